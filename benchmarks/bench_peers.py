@@ -12,7 +12,7 @@
     W5  one call whose argument is a list of small objects, 20 KB
 
 The bytes of the providers' APIs are read in W1, W2, W3 and W5, up to 20 KB of calls and 50 KB of text.
-`make bench-peers` installs the packages: the extra `bench`, and the parsers of vLLM and SGLang into build/peers.
+`make bench-peers` installs the parsers of vLLM and SGLang into build/peers; the other packages are there for the tests.
 What is not installed is left out, and the page says so. Figures are CPU times of one thread.
 """
 

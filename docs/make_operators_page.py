@@ -1,27 +1,37 @@
 """Completes operators.md with every public name of `operators/`: for the site, or with `make docs` in `build/docs`.
 
-It reads the files and imports nothing, so any Python from 3.11 on will do, with nothing installed.
+The pictures are made by running the marble diagrams of the docstrings, so it runs where Penstock is installed.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+
+from penstock import operators
+from penstock.operators.marble_diagrams.docstring_marble import docstring_diagram
+from penstock.operators.marble_diagrams.marble_picture import MarblePicture
 
 FOLDER = Path(__file__).parents[1] / "operators"
 HEAD = Path(__file__).with_name("operators.md")
 MADE = Path(__file__).parents[1] / "build" / "docs" / HEAD.name
 DIALECTS = "Dialects"
+SEEN = "To see a stream"
 ROOMS = {
     "calls": "Fields that stream",
     "catalogue": DIALECTS,
     "grammar": DIALECTS,
     "writing": DIALECTS,
     "engine": "To run operators, and to write one",
+    "marble_diagrams": SEEN,
+    "tracing": SEEN,
 }
 """What stands in these sub-folders is told under these titles, after the operators."""
+MARBLES = re.compile(r" {4}\w+ {2,}-\S*-")
+"""The beginning of a marble diagram: the name of an input, and its marbles."""
 
 
 def whole_page() -> str:
@@ -84,13 +94,17 @@ class _Definition:
         match self._node:
             case ast.FunctionDef():
                 yield _code(self._header(self._node))
-                yield from _text(self._node)
+                yield from _text(self._node, self._picture)
             case ast.ClassDef():
                 yield from self._class(self._node)
             case ast.AnnAssign():
                 yield _code(self._written(self._node))
             case _:
                 pass
+
+    def _picture(self) -> str:
+        """Return the picture of an operator's marble diagram, made by running it."""
+        return MarblePicture(docstring_diagram(getattr(operators, self._name)), by_time=False).html
 
     def _class(self, node: ast.ClassDef) -> Iterator[str]:
         fields = [each for each in node.body if isinstance(each, ast.AnnAssign)]
@@ -150,9 +164,11 @@ def _annotated(node: ast.AnnAssign) -> tuple[ast.expr, str]:
             return kind, ""
 
 
-def _text(node: ast.FunctionDef | ast.ClassDef) -> Iterator[str]:
-    """Yield a docstring as Markdown: pictures and examples are blocks of code, the rest stands as it is."""
+def _text(node: ast.FunctionDef | ast.ClassDef, picture: Callable[[], str] | None = None) -> Iterator[str]:
+    """Yield a docstring as Markdown: diagrams and examples are blocks of code, the rest stands as it is."""
     for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
+        if picture is not None and MARBLES.match(paragraph):
+            yield picture()
         if paragraph.startswith("    "):
             yield _code("\n".join(line.removeprefix("    ") for line in paragraph.splitlines()), "text")
         elif paragraph.startswith(">>> "):

@@ -65,6 +65,20 @@ def error_fields(error: Exception) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None}
 
 
+def how_to_install(extra: str) -> str:
+    """Return the end of a message on a package that is missing, which an extra of this one brings.
+
+    >>> how_to_install("cli")
+    'from a clone, pip install ".[cli]"'
+    """
+    return f"from a clone, {install_command(extra)}"
+
+
+def install_command(extra: str) -> str:
+    """Return what a user types for an extra, the same everywhere."""
+    return f'pip install ".[{extra}]"'
+
+
 def _provider_error(
     detail: str,
     code: str | None,

@@ -16,6 +16,7 @@ from .provider_event import ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from .showing.card import Card, MimeBundle, Tone, first_of, mime_bundle
 from .showing.excerpt import CHARACTERS, counted, ending, value_text
+from .showing.syntax import code_name
 from .tool_call_status import ToolCallState, ToolCallStatus
 from .tool_invocation import InvocationFailed, Notice, ToolInvocation
 from .tool_result import ToolResult
@@ -58,7 +59,10 @@ def card_of(event: object) -> Card:  # noqa: PLR0911 - one line for each type
         case SegmentStart() | SegmentContent() | SegmentEnd():
             return _segment_event(event)
         case ToolInvocation():
-            return Card(f"→ {event.name}", "run", "good", _call_facts(event), rows=_rows(event.arguments))
+            name = code_name(event.name, event.arguments.get("path"))
+            return Card(
+                f"→ {event.name}", _known(event), "good", _call_facts(event), rows=_rows(event.arguments), code=name
+            )
         case InvocationFailed():
             return _failure(event, event.name or "a call", f"not run: {event.reason}", event.id)
         case Output():
@@ -92,7 +96,7 @@ def brief_card(event: object) -> Card:
     arguments = ", ".join(
         first_of((f"{name}={short_value(value)}" for name, value in event.arguments.items()), len(event.arguments))
     )
-    return Card(f"→ {event.name}({arguments})", "run", "good")
+    return Card(f"→ {event.name}({arguments})", _known(event), "good")
 
 
 def short_value(value: Any) -> str:
@@ -153,9 +157,13 @@ def _result(event: ToolResult) -> Card:
     if event.error is not None:
         return Card("result", "error", "bad", (event.id,), event.error, prose=True)
     body = value_text(event.value, CHARACTERS)
-    if isinstance(event, FileResult):
-        body = "\n".join((body, *(change.diff for change in event.files if change.diff)))
-    return Card("result", "value", "good", (event.id,), body)
+    diffs = [change.diff for change in event.files if change.diff] if isinstance(event, FileResult) else []
+    return Card("result", "value", "good", (event.id,), "\n".join((body, *diffs)), code=".diff" if diffs else "")
+
+
+def _known(call: ToolInvocation) -> str:
+    """Return what is known of a call when it is shown: nobody has run it yet."""
+    return "ready to run" if call.claimed_by is None else f"goes to {call.claimed_by}"
 
 
 def _call_facts(event: ToolInvocation) -> tuple[str, ...]:

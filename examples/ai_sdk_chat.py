@@ -2,7 +2,7 @@
 
 `make page` in a clone, or `npm install ai @ai-sdk/react react react-dom esbuild` and `npx esbuild ai_sdk_chat.jsx
 --bundle --jsx=automatic --outfile=build/ai_sdk_chat.js`; then `python examples/ai_sdk_chat.py`. With OPENAI_API_KEY the
-model of OPENAI_MODEL answers; without, a recorded answer is played. Needs: pip install fastapi ".[cli]"
+model of OPENAI_MODEL answers; without, a recorded answer is played. Needs: pip install ".[cli]" fastapi
 """
 
 import os

@@ -1,7 +1,7 @@
 """A web page that shows files while a model writes them: python examples/fastapi_live_files.py, then open its address.
 
 With OPENAI_API_KEY the model of OPENAI_MODEL answers; without, a recorded answer is played. The page stops the answer
-by closing its connection: then the model's connection is closed too. Needs: pip install fastapi ".[cli]"
+by closing its connection: then the model's connection is closed too. Needs: pip install ".[cli]" fastapi
 """
 
 import os

@@ -15,12 +15,16 @@ if TYPE_CHECKING:
     from .engine.drive import adrive, drive
     from .engine.limits import Limits
     from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, compose, lift, stage
+    from .engine.withheld import Withheld
     from .extract_json_fields import extract_json_fields
     from .grammar.dialect import Dialect
     from .grammar.model_dialect import ModelDialect
     from .holdback import holdback
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
+    from .marble_diagrams.marble_picture import MarblePicture
+    from .marble_diagrams.marble_string import MarbleString, marble_string
+    from .marble_diagrams.marbles import marbles
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
     from .partial_output import PartialOutput, partial_output
@@ -31,6 +35,10 @@ if TYPE_CHECKING:
     from .to_invocations import to_invocations
     from .to_segments import to_segments
     from .tool_call_updates import tool_call_updates
+    from .tracing.first_divergence import Divergence, first_divergence
+    from .tracing.trace import Trace
+    from .tracing.trace import trace as trace
+    from .tracing.traced_item import StageTrace, TracedItem
     from .whole_calls import whole_calls
     from .within import within
     from .writing.dialect_instructions import dialect_instructions
@@ -42,17 +50,24 @@ __all__ = [
     "MARKED_FILE_TOOLS",
     "Completed",
     "Dialect",
+    "Divergence",
     "Failed",
     "FieldSpec",
     "Interrupted",
     "Limits",
+    "MarblePicture",
+    "MarbleString",
     "ModelDialect",
     "Operator",
     "PartialArguments",
     "PartialOutput",
     "PathValue",
     "Stage",
+    "StageTrace",
+    "Trace",
+    "TracedItem",
     "TypingRules",
+    "Withheld",
     "adrive",
     "aggregate_fragments",
     "argument_progress",
@@ -61,10 +76,13 @@ __all__ = [
     "dialect_instructions",
     "drive",
     "extract_json_fields",
+    "first_divergence",
     "holdback",
     "interrupt_on",
     "json_fragments",
     "lift",
+    "marble_string",
+    "marbles",
     "parse_text",
     "partial_arguments",
     "partial_output",
@@ -91,11 +109,18 @@ lazy_names(
         "engine.drive": ("adrive", "drive"),
         "engine.limits": ("Limits",),
         "engine.stage": ("Completed", "Failed", "Interrupted", "Operator", "Stage", "compose", "lift", "stage"),
+        "engine.withheld": ("Withheld",),
         "grammar.dialect": ("Dialect",),
         "grammar.model_dialect": ("ModelDialect",),
+        "marble_diagrams.marble_picture": ("MarblePicture",),
+        "marble_diagrams.marble_string": ("MarbleString", "marble_string"),
+        "marble_diagrams.marbles": ("marbles",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
         "schemas.value_typing": ("TypingRules",),
+        "tracing.first_divergence": ("Divergence", "first_divergence"),
+        "tracing.trace": ("Trace", "trace"),
+        "tracing.traced_item": ("StageTrace", "TracedItem"),
         "writing.dialect_instructions": ("dialect_instructions",),
         "writing.render_call": ("render_call",),
     },

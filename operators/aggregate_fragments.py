@@ -11,6 +11,7 @@ from ..events.fragment import Fragment, JsonError, Path
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
+from .engine.withheld import Withheld, tail_of
 from .machines.fragment_aggregator import FragmentAggregator
 
 
@@ -25,8 +26,20 @@ class PathValue(NamedTuple):
 def aggregate_fragments(depth: int = 0) -> Operator[Fragment | JsonError, Any]:
     """Emit each value at one depth when it is complete: 0 for the whole, 1 for each argument of a call.
 
-        source                  --OPEN ()-SCALAR a 1-DONE a-OPEN b-TEXT b "x"-DONE b-DONE ()--|
-        aggregate_fragments(1)  -----------------------(a, 1)-----------------(b, "x")--------|
+        source                        --a--------b----------|
+        json_fragments()              --(O,s,d)--(o,t,e,D)--|
+        aggregate_fragments(depth=1)  --p--------q----------|
+        where a = '{"a": 1, '
+              b = '"b": "x"}'
+              O = Fragment((), "OPEN", "{")
+              s = Fragment(("a",), "SCALAR", 1)
+              d = Fragment(("a",), "DONE")
+              o = Fragment(("b",), "OPEN", '"')
+              t = Fragment(("b",), "TEXT", "x")
+              e = Fragment(("b",), "DONE")
+              D = Fragment((), "DONE")
+              p = PathValue(("a",), 1)
+              q = PathValue(("b",), "x")
 
     >>> from penstock.operators import drive, json_fragments
     >>> for path, value in drive(['{"a": 1, "b', '": ["x"]}'], json_fragments(), aggregate_fragments(depth=1)):
@@ -67,6 +80,10 @@ class _AggregateFragments(Stateful):
         self._inside = False
         value, aggregator.value = aggregator.value, None
         return (PathValue(aggregator.path, value),) if self._depth else (value,)
+
+    def withheld(self) -> Sequence[Withheld]:
+        text = tail_of(self._aggregator.text.last_pieces) if self._inside else ""
+        return (Withheld(text, "the value is emitted when it is whole"),) if text else ()
 
     def close(self, how: How) -> Sequence[Any]:  # noqa: ARG002 - nothing depends on it
         return ()

@@ -26,8 +26,23 @@ def argument_progress(
 ) -> Operator[Any, Any]:
     """Emit each piece of each call's arguments as a `ToolCallArgumentProgress`, as soon as it is certain.
 
-        segments             --S call f--C {"path": "a--C .py"}---------------------------E--
-        argument_progress    ------------OPEN () OPEN path TEXT "a"--TEXT ".py" DONE path DONE ()--
+        chunks               --a--------b--------c--|
+        to_segments()        --(S,x)----y--------E--(A,|)
+        argument_progress()  --(O,o,t)--(u,d,D)-----(A,|)
+        where a = ChunkResponse(tool_calls=(ToolCallDelta(0, "c1", "read", '{"path": "a'),))
+              b = ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta='.py"}'),))
+              c = ChunkResponse(finish_reason="tool_calls")
+              S = SegmentStart(segment_type="tool_call")
+              x = SegmentContent(delta='{"path": "a')
+              y = SegmentContent(delta='.py"}')
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd()
+              O = ToolCallArgumentProgress("c1", "read", Fragment((), "OPEN"))
+              o = ToolCallArgumentProgress("c1", "read", Fragment(("path",), "OPEN"))
+              t = ToolCallArgumentProgress("c1", "read", Fragment(("path",), "TEXT", "a"))
+              u = ToolCallArgumentProgress("c1", "read", Fragment(("path",), "TEXT", ".py"))
+              d = ToolCallArgumentProgress("c1", "read", Fragment(("path",), "DONE"))
+              D = ToolCallArgumentProgress("c1", "read", Fragment((), "DONE"))
 
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments

@@ -13,6 +13,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
 from .engine.state import Stateful
+from .engine.withheld import Withheld, held_by
 from .machines.json_machine import JsonMachine
 from .machines.path_tree import FieldPath, PathNode, following, path_tree
 
@@ -24,8 +25,15 @@ def extract_json_fields(
 ) -> Operator[str, Fragment | JsonError]:
     """Emit the fragments of chosen fields of a JSON text, in the text's order, as they arrive.
 
-        source                          --{"n": 1, "content": "h-------i"}----------------|
-        extract_json_fields("content")  -------OPEN content-TEXT "h"--TEXT "i"-DONE content--|
+        source                          --a------b--c--|
+        extract_json_fields("content")  --(o,h)--i--d--|
+        where a = '{"n": 1, "content": "h'
+              b = 'i'
+              c = '"}'
+              o = Fragment(("content",), "OPEN", '"')
+              h = Fragment(("content",), "TEXT", "h")
+              i = Fragment(("content",), "TEXT", "i")
+              d = Fragment(("content",), "DONE")
 
     >>> from penstock.operators import drive
     >>> pieces = drive(['{"meta": {"content": 0}, "content": "h', 'i"}'], extract_json_fields("content"))
@@ -89,6 +97,11 @@ class _ExtractJsonFields(Stateful):
             if type(only) is Fragment and only.kind == "TEXT":
                 return fragments if self._passing else ()
         return self._select(fragments) if fragments else fragments
+
+    def withheld(self) -> Sequence[Withheld]:
+        if self._failed or (self._depth >= 0 and not self._passing):
+            return ()
+        return held_by(self._machine)
 
     def close(self, how: How) -> Sequence[Fragment | JsonError]:
         if self._failed:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 
 from ..events.errors import UsageError
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
-from .machines.marker_search import Node, marker_search
+from .engine.withheld import Withheld
+from .machines.marker_search import MAY_BE_MARKER, Node, marker_search
 
 
 @public_operator
 def holdback(*markers: str) -> Operator[str, str]:
     """Pass text on as soon as it cannot belong to a marker; emit each marker whole, as an item of its own.
 
-        source               --a<--to--ol>b--|
-        holdback("<tool>")   --a-------<tool>,b--|
+        source              --a<--to--ol>b--------|
+        holdback("<tool>")  --a-------(<tool>,b)--|
 
     >>> from penstock.operators import drive
     >>> list(drive(["1 <<to", "ol", "> 2 <t"], holdback("<tool>")))
@@ -53,6 +55,11 @@ class _Holdback:
 
     def close(self, _how: How, /) -> list[str]:
         return self._markers.settle(self._take())
+
+    def withheld(self) -> Sequence[Withheld]:
+        if not self._withheld:
+            return ()
+        return (Withheld(self._withheld, MAY_BE_MARKER, self._markers.continuing(self._withheld)),)
 
     def dump(self) -> str:
         return self._withheld

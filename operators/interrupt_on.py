@@ -34,9 +34,18 @@ RxOperator: TypeAlias = Callable[[Observable[Any]], Observable[Any]]
 def interrupt_on(signal: Observable[Any], *operators: Operator[Any, Any]) -> RxOperator:
     """Run operators until a signal arrives; then cancel the source, end open segments as `interrupted`, and complete.
 
-        signal                              ---------------"Ctrl-C"
-        chunks                              --"a"----"b"----------"c"--
-        interrupt_on(signal, to_segments()) --S-C a--C b---E interrupted AnswerEnd|
+        signal                               ------------s
+        chunks                               --a------b-----------c
+        interrupt_on(signal, to_segments())  --(S,x)--y--(E,A,|)
+        where s = "Ctrl-C"
+              a = ChunkResponse(content="a")
+              b = ChunkResponse(content="b")
+              c = ChunkResponse(content="c")
+              S = SegmentStart(segment_type="text")
+              x = SegmentContent(delta="a")
+              y = SegmentContent(delta="b")
+              E = SegmentEnd(status="interrupted", reason="Ctrl-C")
+              A = AnswerEnd(status="interrupted")
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import to_segments

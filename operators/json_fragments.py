@@ -9,6 +9,7 @@ from ..events.fragment import Fragment, JsonError
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
+from .engine.withheld import Withheld, held_by
 from .machines.json_machine import JsonMachine
 
 
@@ -16,8 +17,16 @@ from .machines.json_machine import JsonMachine
 def json_fragments(*, limits: Limits = DEFAULT_LIMITS) -> Operator[str, Fragment | JsonError]:
     """Emit the pieces of a JSON value as they arrive.
 
-        source            --{"a": "h-------i"}------------------------|
-        json_fragments    --OPEN ()-OPEN a-TEXT a "h"--TEXT a "i"-DONE a-DONE ()--|
+        source            --a--------b--------|
+        json_fragments()  --(O,o,h)--(i,d,D)--|
+        where a = '{"x": "h'
+              b = 'i"}'
+              O = Fragment((), "OPEN", "{")
+              o = Fragment(("x",), "OPEN", '"')
+              h = Fragment(("x",), "TEXT", "h")
+              i = Fragment(("x",), "TEXT", "i")
+              d = Fragment(("x",), "DONE")
+              D = Fragment((), "DONE")
 
     >>> from penstock.operators import drive
     >>> [(piece.path, piece.kind, piece.value) for piece in drive(["[tr", "ue]"], json_fragments())]
@@ -36,6 +45,9 @@ class _JsonFragments:
         self.feed = machine.feed
         self.dump = machine.dump
         self.load = machine.load
+
+    def withheld(self) -> Sequence[Withheld]:
+        return held_by(self._machine)
 
     def close(self, how: How) -> Sequence[Fragment | JsonError]:
         return self._machine.close(cut=not isinstance(how, Completed))

@@ -32,8 +32,18 @@ def parse_text(
 ) -> Operator[str | ChunkResponse, Segment]:
     """Find tool calls and reasoning in text while it streams; native calls in the same chunks pass through.
 
-        text         --Hi <tool--_call>{"name": "f", "argu--ments": {"a": 1}}</tool_call>--|
-        parse_text   --S C Hi----E--------------------------S call f C {"a": 1} E----------AnswerEnd|
+        text                  --a------b--c----------|
+        parse_text("hermes")  --(S,x)-----(E,T,y,F)--(A,|)
+        where a = "Hi <tool"
+              b = '_call>{"name": "f", "argu'
+              c = 'ments": {"a": 1}}</tool_call>'
+              S = SegmentStart(segment_type="text")
+              x = SegmentContent(delta="Hi ")
+              E = SegmentEnd(segment_type="text", status="complete")
+              T = SegmentStart(segment_type="tool_call", metadata={"tool_name": "f"})
+              y = SegmentContent(delta='{"a": 1}')
+              F = SegmentEnd(segment_type="tool_call", status="complete")
+              A = AnswerEnd()
 
     >>> from penstock.operators import drive
     >>> text = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'

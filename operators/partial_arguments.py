@@ -29,8 +29,20 @@ def partial_arguments(
 ) -> Operator[Any, Any]:
     """Emit a `PartialArguments` whenever a call's arguments have grown, and one at the call's end.
 
-        segments             --S call f--C {"a": [1, --C "x---C y"]}--------------E--
-        partial_arguments    ------------{"a": [1]}----["x"]--["xy"] is_complete--status
+        chunks               --a------b--c--|
+        to_segments()        --(S,x)--y--E--(A,|)
+        partial_arguments()  --p------q--r--(A,|)
+        where a = ChunkResponse(tool_calls=(ToolCallDelta(0, "c1", "read", '{"path": "a'),))
+              b = ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta='.py"}'),))
+              c = ChunkResponse(finish_reason="tool_calls")
+              S = SegmentStart(segment_type="tool_call")
+              x = SegmentContent(delta='{"path": "a')
+              y = SegmentContent(delta='.py"}')
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd()
+              p = PartialArguments(arguments={"path": "a"}, is_complete=False)
+              q = PartialArguments(arguments={"path": "a.py"}, is_complete=True, status=None)
+              r = PartialArguments(arguments={"path": "a.py"}, is_complete=True, status="complete")
 
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments

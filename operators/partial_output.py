@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias, cast, get_args
 
+from msgspec.structs import replace
+
 from ..events.fragment import Fragment, Path
 from ..events.output import Output, OutputFailed, OutputFailure
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
@@ -14,6 +16,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
+from .engine.withheld import Withheld
 from .machines.answer_text import AnswerText, FencedJson, PlainText
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.live_view import LiveEvent, LiveValue, changes
@@ -35,8 +38,20 @@ def partial_output(
 ) -> Operator[Any, Any]:
     """Read each text segment as JSON: emit a `PartialOutput` when it has grown, and one `Output` or `OutputFailed`.
 
-        segments          --S text--C [1, "x------C y"]-------------E--------
-        partial_output    ----------------[1, "x"]----[1, "xy"]-----Output---
+        chunks            --a--------b------c--|
+        to_segments()     --(S,x)----y---------(E,A,|)
+        partial_output()  --(S,x,p)--(y,q)-----(E,O,A,|)
+        where a = ChunkResponse(content='[1, "x')
+              b = ChunkResponse(content='y"]')
+              c = ChunkResponse(finish_reason="stop")
+              S = SegmentStart(segment_type="text")
+              x = SegmentContent(delta='[1, "x')
+              y = SegmentContent(delta='y"]')
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd(finish_reason="stop")
+              p = PartialOutput(live=[1, "x"], is_complete=False)
+              q = PartialOutput(live=[1, "xy"], is_complete=True)
+              O = Output(value=[1, "xy"])
 
     >>> from penstock.events import ChunkResponse, Output
     >>> from penstock.operators import drive, to_segments
@@ -120,6 +135,9 @@ class _Text(Stateful):
         self._raw.append(delta)
         return () if self.kind == "refusal" else self._partials(self._reader.feed(delta))
 
+    def withheld(self) -> Sequence[Withheld]:
+        return () if self.kind == "refusal" else self._reader.withheld()
+
     def last_partials(self, end: SegmentEnd) -> Sequence[PartialOutput]:
         """Return the change that the end of the text makes: a number or a text is complete only then."""
         if self.kind == "refusal":
@@ -176,6 +194,13 @@ class _PartialOutput(Stateful):
         if type(event) is SegmentStart:
             return self._start(event)
         return self._end(event) if type(event) is SegmentEnd else (event,)
+
+    def withheld(self) -> Sequence[Withheld]:
+        return [
+            replace(each, segment_id=text.segment_id, in_raw=True)
+            for text in self._texts.values()
+            for each in text.withheld()
+        ]
 
     def close(self, how: How) -> Sequence[Any]:
         return [event for end in self._open.ends(how) for event in self._end(end)]

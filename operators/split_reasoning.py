@@ -21,8 +21,16 @@ def split_reasoning(
 ) -> Operator[str | ChunkResponse, Segment]:
     """Separate reasoning from text by the markers around it; calls in the text stay text.
 
-        text              --<thi--nk>Why--?</think>So--|
-        split_reasoning   -------S C Why--C E---S C So-E--|
+        text               --<thi--nk>Why--?</think>So--|
+        split_reasoning()  --------(S,x)---(y,E,T,z)----(F,A,|)
+        where S = SegmentStart(segment_type="reasoning")
+              x = SegmentContent(delta="Why")
+              y = SegmentContent(delta="?")
+              E = SegmentEnd(segment_type="reasoning", status="complete")
+              T = SegmentStart(segment_type="text")
+              z = SegmentContent(delta="So")
+              F = SegmentEnd(segment_type="text", status="complete")
+              A = AnswerEnd()
 
     >>> from penstock.operators import drive
     >>> for event in drive(["<think>Why?</think>So."], split_reasoning(turn_id="t")):

@@ -20,6 +20,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift, stage
 from .engine.straight_way import StraightWay
+from .engine.withheld import Withheld
 from .fields.field_call import (
     FieldCall,
     free_form_pieces,
@@ -50,8 +51,23 @@ def stream_fields(
 ) -> Operator[SegmentInput, Segment]:
     r"""Turn calls of named tools into segments of their own type that stream one decoded argument.
 
-        tool_call segment   --S--C {"path": "a.py", "con--C tent": "x--C = 1\n"}--E--|
-        stream_fields       -----S write_file a.py--------C x----------C = 1⏎-----E--|
+        chunks           --a------b--c--d--|
+        to_segments()    --(S,x)--y--z--E--(A,|)
+        stream_fields()  --T------v--w--F--(A,|)
+        where a = ChunkResponse(tool_calls=(ToolCallDelta(0, "c1", "write_file", '{"path": "a.py", "con'),))
+              b = ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta='tent": "x'),))
+              c = ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=' = 1"}'),))
+              d = ChunkResponse(finish_reason="tool_calls")
+              S = SegmentStart(segment_type="tool_call")
+              x = SegmentContent(delta='{"path": "a.py", "con')
+              y = SegmentContent(delta='tent": "x')
+              z = SegmentContent(delta=' = 1"}')
+              E = SegmentEnd(segment_type="tool_call", status="complete")
+              T = SegmentStart(segment_type="write_file", metadata={"path": "a.py"})
+              v = SegmentContent(segment_type="write_file", delta="x")
+              w = SegmentContent(segment_type="write_file", delta=" = 1")
+              F = SegmentEnd(segment_type="write_file", status="complete")
+              A = AnswerEnd()
 
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments
@@ -148,6 +164,12 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             return False
         way.segment_type, way.is_decoded = call.segment_type, True
         return True
+
+    def withheld(self) -> Sequence[Withheld]:
+        found: list[Withheld] = []
+        for call in self._calls.values():
+            found += call.withheld()
+        return found
 
     def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:
         return self._followed(self._tool(state["name"]), SegmentStart("", None), "")

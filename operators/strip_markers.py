@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal, TypeAlias
 
@@ -10,6 +11,7 @@ from ..events.errors import UsageError
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
+from .engine.withheld import Withheld, tail_of
 from .machines.marker_search import marker_pattern
 
 BLANKS = " \t\r\n"
@@ -23,8 +25,8 @@ text passes."""
 def strip_markers(start: str, end: str) -> Operator[str, str]:
     r"""Remove the markers before and after a content, if they are there; one stream is one content.
 
-        source                     -- <S>--\na--b\n</S>--\n--|
-        strip_markers(<S>, </S>)   --------a----b\n----------|
+        source                        --<S>--a--b</S>--|
+        strip_markers("<S>", "</S>")  -------a--b------|
 
     >>> from penstock.operators import drive
     >>> list(drive([" __ST", "ART__\n", "a = 1\n__END", "__\n"], strip_markers("__START__", "__END__")))
@@ -84,6 +86,16 @@ class _StripMarkers(Stateful):
         text = self._take("")
         ended = self._phase == "inside" and text.startswith(self._end)
         return [text] if text and not ended else []
+
+    def withheld(self) -> Sequence[Withheld]:
+        if not self._withheld:
+            return ()
+        text = tail_of(self._withheld)
+        if self._phase == "before":
+            reason = "it may be the start marker" if self._begun else "blanks before the start marker are removed"
+            return (Withheld(text, reason, (text + self._start[len(self._begun) :],)),)
+        reason = "the end marker is removed if nothing but blanks follows"
+        return (Withheld(text, reason, (text + self._end[len(self._begun) :],)),)
 
     def _look_for_start(self, item: str) -> list[str]:
         begun = (self._begun + item).lstrip(BLANKS)

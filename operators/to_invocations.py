@@ -27,6 +27,7 @@ from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
 from .engine.straight_way import StraightWay
+from .engine.withheld import Withheld, tail_of
 from .fields.specs_by_tool import specs_by_tool
 from .machines.fragment_aggregator import FragmentAggregator, GrowingText
 from .machines.whole_json import decode_json
@@ -54,6 +55,8 @@ Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | T
 CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd
 Result: TypeAlias = AnySegmentEvent | CallResult
 
+_NOT_ENDED = "the call has not ended"
+_WHOLE = "the arguments are whole, and the call has not ended"
 _REASONS = frozenset(get_args(FailureReason))
 
 
@@ -88,9 +91,18 @@ def to_invocations(
 ) -> Operator[SegmentInput, Result]:
     """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
 
-        segments                        --S call--C--C--E call------|
-        to_invocations                  ----------------invocation--|
-        ... with keep_segments=True     --S call--C--C--E call invocation--|
+        chunks            --a------b--c--|
+        to_segments()     --(S,x)--y--E--(A,|)
+        to_invocations()  ------------I--(A,|)
+        where a = ChunkResponse(tool_calls=(ToolCallDelta(0, "c1", "read", '{"path": "a'),))
+              b = ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta='.py"}'),))
+              c = ChunkResponse(finish_reason="tool_calls")
+              S = SegmentStart(segment_type="tool_call")
+              x = SegmentContent(delta='{"path": "a')
+              y = SegmentContent(delta='.py"}')
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd()
+              I = ToolInvocation("c1", name="read", arguments={"path": "a.py"})
 
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments
@@ -178,6 +190,15 @@ class _ToInvocations(CallFollower[_Call]):
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
         return (event,)
+
+    def withheld(self) -> Sequence[Withheld]:
+        found: list[Withheld] = []
+        for call in self._calls.values():
+            if text := tail_of(call.raw.last_pieces):
+                is_whole = call.values is not None and call.values.done
+                reason = _WHOLE if is_whole else _NOT_ENDED
+                found += (Withheld(text, reason, (), call.segment_id, self._keep),)
+        return found
 
     def take_straight(self, way: StraightWay) -> bool:
         """Keep the text of a call, whose fragments an earlier operator parsed, and emit its event only if asked to."""

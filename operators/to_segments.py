@@ -37,8 +37,22 @@ def to_segments(
 ) -> Operator[ChunkResponse, Segment]:
     """Turn a provider's chunks into segment events: text, reasoning, refusal, media and tool calls.
 
-        chunks        --"Hel"----"lo"-----call f {"a"------: 1}--finish--|
-        to_segments   --S text C--C-------E text S call C--C-----E call--AnswerEnd|
+        chunks         --a------b--c--------d--e--|
+        to_segments()  --(S,x)--y--(E,T,v)--w--F--(A,|)
+        where a = ChunkResponse(content="Hel")
+              b = ChunkResponse(content="lo")
+              c = ChunkResponse(tool_calls=(ToolCallDelta(0, "c1", "f", '{"a"'),))
+              d = ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=": 1}"),))
+              e = ChunkResponse(finish_reason="tool_calls")
+              S = SegmentStart(segment_type="text")
+              x = SegmentContent(delta="Hel")
+              y = SegmentContent(delta="lo")
+              E = SegmentEnd(segment_type="text", status="complete")
+              T = SegmentStart(segment_id="c1", segment_type="tool_call", metadata={"tool_name": "f"})
+              v = SegmentContent(delta='{"a"')
+              w = SegmentContent(delta=": 1}")
+              F = SegmentEnd(segment_id="c1", status="complete")
+              A = AnswerEnd(finish_reason="tool_calls")
 
     >>> from penstock.events import ChunkResponse
     >>> from penstock.operators import drive

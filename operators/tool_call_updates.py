@@ -28,8 +28,21 @@ def tool_call_updates(
 ) -> Operator[Any, Any]:
     """Emit `ToolCallUpdate`s for each call: its start, the deltas of its arguments, its completion.
 
-        segments             --S call f--C {"a----C ": 1}--E complete---------|
-        tool_call_updates    --""--------{"a------": 1}----"" is_complete-----|
+        chunks               --a------b--c--|
+        to_segments()        --(S,x)--y--E--(A,|)
+        tool_call_updates()  --(s,t)--u--v--(A,|)
+        where a = ChunkResponse(tool_calls=(ToolCallDelta(0, "c1", "read", '{"path": "a'),))
+              b = ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta='.py"}'),))
+              c = ChunkResponse(finish_reason="tool_calls")
+              S = SegmentStart(segment_type="tool_call")
+              x = SegmentContent(delta='{"path": "a')
+              y = SegmentContent(delta='.py"}')
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd()
+              s = ToolCallUpdate("c1", "read", "", is_complete=False)
+              t = ToolCallUpdate("c1", "read", '{"path": "a')
+              u = ToolCallUpdate("c1", "read", '.py"}')
+              v = ToolCallUpdate("c1", "read", "", is_complete=True, status="complete")
 
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import drive, to_segments

@@ -7,11 +7,19 @@ from typing import Any, TypeAlias
 
 from ..events.answer_end import AnswerEnd
 from ..events.provider_event import ProviderEvent
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from ..events.segment_event import (
+    AnySegmentEvent,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+    Status,
+)
 from .calls.segment_end import OpenSegments, end_status
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
+from .engine.withheld import MOST, Withheld, tail_of
 
 Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
@@ -23,8 +31,23 @@ Held: TypeAlias = AnySegmentEvent | ProviderEvent | AnswerEnd
 def whole_calls() -> Operator[Any, Any]:
     """Hold each call in text back until it is complete; emit a cut or malformed one as text.
 
-        segments      --S call--C {"a":--C 1}--E complete--S call--C {"a"--E truncated--|
-        whole_calls   --------------------------S C C E----------------------S C E text--|
+        text                  --a------b----------c------|
+        parse_text("hermes")  --(S,x)--(y,E)------(T,z)--(F,A,|)
+        whole_calls()         ---------(S,x,y,E)---------(U,w,G,A,|)
+        where a = '<tool_call>{"name": "f", "arguments": {"a": '
+              b = '1}}</tool_call>'
+              c = '<tool_call>{"name": "g", "arguments": {"b"'
+              S = SegmentStart(segment_type="tool_call", metadata={"tool_name": "f"})
+              T = SegmentStart(segment_type="tool_call", metadata={"tool_name": "g"})
+              x = SegmentContent(delta='{"a": ')
+              y = SegmentContent(delta="1}")
+              z = SegmentContent(segment_type="tool_call", delta='{"b"')
+              E = SegmentEnd(segment_type="tool_call", status="complete")
+              F = SegmentEnd(segment_type="tool_call", status="truncated")
+              U = SegmentStart(segment_type="text")
+              w = SegmentContent(segment_type="text", delta='<tool_call>{"name": "g", "arguments": {"b"')
+              G = SegmentEnd(segment_type="text", status="truncated")
+              A = AnswerEnd()
 
     >>> from penstock.operators import drive, parse_text
     >>> text = '<tool_call>{"name": "f", "arguments": {oops}}</tool_call>'
@@ -73,6 +96,24 @@ class _WholeCalls(Stateful):
                 self._broken[identity] = ("complete", None) if whole else (event.status, event.reason)
             return self._decided()
         return ()
+
+    def withheld(self) -> Iterable[Withheld]:
+        raws: list[str] = []
+        length = 0
+        for event in reversed(self._queue):
+            if isinstance(event, SegmentEvent):
+                raws.append(event.raw)
+                length += len(event.raw)
+                if length > MOST:
+                    break
+        raws.reverse()
+        text = tail_of(raws)
+        reason = "the call has not ended, and becomes text if it breaks; what comes behind it waits, too"
+        return (Withheld(text, reason, (), self._undecided_first()),) if text else ()
+
+    def _undecided_first(self) -> str | None:
+        first = self._queue[0]
+        return first.segment_id if isinstance(first, SegmentEvent) else None
 
     def close(self, how: How) -> Iterable[Any]:
         self._broken |= dict.fromkeys(self._undecided, end_status(how))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, NoReturn, TypeAlias, cast
 
@@ -26,6 +26,7 @@ from .engine.stage import (
     stage,
 )
 from .engine.state import Stateful
+from .engine.withheld import Withheld, tail_of
 
 Selector: TypeAlias = str | Collection[str] | Callable[[SegmentStart], bool]
 
@@ -37,8 +38,20 @@ _NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
 def within(selector: Selector, *operators: Operator[str, str]) -> Operator[Any, Any]:
     """Run text operators on the content of the chosen segments; everything else passes unchanged.
 
-        segments                    --S text--C a<--C b--C <--E text-----
-        within("text", holdback())  --S text--C a---C <b------C <--E text
+        chunks                           --a------b--c--|
+        to_segments()                    --(S,x)--y-----(E,A,|)
+        within("text", holdback("<b>"))  --(S,u)--v-----(w,E,A,|)
+        where a = ChunkResponse(content="a<")
+              b = ChunkResponse(content="b <")
+              c = ChunkResponse(finish_reason="stop")
+              S = SegmentStart(segment_type="text")
+              x = SegmentContent(delta="a<")
+              y = SegmentContent(delta="b <")
+              E = SegmentEnd(status="complete")
+              A = AnswerEnd()
+              u = SegmentContent(delta="a")
+              v = SegmentContent(delta="<b ")
+              w = SegmentContent(delta="<")
 
     >>> from penstock.events import ChunkResponse, SegmentContent
     >>> from penstock.operators import drive, strip_markers, to_segments
@@ -139,6 +152,13 @@ class _Within(Stateful):
             self._fail(events)
         return events
 
+    def withheld(self) -> Iterable[Withheld]:
+        return [
+            each
+            for (_, segment_id), text in self._texts.items()
+            for each in _withheld_in(tail_of(text.raw), text.chain.withheld(), segment_id)
+        ]
+
     def close(self, how: How) -> Iterable[Any]:
         events = self._ends(how)
         if self._error is not None:
@@ -222,6 +242,17 @@ class _Within(Stateful):
 
     def new_part(self, _name: str, _state: Any, /) -> _Text:
         return _Text(stage(self._text_operator))
+
+
+def _withheld_in(raw: str, inner: Sequence[Withheld], segment_id: str) -> Iterable[Withheld]:
+    """Yield what the text operators withhold, and the source text that no event has yet."""
+    if raw:
+        reason = inner[0].reason if inner else "the operators inside keep the text back"
+        same = inner[0].could_become if len(inner) == 1 and inner[0].text == raw else ()
+        yield Withheld(raw, reason, same, segment_id)
+    for each in inner:
+        if each.text and not raw.endswith(each.text):
+            yield replace(each, segment_id=segment_id, in_raw=True)
 
 
 def _how(end: SegmentEnd) -> How:

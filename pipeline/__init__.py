@@ -11,6 +11,7 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .answers.answer import Answer
+    from .explorer.explore import explore
     from .outputs.output_options import output_options
     from .outputs.output_type import OutputType
     from .pipeline import Pipeline
@@ -57,6 +58,7 @@ __all__ = [
     "as_tools",
     "auto",
     "call_tools",
+    "explore",
     "harmony",
     "hermes",
     "json_answer",
@@ -77,6 +79,7 @@ lazy_names(
     __all__,
     {
         "answers.answer": ("Answer",),
+        "explorer.explore": ("explore",),
         "outputs.output_options": ("output_options",),
         "outputs.output_type": ("OutputType",),
         "pipeline": ("Pipeline",),

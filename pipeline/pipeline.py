@@ -20,6 +20,7 @@ from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
 from ..operators.interrupt_on import interrupt_on, interruptible
+from ..operators.tracing.trace import LIMIT, Trace
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
@@ -45,6 +46,7 @@ from .runs.async_run import AsyncRun
 from .runs.flow import Flow
 from .runs.kept_answer import KeptAnswer
 from .runs.run import Run
+from .runs.stream_tracer import StreamTracer
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
 from .strategies.strategy import StrategyEvent
 from .strategies.text_strategies import TEXT_STRATEGIES
@@ -185,9 +187,14 @@ class Pipeline:
             operator_of(self.chain, "sinks= run with stream(...), which")
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread starts a stream
         self._runs: WeakSet[Any] = WeakSet()
-        self._new_machine = any_machine(
-            api, choices=choices, turn_id=turn_id, limits=self._limits, keep_message=keep_answer, logprobs=logprobs
-        )
+        self._of_machines: dict[str, Any] = {
+            "choices": choices,
+            "turn_id": turn_id,
+            "limits": self._limits,
+            "keep_message": keep_answer,
+            "logprobs": logprobs,
+        }
+        self._new_machine = any_machine(api, **self._of_machines)
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
 
     def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:
@@ -269,6 +276,30 @@ class Pipeline:
             return ended.pipe(*behind).subscribe(observer, scheduler=scheduler)
 
         return Observable(subscribe)
+
+    def trace(self, source: Any, *, turn_id: str | None = None, limit: int = LIMIT) -> Trace:
+        r"""Run a stream and return what each stage did with each item; the provider's machine is the first stage.
+
+        >>> answer = [{"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}]
+        >>> seen = Pipeline().trace(answer)
+        >>> seen.stages[:2], seen[0].raw["choices"][0]["delta"]
+        (('decode_sdk()', 'to_segments()'), {'content': 'Hi'})
+
+        `source` as with `stream`, or the path of a recording, of the body of a response, or of a cassette. The times
+        are those of a recording, or when the items came; items that are all there already have none. Sinks and `steps`
+        do not run. How the stream ended, also by an error, is `Trace.ended`. `limit`: the items that are kept.
+        """
+        tracer = self._tracer(turn_id, limit)
+        if isinstance(source, str | PathLike):
+            return tracer.of_recording(cast("str | PathLike[str]", source), self._of_machines)
+        return tracer.of_stream(self._opened(source))
+
+    async def atrace(self, source: Any, *, turn_id: str | None = None, limit: int = LIMIT) -> Trace:
+        """Run an async stream, and return what `trace` returns.
+
+        seen = await pipeline.atrace(lambda: client.messages.create(..., stream=True))
+        """
+        return await self._tracer(turn_id, limit).of_async_stream(self._opened(source))
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Stop all running streams: open segments end as `interrupted`, and the providers' streams are closed.
@@ -449,6 +480,16 @@ class Pipeline:
 
     def _chain(self, turn_id: str | None) -> Chain:
         return self.chain if turn_id is None else self._new_chain(turn_id)
+
+    def _tracer(self, turn_id: str | None, limit: int) -> StreamTracer:
+        of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
+        return StreamTracer(
+            partial(self._new_machine, turn_id=of_turn),
+            self._api,
+            operator_of(self._chain(turn_id), "trace(...)"),
+            None if new_text_chain is None else operator_of(new_text_chain(of_turn), "trace(...)"),
+            limit,
+        )
 
     def _flow(self, turn_id: str | None) -> Flow:
         of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from .adapters.to_pydantic_ai import to_pydantic_ai
     from .async_queue import AsyncQueue, async_queue
     from .callbacks import callbacks
-    from .collect import Collected, Segment, acollect, collect
+    from .collect import acollect, collect
+    from .collected.collected import Collected, Segment
     from .files.file_tool import FileTool
     from .files.write_files import write_files
     from .json_lines import json_lines, read_json_lines
@@ -99,7 +100,8 @@ lazy_names(
         "adapters.to_langchain": ("to_langchain",),
         "adapters.to_pydantic_ai": ("to_pydantic_ai",),
         "async_queue": ("AsyncQueue",),
-        "collect": ("Collected", "Segment", "acollect"),
+        "collect": ("acollect",),
+        "collected.collected": ("Collected", "Segment"),
         "files.file_tool": ("FileTool",),
         "files.write_files": ("write_files",),
         "json_lines": ("read_json_lines",),

@@ -5,89 +5,20 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Iterable
 from typing import Any, Generic, TypeAlias
 
-from msgspec import Struct, field
 from reactivex import Observable
 from reactivex import operators as rx
 from typing_extensions import TypeVar
 
 from ..events.answer_end import AnswerEnd
-from ..events.chunk_response import TokenUsage
 from ..events.file_result import FileResult
 from ..events.output import Output, OutputFailed
 from ..events.provider_event import ProviderEvent
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ..events.showing.shown_by import shown_by
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
 from ..events.tool_result import ToolResult
-
-
-class Segment(Struct):
-    """A segment, joined from its events."""
-
-    id: str
-    type: str
-    metadata: dict[str, Any] = field(default_factory=dict[str, Any])
-    content: str = ""
-    raw: str = ""
-    status: str | None = None
-    """How the segment ended; None while it is open."""
-    reason: str | None = None
-    turn_id: str | None = None
-
-    _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "segment_bundle")
-
+from .collected.collected import Collected, Segment
 
 E = TypeVar("E", default=Any)
-
-
-class Collected(Struct, Generic[E]):
-    """All events of a stream in order, and what they are about: segments, calls, results, the ends of the answers."""
-
-    events: list[E] = field(default_factory=list[E])
-    segments: list[Segment] = field(default_factory=list[Segment])
-    """The segments in the order of their STARTs."""
-    invocations: list[ToolInvocation] = field(default_factory=list[ToolInvocation])
-    failures: list[InvocationFailed] = field(default_factory=list[InvocationFailed])
-    outputs: list[Output | OutputFailed] = field(default_factory=list[Output | OutputFailed])
-    """The results of a structured answer; usually one."""
-    provider_events: list[ProviderEvent] = field(default_factory=list[ProviderEvent])
-    results: list[ToolResult] = field(default_factory=list[ToolResult])
-    ends: list[AnswerEnd] = field(default_factory=list[AnswerEnd])
-    """How each answer ended: one for each choice of each turn."""
-
-    @property
-    def usage(self) -> TokenUsage | None:
-        """The tokens of all turns, each counted once however many choices it has; None if no provider told."""
-        return total_usage(self.ends)
-
-    @property
-    def text(self) -> str:
-        return self.joined("text")
-
-    @property
-    def reasoning(self) -> str:
-        return self.joined("reasoning")
-
-    def joined(self, segment_type: str) -> str:
-        """Return the content of all segments of a type, joined."""
-        return "".join(segment.content for segment in self.segments if segment.type == segment_type)
-
-    _repr_mimebundle_ = shown_by("penstock.sinks.segment_card", "collected_bundle")
-
-
-def total_usage(ends: Iterable[AnswerEnd]) -> TokenUsage | None:
-    """Return the tokens of all turns, added up; None if no provider told.
-
-    >>> usage = TokenUsage(prompt=5, completion=2, total=7)
-    >>> total_usage([AnswerEnd("t", 0, usage=usage), AnswerEnd("t", 1, usage=usage)])
-    TokenUsage(prompt=5, completion=2, total=7, cached=0, reasoning=0)
-    """
-    of_turns = {end.turn_id: end.usage for end in ends if end.usage is not None}
-    if not of_turns:
-        return None
-    names = TokenUsage.__struct_fields__
-    return TokenUsage(**{name: sum(getattr(usage, name) for usage in of_turns.values()) for name in names})
-
 
 _Identity: TypeAlias = tuple[str | None, str]
 _LISTS: dict[type, str] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Protocol
 
@@ -9,9 +10,10 @@ from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, 
 from ..events.showing.card import Card, MimeBundle
 from ..events.showing.excerpt import Excerpt, counted, ending
 from ..events.url_secrets import without_credentials
-from .collect import Segment
+from .collected.collected import Segment
 from .segment_card import segment_card
 
+_UNINDENTED = re.compile(r"(?<=\n)\S")
 LINES_OPEN, CHARACTERS_OPEN = 16, 4_000
 """The most lines and characters shown of an open segment."""
 
@@ -46,7 +48,9 @@ class OpenCard:
 
     def card(self) -> Card:
         """Return the current card: with the last lines while open, then with the first ones."""
-        return segment_card(self.segment, self._last_lines() if self.segment.status is None else None)
+        if self.segment.status is not None:
+            return segment_card(self.segment)
+        return segment_card(self.segment, self._last_lines(), "".join(self._pieces[:4]))
 
     def _last_lines(self) -> Excerpt:
         # What came before is not joined: that would be done again at each redraw.
@@ -60,7 +64,22 @@ class OpenCard:
         text = "".join(reversed(tail))
         excerpt = ending(text, LINES_OPEN, CHARACTERS_OPEN)
         above = self._line_ends - text.endswith("\n") - excerpt.text.count("\n")
-        return Excerpt(excerpt.text, before=f"… {counted(above, 'line')} above") if above > 0 else excerpt
+        lead = text[: len(text) - text.endswith("\n") - len(excerpt.text)]
+        if len(tail) < len(self._pieces):
+            lead = _from_a_definition(lead)
+        return Excerpt(
+            excerpt.text, before=f"… {counted(above, 'line')} above" if above > 0 else excerpt.before, lead=lead
+        )
+
+
+def _from_a_definition(code: str) -> str:
+    r"""Return the code from its first line that is not indented, which is probably not inside of a string.
+
+    >>> _from_a_definition("half a line\n    return\n\ndef f():\n    pass\n")
+    'def f():\n    pass\n'
+    """
+    start = next((found.start() for found in _UNINDENTED.finditer(code)), len(code))
+    return code[start:]
 
 
 class OpenCards:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ..events.answer_end import AnswerEnd
 from ..events.event_card import PROSE, TONES, brief_card, short_value
@@ -11,9 +11,10 @@ from ..events.provider_event import ProviderEvent
 from ..events.segment_event import SegmentStart
 from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
+from ..events.showing.syntax import code_name
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ..events.tool_result import ToolResult
-from .collect import Collected, Segment
+from .collected.collected import Collected, Segment
 from .wording.event_words import subject
 
 FOR_PROGRAMS = frozenset(("native", "kind", "error", "call_id", "streamed"))
@@ -22,8 +23,8 @@ TOLD = (ToolInvocation, InvocationFailed, Notice, AnswerEnd, ProviderEvent, Tool
 """The events that have a card of their own."""
 
 
-def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
-    """Return a segment's card; `excerpt` is the shown part of its content, by default the beginning.
+def segment_card(segment: Segment, excerpt: Excerpt | None = None, begins: str = "") -> Card:
+    """Return a segment's card; while it is open, `excerpt` is the shown part of its content, which `begins` so.
 
     >>> card = segment_card(Segment("s", "write_file", {"path": "a.py"}, "x = 1", status="truncated", reason="length"))
     >>> card.title, card.facts, card.badge
@@ -34,13 +35,15 @@ def segment_card(segment: Segment, excerpt: Excerpt | None = None) -> Card:
     lines = segment.content.count("\n")
     if lines > 1 and segment.type not in PROSE:
         facts += (counted(lines + (not segment.content.endswith("\n")), "line"),)
+    is_prose = segment.type in PROSE
     return Card(
         segment.type or "segment",
         f"{status}: {segment.reason}" if segment.reason else status,
         TONES.get(status, "plain"),
         facts,
         segment.content if excerpt is None else excerpt,
-        segment.type in PROSE,
+        is_prose,
+        code="" if is_prose else code_name(segment.type, segment.metadata.get("path"), segment.content or begins),
     )
 
 
@@ -67,6 +70,19 @@ def collected_bundle(collected: Collected) -> MimeBundle:
         counted(len(collected.failures), "failure"),
     )
     return mime_bundle(_cards(collected), " · ".join(numbers))
+
+
+def answer_bundle(
+    segments: Iterable[Segment], results: Iterable[ToolInvocation | InvocationFailed], end: AnswerEnd
+) -> MimeBundle:
+    """Return the cards of one answer: its segments, each call followed by what became of it, and its end."""
+    by_call = {each.id: each for each in results}
+    cards: list[Card] = []
+    for segment in segments:
+        cards.append(segment_card(segment))
+        if (result := by_call.get(segment.id)) is not None:
+            cards.append(brief_card(result))
+    return mime_bundle((*cards, brief_card(end)))
 
 
 def _cards(collected: Collected) -> Iterator[Card]:

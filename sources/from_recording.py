@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError, UsageError
+from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .decode_wire import wire_machine
 from .from_stream import any_machine
@@ -22,11 +22,11 @@ from .recognition.apis import api_of
 from .recognition.recognised_api import recognised_api
 from .recordings.cassette import body_in_cassette, is_cassette
 from .recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
+from .recordings.recut import recut
 from .recordings.timed_replay import timed_replay
 from .streams.stream_bridge import bridge
 
 RecordingPace: TypeAlias = Literal["instant", "original"] | float
-_CUT = "the recording ends here, before the end of the stream"
 
 
 def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, and what every source has
@@ -47,17 +47,68 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
         from_recording("answer.jsonl", pace="original").pipe(to_segments()).subscribe(print)
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
 
-    - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py (extra `cassettes`),
-      of which `interaction` chooses a response, from 0. `UsageError` if it cannot be read or its provider cannot be
-      told. A recording that was broken off is replayed up to its last whole line.
+    - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py
+      (`pip install ".[cassettes]"`), of which `interaction` chooses a response, from 0. `UsageError` if it cannot be
+      read or its provider cannot be told. A recording that was broken off is replayed up to its last whole line.
     - `api`: as in `from_wire`; without it, what the recording says, else it is detected.
     - `pace`: "instant"; "original", at the recorded times; or a factor: 2.0 is twice as fast. The scheduler is that of
-      `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps. Bodies and
-      cassettes have no times, so another pace than "instant" raises a `UsageError`.
+      `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps. Bodies,
+      cassettes, and what was converted from them have no times, so another pace than "instant" raises a `UsageError`.
     - `chunk_size`: cuts the bytes anew, into so many a chunk. Recorded items of an SDK cannot be cut.
     - The rest is as with `from_stream`. An error that ended the recorded stream ends the replay.
     """
     speed = _checked_speed(pace)
+    recorded = recorded_items(
+        path,
+        api,
+        chunk_size=chunk_size,
+        interaction=interaction,
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
+    )
+    if speed is None:
+        return bridge(recorded.untimed, recorded.new_machine, _is_checked)
+    if recorded.ends_at is None:
+        message = f"{path} has no times; pass pace='instant', or record with record(...)"
+        raise UsageError(message)
+    items = [TimedItem(at / speed, item) for at, item in recorded.items]
+    return timed_replay(items, recorded.ends_at / speed, recorded.error, recorded.new_machine)
+
+
+class RecordedItems(NamedTuple):
+    """The items of a recording, and what reads them.
+
+    - `new_machine`: makes the machine of their API. `api`: its name; None if the machine detects it.
+    - `ends_at`: the seconds at which the stream ended; None if no times are known.
+    - `error`: what ended the stream, if it was an error.
+    """
+
+    items: Sequence[TimedItem]
+    new_machine: Callable[[], Machine]
+    api: str | None
+    ends_at: float | None
+    error: Exception | None
+
+    def untimed(self) -> Iterator[Any]:
+        """Yield the items, then raise the error."""
+        for each in self.items:
+            yield each.item
+        if self.error is not None:
+            raise self.error
+
+
+def recorded_items(
+    path: str | PathLike[str],
+    api: str | None = None,
+    *,
+    chunk_size: int | None = None,
+    interaction: int | None = None,
+    **options: Any,
+) -> RecordedItems:
+    """Read a recording, a body or a cassette; the arguments are those of `from_recording`."""
     if chunk_size is not None and chunk_size < 1:
         message = f"chunk_size= must be at least 1, got {chunk_size}"
         raise UsageError(message)
@@ -69,45 +120,31 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
     if api is not None:
         api_of(api)
     recording = _recording_of(body, path, interaction)
-    options: dict[str, Any] = {
-        "choices": choices,
-        "turn_id": turn_id,
-        "limits": limits,
-        "keep_message": keep_message,
-        "logprobs": logprobs,
-    }
     if isinstance(recording, bytes):
-        if speed is not None:
-            message = f"{path} is a body without times; pass pace='instant', or record with record(...)"
-            raise UsageError(message)
-        new_machine = _wire_machines(api or recognised_api(recording), options)
-        return bridge(_cut([TimedItem(0.0, recording)], chunk_size), new_machine, _is_checked)
-    return _replayed(recording, api, speed, chunk_size, options)
+        named = api or recognised_api(recording)
+        items = recut([TimedItem(0.0, recording)], chunk_size or max(len(recording), 1))
+        return RecordedItems(items, _wire_machines(named, options), named, None, None)
+    return _of_recording(recording, api, chunk_size, options)
 
 
-def _replayed(
-    recording: StreamRecording, api: str | None, speed: float | None, chunk_size: int | None, options: dict[str, Any]
-) -> Observable[ChunkResponse]:
-    meta, timed, end = recording
-    items: Sequence[TimedItem] = timed
+def _of_recording(
+    recording: StreamRecording, api: str | None, chunk_size: int | None, options: dict[str, Any]
+) -> RecordedItems:
+    meta, items, _ = recording
     named = api or meta.api
     if meta.form == "wire":
-        new_machine = _wire_machines(named or recognised_api(b"".join(each.item for each in items)), options)
+        named = named or recognised_api(b"".join(each.item for each in items))
+        new_machine = _wire_machines(named, options)
         if chunk_size is not None:
-            items = _recut(items, chunk_size)
+            items = recut(items, chunk_size)
     else:
         if chunk_size is not None:
             message = f"chunk_size= cuts bytes, and this recording has {meta.form}; leave it out"
             raise UsageError(message)
-        new_machine = any_machine(named if meta.form == "items" else None, **options)
-    error: Exception | None = None if end is None else end.exception()
-    if error is None and meta.form == "texts" and (end is None or end.end == "closed"):
-        error = ProviderError(_CUT, transport=True)  # the end of a text is the only sign that it is whole
-    if speed is None:
-        return bridge(partial(_untimed, items, error), new_machine, _is_checked)
-    last = items[-1].at if items else 0.0
-    ends_at = last if end is None else max(end.t_ns / 1e9, last)
-    return timed_replay([TimedItem(at / speed, item) for at, item in items], ends_at / speed, error, new_machine)
+        named = named if meta.form == "items" else None
+        new_machine = any_machine(named, **options)
+    ends_at = recording.ends_at if recording.has_times else None
+    return RecordedItems(items, new_machine, named, ends_at, recording.error)
 
 
 def _recording_of(body: bytes, path: str | PathLike[str], interaction: int | None) -> StreamRecording | bytes:
@@ -142,33 +179,6 @@ def _checked_speed(pace: RecordingPace) -> float | None:
 def _wire_machines(api: str, options: dict[str, Any]) -> Callable[[], Machine]:
     wire_machine(api, **options)  # options that the API refuses raise now, not in mid-stream
     return partial(wire_machine, api, **options)
-
-
-def _cut(items: Sequence[TimedItem], chunk_size: int | None) -> list[bytes]:
-    body = b"".join(each.item for each in items)
-    size = chunk_size or max(len(body), 1)
-    return [body[start : start + size] for start in range(0, len(body), size)]
-
-
-def _recut(items: Sequence[TimedItem], chunk_size: int) -> list[TimedItem]:
-    """Cut bytes anew; a chunk comes with its last byte."""
-    ends = [(at, len(item)) for at, item in items]
-    cut: list[TimedItem] = []
-    arrived, taken, number = 0, 0, -1
-    for chunk in _cut(items, chunk_size):
-        taken += len(chunk)
-        while arrived < taken:
-            number += 1
-            arrived += ends[number][1]
-        cut.append(TimedItem(ends[number][0], chunk))
-    return cut
-
-
-def _untimed(items: Sequence[TimedItem], error: Exception | None) -> Any:
-    for each in items:
-        yield each.item
-    if error is not None:
-        raise error
 
 
 def _is_checked(_: object) -> None:

@@ -2,7 +2,8 @@
 
 The HTML is for any page, dark or light, that may strip styles and runs no scripts: colours are inherited, borders are
 half-transparent grey, badges bring their own background, and without any style it still reads as headings, text and
-tables. No text is trusted: it is truncated and then escaped, so the cost of a card is bounded.
+tables. No text is trusted: it is truncated and then escaped, so the cost of a card is bounded. A long text
+is folded: its first lines are shown, and a line says how many more there are and shows them.
 """
 
 from __future__ import annotations
@@ -15,19 +16,24 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from .excerpt import BRIEF_CHARACTERS, BRIEF_LINES, CHARACTERS, LINES, Excerpt, beginning, shown, value_text
+from .syntax import COLOURS, Coloured, coloured, html_of
 
 MimeBundle: TypeAlias = dict[str, str]
 Tone: TypeAlias = Literal["plain", "good", "warning", "bad"]
 
 ROWS = 30
 CARDS = 60
+OPEN_LINES, OPEN_CHARACTERS = 24, 3_000
+"""The most lines and characters of a text that is not folded."""
+FIRST_LINES, FIRST_CHARACTERS = 16, 2_000
+"""The lines and characters of a folded text that are shown."""
 
 _COLOURS: dict[Tone, str] = {"plain": "#57606a", "good": "#1a7f37", "warning": "#9a6700", "bad": "#cf222e"}
 _GREY = "rgba(128,128,128,.35)"
 _CARD = f"border:1px solid {_GREY};border-radius:4px;margin:4px 0;padding:4px 10px;text-align:left;overflow-x:auto"
 _PRE = (
     "margin:4px 0 2px 0;padding:0;border:0;background:transparent;color:inherit;"
-    "font-size:90%;line-height:1.35;text-align:left;max-height:26em;overflow:auto"
+    "font-size:90%;line-height:1.35;text-align:left;white-space:pre-wrap;overflow-wrap:anywhere"
 )
 _TABLE = "border-collapse:collapse;border:0;margin:4px 0 2px 0;background:transparent;color:inherit;font-size:90%"
 _CELL = (
@@ -47,8 +53,10 @@ class Card(Struct, frozen=True):
     body: str | Excerpt = ""
     """The text below the heading; a `str` is truncated when it is shown, an `Excerpt` already is."""
     prose: bool = False
-    """Whether long lines of the body wrap."""
+    """Whether the body is read as prose: in the font of the page, never folded."""
     rows: tuple[tuple[str, Any], ...] = ()
+    code: str = ""
+    """The file name in whose language the body, and each row of several lines, is coloured."""
 
 
 def first_of(words: Iterable[str], number: int) -> list[str]:
@@ -98,26 +106,28 @@ def _html(card: Card) -> str:
     colour = _COLOURS[card.tone]
     head = [f"<b>{_words(card.title)}</b>"]
     if card.badge:
-        badge = f"background:{colour};color:#fff;border-radius:3px;padding:0 6px;font-size:85%"
+        badge = f"background:{colour};color:#fff;border-radius:3px;padding:0 6px;font-size:85%;white-space:nowrap"
         head.append(f'<span style="{badge}">{_words(card.badge)}</span>')
     head += (f'<small style="opacity:.75">{_words(fact)}</small>' for fact in card.facts)
     parts = [f"<div>{' &nbsp;'.join(head)}</div>"]
-    body = beginning(card.body) if isinstance(card.body, str) else card.body
-    if body.text or body.before:
-        family = "inherit" if card.prose else "monospace"
-        wrap = card.prose or "\n" not in body.text
-        parts += (_note(body.before), _pre(body.text, wrap=wrap, family=family), _note(body.after))
+    if isinstance(card.body, Excerpt):
+        parts += (_note(card.body.before), _whole(card.body, card), _note(card.body.after))
+    elif card.prose:
+        body = beginning(card.body)
+        parts += (_whole(body, card), _note(body.after))
+    else:
+        parts.append(_folded(card.body, card.code))
     if card.rows:
-        cells = "".join(_row(name, value) for name, value in card.rows[:ROWS])
+        cells = "".join(_row(name, value, card.code) for name, value in card.rows[:ROWS])
         parts.append(f'<table style="{_TABLE}"><tbody>{cells}</tbody></table>')
         if len(card.rows) > ROWS:
             parts.append(_note(f"… {len(card.rows) - ROWS:,} more"))
     return f'<div style="{_CARD};border-left:4px solid {colour}">{"".join(parts)}</div>'
 
 
-def _row(name: str, value: Any) -> str:
-    text = beginning(value_text(value), LINES // 4, CHARACTERS // 4)
-    cell = _pre(text.text, wrap="\n" not in text.text) + _note(text.after)
+def _row(name: str, value: Any, code: str) -> str:
+    text = value_text(value)
+    cell = _folded(text, code if "\n" in text else "", LINES // 4, CHARACTERS // 4)
     # A plain `tr` would get its theme's stripes, which are not made for text of many lines.
     return (
         f'<tr style="background:transparent"><th style="{_CELL};font-weight:600">{_words(name)}</th>'
@@ -125,11 +135,29 @@ def _row(name: str, value: Any) -> str:
     )
 
 
-def _pre(text: str, *, wrap: bool, family: str = "monospace") -> str:
-    white_space = "pre-wrap;overflow-wrap:anywhere" if wrap else "pre"
+def _whole(body: Excerpt, card: Card) -> str:
+    text = shown(body.text)
+    return _pre(coloured(text, card.code, shown(body.lead)), 0, len(text), "inherit" if card.prose else "monospace")
+
+
+def _folded(text: str, code: str, lines: int = LINES, characters: int = CHARACTERS) -> str:
+    """Return a text as far as it is kept; of a long one the first lines are shown, and the others can be."""
+    kept, first = beginning(text, lines, characters), beginning(text, FIRST_LINES, FIRST_CHARACTERS)
+    body, head = shown(kept.text), len(shown(first.text))
+    pieces = coloured(body, code)
+    if kept.text.count("\n") < OPEN_LINES and len(kept.text) <= OPEN_CHARACTERS:
+        return _pre(pieces, 0, len(body)) + _note(kept.after)
+    summary = f'<summary style="cursor:pointer;opacity:.75"><small>{_words(first.after)}</small></summary>'
+    rest = _pre(pieces, head + body.startswith("\n", head), len(body))
+    return f"{_pre(pieces, 0, head)}<details>{summary}{rest}{_note(kept.after)}</details>"
+
+
+def _pre(pieces: Coloured, start: int, end: int, family: str = "monospace") -> str:
+    html = html_of(pieces, start, end)
     # The first line end inside a pre is not shown, so one more stands before a text that begins with one.
-    line_end = "\n" if text.startswith("\n") else ""
-    return f'<pre style="{_PRE};font-family:{family};white-space:{white_space}">{line_end}{escape(shown(text))}</pre>'
+    line_end = "\n" if html.startswith("\n") else ""
+    colours = COLOURS if "<span" in html else ""
+    return f'<pre style="{_PRE};font-family:{family}{colours}">{line_end}{html}</pre>' if html else ""
 
 
 def _note(text: str) -> str:

@@ -19,19 +19,21 @@ _UNSHOWN = re.compile(
 )
 
 
-class Excerpt(Struct, frozen=True):
+class Excerpt(Struct, frozen=True, repr_omit_defaults=True):
     """A piece of a text, and a note about the rest."""
 
     text: str = ""
     before: str = ""
     after: str = ""
+    lead: str = ""
+    """Code that precedes the piece: not shown, but it decides the colours."""
 
 
 def beginning(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excerpt:
     r"""Return the first lines of a text, with a note how much follows.
 
     >>> beginning("one\ntwo\nthree\nfour\n", lines=2)
-    Excerpt(text='one\ntwo', before='', after='… 2 lines more')
+    Excerpt(text='one\ntwo', after='… 2 lines more')
     """
     end = len(text) - text.endswith("\n")
     piece = "\n".join(text[: min(end, characters)].split("\n", lines)[:lines])
@@ -44,7 +46,7 @@ def ending(text: str, lines: int = LINES, characters: int = CHARACTERS) -> Excer
     r"""Return the last lines of a text, with a note how much precedes.
 
     >>> ending("one\ntwo\nthree\nfour\n", lines=2)
-    Excerpt(text='three\nfour', before='… 2 lines above', after='')
+    Excerpt(text='three\nfour', before='… 2 lines above')
     """
     end = len(text) - text.endswith("\n")
     piece = "\n".join(text[max(0, end - characters) : end].rsplit("\n", lines)[-lines:])

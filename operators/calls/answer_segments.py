@@ -17,6 +17,7 @@ from ..engine.limits import Limits
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
+from ..engine.withheld import Withheld
 from .native_calls import NativeCalls
 from .segment_end import end_status
 
@@ -61,6 +62,9 @@ class TextReader(Protocol):
 
     def close(self, how: How, finish: str | None, events: list[Segment], /) -> None:
         """Append all remaining events at the end."""
+
+    def withheld(self) -> Iterable[Withheld]:
+        """Return what is withheld of the text."""
 
     def dump(self) -> Any:
         """Return the state as plain data."""
@@ -279,6 +283,14 @@ class AnswerSegments(Stateful):
                         calls.parsed_content(call, text, call.checked(items), events)
             if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
                 calls.settle(call, delta, events)
+
+    def add_withheld(self, found: list[Withheld]) -> None:
+        """Add what is withheld of the text, the reasoning and the calls."""
+        for reader in (self.reasoning_reader, self.text_reader):
+            if reader is not None:
+                found += reader.withheld()
+        if self.calls.open or self.calls.waiting:
+            self.calls.add_withheld(found)
 
     def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         """Process the provider's finish of the answer."""

@@ -11,6 +11,7 @@ from ...events.fragment import Fragment
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..engine.state import Stateful
+from ..engine.withheld import Withheld, held_by
 from ..machines.json_machine import JsonMachine
 from .field_spec import FieldSpec
 from .segment_metadata import Specs, told_arguments
@@ -110,6 +111,10 @@ class CallArguments(Stateful):
         if ending:
             items += self._machine.close(cut=not complete)
         return [each for each in items if isinstance(each, Fragment)]
+
+    def withheld(self, *, in_raw: bool) -> Sequence[Withheld]:
+        """Return what is withheld here; `in_raw`: whether the events of the segments pass."""
+        return held_by(self._machine, self.segment_id, in_raw=in_raw)
 
     def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
         return JsonMachine(self._limits)

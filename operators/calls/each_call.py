@@ -10,6 +10,7 @@ from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ..engine.limits import Limits
 from ..engine.stage import Operator, lift
 from ..engine.straight_way import FurtherEvent, StraightWay
+from ..engine.withheld import Withheld
 from .call_follower import CallFollower, FollowedCall
 from .field_spec import FieldSpec
 from .segment_metadata import Specs, called_name, spec_by_type
@@ -21,6 +22,7 @@ class CallMachine(FollowedCall, Protocol):
     def start(self, event: SegmentStart, /) -> Sequence[Any]: ...
     def content(self, event: SegmentContent, /) -> Sequence[Any]: ...
     def end(self, event: SegmentEnd, /) -> Sequence[Any]: ...
+    def withheld(self, *, in_raw: bool) -> Sequence[Withheld]: ...
     def dump(self) -> Any: ...
     def load(self, state: Any, /) -> None: ...
     def straight(self) -> FurtherEvent | None:
@@ -59,6 +61,12 @@ class _EachCall(CallFollower[CallMachine]):
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
         return (event,)
+
+    def withheld(self) -> Sequence[Withheld]:
+        found: list[Withheld] = []
+        for call in self._calls.values():
+            found += call.withheld(in_raw=self._keep)
+        return found
 
     def take_straight(self, way: StraightWay) -> bool:
         """Let the event of the text pass if segments are kept, and add that of its call."""

@@ -14,6 +14,7 @@ from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
+from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
 from .segment_end import error_detail
@@ -223,6 +224,15 @@ class NativeCalls(Stateful):
                 self.end(call, events, status, reason)
         for call in list(self.waiting.values()):
             self._end_nameless(call, JsonError("malformed", 0, "a tool's name before the end of the answer"), events)
+
+    def add_withheld(self, found: list[Withheld]) -> None:
+        """Add what is withheld of each call."""
+        if self.waiting:
+            reason = "the START of the call waits for its name"
+            found += [Withheld(text, reason) for each in self.waiting.values() if (text := tail_of(each.texts))]
+        for call in self.open.values():
+            if call.machine is not None:
+                found += held_by(call.machine, call.segment_id, in_raw=True)
 
     def _wait(self, delta: ToolCallDelta, events: Events) -> None:
         text = delta.arguments_delta

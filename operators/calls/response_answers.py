@@ -13,6 +13,7 @@ from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
 from ..engine.straight_way import Offer
 from ..engine.turn_ids import TurnIds
+from ..engine.withheld import Withheld
 from .answer_segments import AnswerSegments, Segment
 from .native_call import NativeCall
 from .straight_calls import Lane, Lanes, lane_to_open, no_lane, open_lane
@@ -108,6 +109,12 @@ class ResponseAnswers(Stateful):
         if not events:  # an empty answer ends, too
             events.append(self._end_of(self._answers[0], how, "stop" if self._text_only else None))
         return events
+
+    def withheld(self) -> list[Withheld]:
+        found: list[Withheld] = []
+        for answer in self._answers.values():
+            answer.add_withheld(found)
+        return found
 
     def dump(self) -> Any:
         return {**super().dump(), "answer": self._answer.number}

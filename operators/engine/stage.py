@@ -20,6 +20,7 @@ from .attempts import Attempts
 from .step import Step, stage_name
 from .straight_way import StraightWays, straight_ways
 from .turn_ids import TurnIds
+from .withheld import Withheld, withheld_by
 
 
 class Completed(Struct, frozen=True):
@@ -59,6 +60,10 @@ class Stage(Protocol[In_contra, Out_co]):
     data that msgspec can encode, and `load` restores it. Configuration is not state. A stage is called by `StageChain`,
     which feeds nothing after the close and closes only once. A stage that raises may leave the events that are still to
     be delivered in an attribute `last_words`, as the chain itself does.
+
+    A stage may say what it withholds, for `trace`, with a method `withheld() -> Iterable[Withheld]`: the text that it
+    keeps back after the last `feed`, why, and what the text may still become. It changes nothing. For a stage without
+    it, `trace` finds the withheld text itself, and does not know the reason.
 
     A stage may offer text in the middle of a string a straight way to the end of the chain, with a method
     `offer_straight`, and take part in one with `take_straight`; see straight_way.py. Without them it declines.
@@ -198,6 +203,10 @@ class StageChain(Generic[In, Out]):
         """The ids of the turn, if a stage generates them."""
         return next((ids for each in self._stages if isinstance(ids := getattr(each, "ids", None), TurnIds)), None)
 
+    def withheld(self) -> list[Withheld]:
+        """Return what the stages withhold, in their order."""
+        return [withheld for each in self._stages for withheld in withheld_by(each)]
+
     def dump(self) -> Any:
         """Return the state as plain data, to be restored elsewhere with `load`."""
         # A copy: what is dumped must not change when the stages go on.
@@ -262,8 +271,8 @@ def _last_words(raised: Stage[Any, Out]) -> Iterable[Out]:
 def lift(stage_factory: Callable[[], Stage[In, Out]]) -> Operator[In, Out]:
     """Make an operator from a stage; `stage_factory` is called once for each subscription.
 
-        source    --1--2--3--|
-        lift(M)   --a--b-----|    M().feed(1) == [a], .feed(2) == [b], .feed(3) == []
+        source         --1------2------|
+        lift(Doubled)  --(1,1)--(2,2)--|
 
     >>> from penstock.operators import drive
     >>> class Doubled:
@@ -305,6 +314,9 @@ def compose(
 ) -> AnyOperator: ...
 def compose(*operators: Operator[Any, Any]) -> Operator[Any, Any]:
     """Make one operator from several: one Rx hop for the whole chain.
+
+        source                                       --a<--b>c<-----end>---|
+        compose(holdback("<b>"), holdback("<end>"))  --a---(<b>,c)--<end>--|
 
     >>> from penstock.operators import holdback
     >>> compose(holdback("<a>"), holdback("<b>"))

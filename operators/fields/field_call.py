@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+
+from msgspec.structs import replace
 
 from ...events.fragment import Fragment, JsonError, Path
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
@@ -13,6 +15,7 @@ from ..calls.segment_metadata import RESERVED
 from ..engine.limits import Limits
 from ..engine.stage import StageChain
 from ..engine.state import Stateful
+from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..machines.json_machine import JsonMachine
 
@@ -99,6 +102,24 @@ class FieldCall(Stateful):
         self.spec = self.specs[max(place, 0)]
         self.segment_type = self.spec.segment_type
         self.field_path: Path = (self.spec.field,) if place >= 0 else (-1,)
+
+    def withheld(self) -> Sequence[Withheld]:
+        """Return the source text that no event has yet; else what is withheld of text that has gone on."""
+        if self.raw:
+            text = tail_of(self.raw)
+            return (Withheld(text, self._reason(), (), self.segment_id),) if text else ()
+        if self.stripping is None and self.machine is None:
+            return ()
+        stripping = () if self.stripping is None else self.stripping.withheld()
+        of_markers = [replace(each, segment_id=self.segment_id, in_raw=True) for each in stripping]
+        return [*of_markers, *held_by(self.machine, self.segment_id, in_raw=True)]
+
+    def _reason(self) -> str:
+        if self.started:
+            return "arguments that are not streamed go on with the next event"
+        field = self.spec.field
+        missing = [name for name in self.spec.required if name not in self.arguments and name != field]
+        return f"the START waits for {' and '.join(missing) or field}"
 
     def load(self, state: Any, /) -> None:
         super().load(state)

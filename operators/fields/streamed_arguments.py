@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...events.fragment import Fragment, JsonError, Path
@@ -10,6 +10,7 @@ from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd,
 from ..calls.field_spec import FieldSpec
 from ..engine.limits import Limits
 from ..engine.state import Stateful
+from ..engine.withheld import Withheld, held_by
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..machines.json_machine import JsonMachine
 from ..machines.path_tree import PathNode, following
@@ -110,6 +111,9 @@ class StreamedArguments(Stateful):
             if self._error is not None and self._error.reason != "truncated":
                 status, reason = "failed", self._error.reason
         return [self._end(self._open, status, reason)]
+
+    def withheld(self) -> Sequence[Withheld]:
+        return held_by(self._machine, self.segment_id, in_raw=True)
 
     def load(self, state: Any, /) -> None:
         super().load(state)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ...events.fragment import Fragment, JsonError
 from ..engine.limits import Limits
 from ..engine.state import Stateful
+from ..engine.withheld import Withheld, held_by
 from .json_machine import JsonMachine
 
 _BLANKS: Final = " \t\n\r"
@@ -32,6 +33,7 @@ class AnswerText(Protocol):
     def span(self) -> slice: ...
     def feed(self, text: str, /) -> Sequence[Fragment]: ...
     def close(self, *, cut: bool) -> Sequence[Fragment]: ...
+    def withheld(self) -> Sequence[Withheld]: ...
     def dump(self) -> Any: ...
     def load(self, state: Any, /) -> None: ...
 
@@ -112,6 +114,14 @@ class FencedJson(Stateful):
             return ()
         return self._checked(self.machine.close(cut=cut))
 
+    def withheld(self) -> Sequence[Withheld]:
+        if self.error is not None:
+            return ()
+        if self._header:
+            whole = self._header if self._header.startswith(_FENCE) else _FENCE
+            return (Withheld(self._header, "it may be the first line of a fence", (whole.rstrip("\r") + "\n",)),)
+        return held_by(self.machine)
+
     def _opener(self, text: str) -> Sequence[Fragment]:
         if self.error is not None:
             return ()
@@ -185,6 +195,9 @@ class PlainText(Stateful):
         self.is_blank = self.is_blank and text.isspace()
         piece = Fragment((), "TEXT", text, at)
         return (piece,) if at else (Fragment((), "OPEN", '"'), piece)
+
+    def withheld(self) -> Sequence[Withheld]:
+        return ()
 
     def close(self, *, cut: bool) -> Sequence[Fragment]:
         if cut or not self.read:

@@ -53,6 +53,14 @@ class GrowingText(Stateful):
             self.blocks[:] = ["".join(self.blocks)]
         return self.blocks[0] if self.blocks else ""
 
+    @property
+    def last_pieces(self) -> list[str]:
+        """The pieces of the text; of a long one the last of them, behind a `…`."""
+        blocks = self.blocks
+        if blocks and blocks[1:]:
+            return ["…", blocks[-1], *self.pieces]
+        return [*blocks, *self.pieces]
+
     def clear(self) -> None:
         self.blocks.clear()
         self.pieces.clear()

@@ -35,6 +35,9 @@ _WORDS: Final = {first: WORDS[first] for first in "tfn"}
 _IN_DIGITS: Final = frozenset({"integer", "fraction", "power"})
 _match_digits: Final = cast("Callable[[str, int], re.Match[str]]", re.compile(r"[0-9]*+").match)
 _DELIMITERS: Final = frozenset(" \t\n\r,]}")
+_SHORT_ESCAPES: Final = tuple("\\" + letter for letter in '"\\/bfnrt')
+_LONE: Final = r"\u0000"
+_LOW: Final = r"\udc00"
 NOT_BARE: Final = "control characters must be escaped"
 
 
@@ -237,6 +240,13 @@ class JsonMachine(ValueMachine):
             return None
         self.at, self._pending = end, held
         return Fragment(path, "TEXT", decoded, at - len(pending))
+
+    def _escapes_from(self, text: str) -> tuple[str, ...]:
+        length = len(_LONE)
+        if len(text) >= length:
+            pair = text + _LOW[len(text) - length :]
+            return (text, pair) if len(text) == length else (pair,)
+        return tuple(each for each in (*_SHORT_ESCAPES, text + _LONE[len(text) :]) if text and each.startswith(text))
 
     @property
     def open_path(self) -> Path | None:

@@ -39,6 +39,8 @@ BLANKS: Final = " \t\r\n"
 """The blanks that do not count between the items of a grammar."""
 BLANK_RUN: Final = re.compile(r"[ \t\r\n]*+")
 
+MAY_BE_MARKER: Final = "it may be the beginning of a marker"
+
 Node: TypeAlias = "dict[str, Node]"
 """A node of the trie: the characters that may follow, each with its node; empty at the end of a marker."""
 
@@ -97,6 +99,19 @@ class MarkerSearch(NamedTuple):
         if not final and found.end() == len(found.string) and self.is_unfinished(found):
             return ""
         return self.lowered.get(text.lower(), text) if self.lowered else text
+
+    def continuing(self, text: str) -> tuple[str, ...]:
+        """Return the literals that a text is, or may become.
+
+        >>> marker_search(["<a>", "<b>", "c"]).continuing("<")
+        ('<a>', '<b>')
+        """
+        lowered = text.lower()
+        return tuple(
+            text + each.text[len(text) :]
+            for each in self.literals
+            if (each.text.lower().startswith(lowered) if each.ignore_case else each.text.startswith(text))
+        )
 
     def settle(self, text: str) -> list[str]:
         """Split a text that is complete into its markers and the texts between them.

@@ -29,6 +29,9 @@ _match_blanks: Final = re.compile(r"[ \t\n\r]++").match
 replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
 
+_NOTHING: Final = "", "", ()
+
+
 class ValueMachine(Stateful):
     """Read one text in pieces cut anywhere; return the fragments that are certain.
 
@@ -98,6 +101,36 @@ class ValueMachine(Stateful):
     def withheld_length(self) -> int:
         """The number of raw characters held until the next chunk decides them."""
         return len(self._pending)
+
+    def held(self) -> tuple[str, str, tuple[str, ...]]:
+        """Return the text of a key, word, number or escape that no fragment has yet, why, and what it may become."""
+        if self._text_path is not None and not self._pending:
+            return _NOTHING
+        if self._state == "word":
+            return self._word[: self.at - self._start], "the word is not whole", (self._word,)
+        text = "".join(self._pieces)
+        if self._state == "number":
+            return text, "a number ends at the character behind it", self._numbers_from(text)
+        if self._state == "key_text":
+            return text + self._pending, "a key is emitted with its value", ()
+        return self._pending, "the escape is not whole", self._escapes_from(self._pending)
+
+    def _numbers_from(self, text: str) -> tuple[str, ...]:
+        """Return some numbers that begin with a text."""
+        return tuple(text + more for more in ("", "0", ".0", "e0") if self._is_number(text + more))
+
+    def _is_number(self, text: str) -> bool:
+        state = "start"
+        for char in text:
+            following = self._numbers[state][0].get(char)
+            if following is None:
+                return False
+            state = following
+        return state in NUMBER_MAY_END
+
+    def _escapes_from(self, text: str) -> tuple[str, ...]:
+        """Return some escapes that begin with a text."""
+        return (text,) if text else ()
 
     @property
     def longest(self) -> int:

@@ -14,7 +14,7 @@ it does not apply.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...events.fragment import Fragment, JsonError
@@ -22,6 +22,7 @@ from ...events.segment_event import SegmentContent
 from ..calls.answer_segments import AnswerSegments, FastPath, Plain, Segment
 from ..engine.stage import How
 from ..engine.state import Stateful
+from ..engine.withheld import Withheld
 from ..grammar.dialect_positions import Positions
 from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json
@@ -30,6 +31,7 @@ from .outside_markers import Meaning
 from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
 from .text_options import TextOptions
+from .withheld_text import withheld_text
 
 _MOST_HELD: Final = 64
 """The most characters that are searched again with the next text, so that a long run of blanks costs no more."""
@@ -159,6 +161,13 @@ class TextEngine(Stateful):
         reader, source_buffer = self._block.reader, self._source_buffer
         if isinstance(reader, BlockJson) and not source_buffer.wait:
             source_buffer.offset = reader.start + reader.machine.at
+
+    def withheld(self) -> Iterable[Withheld]:
+        """Return the text that is in no event's `raw` yet, and what is kept back of text that is."""
+        source_buffer, block = self._source_buffer, self._block
+        if source_buffer.wait or source_buffer.loose or source_buffer.before or block.call is not None:
+            return withheld_text(source_buffer, block)
+        return ()
 
     def dump(self) -> Any:
         """Return the state as plain data, between two texts."""

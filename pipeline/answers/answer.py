@@ -12,7 +12,8 @@ from ...events.errors import UsageError
 from ...events.provider_event import ProviderEvent
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
-from ...sinks.collect import Collected, Segment, collect
+from ...sinks.collect import collect
+from ...sinks.collected.collected import Collected, Segment
 from .answer_calls import CallsOfMessage, in_text
 from .answer_parts import parts_of
 from .message_form import MessageForm, Notices, left_out
@@ -184,6 +185,11 @@ class Answer:
 
     def _joined(self, kind: str) -> str:
         return "".join(part.text for part in self._parts if part.type == kind)
+
+    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+        from ...sinks.segment_card import answer_bundle  # noqa: PLC0415 - for notebooks only
+
+        return answer_bundle(self.segments, (*self.invocations, *self.failures), self.end)
 
     def __repr__(self) -> str:
         return f"<Answer {self.status}: {len(self.text)} characters, {len(self.invocations)} calls to run>"

@@ -10,7 +10,7 @@ from msgspec import Struct
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.whole_json import decode_json
-from ...sinks.collect import Collected, Segment
+from ...sinks.collected.collected import Collected, Segment
 
 
 class AnswerCall(Struct, frozen=True):

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from ...events.errors import UsageError
 from ...sources.replay.replay_recordings import Recording
+from ..asking.loopback_sdks import SDKS
+from ..explorer.explored_stream import ExploredStream
+from ..explorer.explored_streams import ExploredStreams
 from .app_server import serve_app
 from .app_session import AppSession
 from .app_sources import AppSources, Playable, playable_in
@@ -36,10 +39,28 @@ def run_app(
         serve_app(new_session(playable, place, commands=commands or demo, demo=demo), port=port, ready=ready)
 
 
-def new_session(playable: Sequence[Playable], root: Path | None, *, commands: bool, demo: bool = False) -> AppSession:
+def run_explorer(streams: Mapping[str, ExploredStream], *, port: int, ready: Callable[[str], object]) -> None:
+    """Serve the explorer of some streams until Ctrl-C; the app plays those of them that an SDK can play."""
+    playable = [
+        Playable(name, Recording(name, each.api or "", b"".join(each.items)))
+        for name, each in streams.items()
+        if each.form == "wire" and each.api in SDKS
+    ]
+    session = new_session(playable, None, commands=False, explored=ExploredStreams(streams))
+    serve_app(session, port=port, ready=ready, page="/explore")
+
+
+def new_session(
+    playable: Sequence[Playable],
+    root: Path | None,
+    *,
+    commands: bool,
+    demo: bool = False,
+    explored: ExploredStreams | None = None,
+) -> AppSession:
     steps = AppSteps(root, commands=commands)
     can = {"root": None if root is None else str(root), "commands": commands, "demo": demo}
-    return AppSession(AppSources(playable, steps.pipeline), steps.steps, can, root)
+    return AppSession(AppSources(playable, steps.pipeline), steps.steps, can, root, explored)
 
 
 @contextmanager

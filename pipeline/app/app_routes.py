@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 
 from ...events.errors import UsageError
 from ...sinks.resume.stream_routes import stream_routes
+from ..explorer.explorer_routes import explorer_routes
 from .app_guard import API, AppGuard
 from .app_run import AppRun
 from .app_session import AppSession, describe_error
@@ -27,6 +28,7 @@ def app_of(session: AppSession, token: str) -> ASGIApp:
     """Return the application; everything below `/api/` needs the token. Whoever serves it closes the session.
 
     GET    /                                the page
+    GET    /explore                         the page of the explorer, whose routes `explorer_routes` has
     GET    /api/session                     what can be played and asked, and the runs so far
     POST   /api/runs                        starts a run and streams it: `Play` or `Ask` as JSON
     GET    /api/runs/{id}/stream            the run again, or behind `Last-Event-ID`
@@ -65,9 +67,14 @@ def app_of(session: AppSession, token: str) -> ASGIApp:
     async def show_page(_: Request) -> Response:
         return FileResponse(STATIC / "index.html")
 
+    async def show_explorer(_: Request) -> Response:
+        return FileResponse(STATIC / "explore.html")
+
     served = Starlette(
         routes=[
             Route("/", show_page, methods=["GET"]),
+            Route("/explore", show_explorer, methods=["GET"]),
+            *explorer_routes(session.explored, API),
             Mount("/static", StaticFiles(directory=STATIC)),
             Route(f"{API}session", show_session, methods=["GET"]),
             Route(f"{API}file", show_file, methods=["GET"]),

@@ -15,11 +15,11 @@ from .app_routes import app_of
 from .app_session import AppSession
 
 
-def serve_app(session: AppSession, *, port: int, ready: Callable[[str], object]) -> None:
-    """Serve until Ctrl-C; `ready` gets the address to open, with the token behind `#`, which no server is sent."""
+def serve_app(session: AppSession, *, port: int, ready: Callable[[str], object], page: str = "/") -> None:
+    """Serve until Ctrl-C; `ready` gets the address of a page, with the token behind `#`, which no server is sent."""
     token = token_urlsafe(32)
     with _listening(port) as listening:
-        address = f"http://127.0.0.1:{listening.getsockname()[1]}/#token={token}"
+        address = f"http://127.0.0.1:{listening.getsockname()[1]}{page}#token={token}"
         server = _Server(app_of(session, token), session, lambda: ready(address))
         asyncio.run(server.serve(sockets=[listening]))
 

@@ -15,6 +15,7 @@ from ...events.url_secrets import without_credentials
 from ...sinks.acting.approval import Approve
 from ...sinks.acting.step import Step
 from ...sinks.resume.stream_runs import StreamRuns
+from ..explorer.explored_streams import ExploredStreams
 from .app_approvals import AppApprovals
 from .app_request import Ask, Decision, asked
 from .app_run import AppRun, RunNote
@@ -36,12 +37,19 @@ class AppSession:
 
     - `can`: what the app does with calls, for the page to say.
     - `root`: the folder for files, resolved; None if nothing is written.
+    - `explored`: what the explorer can open; by default what the app can play.
     """
 
     def __init__(
-        self, sources: AppSources, new_steps: NewSteps, can: Mapping[str, Any], root: Path | None = None
+        self,
+        sources: AppSources,
+        new_steps: NewSteps,
+        can: Mapping[str, Any],
+        root: Path | None = None,
+        explored: ExploredStreams | None = None,
     ) -> None:
         self.sources = sources
+        self.explored = sources.explored() if explored is None else explored
         # A run goes on for a while without a page, as after a reload, and stays readable afterwards.
         self.runs = StreamRuns(grace=300, keep=_DAY, max_bytes=48 * 1024 * 1024, max_frames=200_000)
         self._new_steps = new_steps

@@ -13,6 +13,8 @@ from ...sources.replay.replay_server import ReplayServer
 from ..asking.loopback_sdks import SDKS, loopback
 from ..asking.provider_keys import is_sdk_installed, key_from_environment, url_from_environment, with_tools
 from ..asking.run_provider import connected
+from ..explorer.explored_streams import ExploredStreams
+from ..explorer.read_stream import stream_of_body
 from ..pipeline import Pipeline
 from ..providers.provider_requests import Request
 from ..providers.providers import PROVIDERS, provider_of
@@ -46,6 +48,15 @@ class AppSources:
     def listed(self) -> dict[str, Any]:
         """Return what the page offers, as plain JSON."""
         return {"recordings": [*map(_listed, self._playable.values())], "providers": [*_providers()]}
+
+    def explored(self) -> ExploredStreams:
+        """Return the recordings as streams to explore."""
+        return ExploredStreams(
+            {
+                name: stream_of_body(recording.body, title, recording.api, recording.timing)
+                for name, (title, recording, _) in self._playable.items()
+            }
+        )
 
     def title(self, request: Play | Ask) -> str:
         return self._found(request.recording).title if isinstance(request, Play) else request.prompt
@@ -122,7 +133,7 @@ def _providers() -> Iterable[dict[str, Any]]:
     for name, provider in PROVIDERS.items():
         missing = ""
         if not is_sdk_installed(name):
-            missing = f"needs its SDK: pip install {provider.package}"
+            missing = f"needs its SDK; {provider.install}"
         else:
             try:
                 key_from_environment(name, url_from_environment(name))

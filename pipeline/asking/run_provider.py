@@ -53,6 +53,6 @@ def client_of(name: str, key: str, base_url: str | None) -> Client:
     try:
         module: Any = import_module(provider.module)
     except ImportError as error:
-        message = f"{name} needs its SDK: pip install {provider.package}"
+        message = f"{name} needs its SDK; {provider.install}"
         raise UsageError(message) from error
     return provider.client(module, key, base_url)

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from ..installed_version import installed_version
 
 NEEDED = ("typer", "rich")
-NOT_INSTALLED = 'the command line needs two more packages; from a clone, pip install ".[cli]"'
 OUTPUT_IS_CLOSED = "penstock: the output is closed; let it go somewhere, as to /dev/null"
 
 
@@ -71,7 +70,9 @@ def _say_version() -> int:
 
 
 def _not_installed() -> int:
-    _say(NOT_INSTALLED)
+    from ...events.errors import how_to_install  # noqa: PLC0415 - a version needs no events
+
+    _say(f"the command line needs two more packages; {how_to_install('cli')}")
     return 2
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ...sources.replay.replay_recordings import Recording
 from ..demo.demo import answers
 
@@ -20,7 +20,7 @@ Examples:
 """
 _TITLES = ("A garden report, and its first run", "Its tests, after some thought", "A page about it, and a file of beds")
 """What the demo's three answers are."""
-NOT_INSTALLED = 'penstock app needs starlette and uvicorn; from a clone, pip install ".[cli]"'
+NOT_INSTALLED = f"penstock app needs starlette and uvicorn; {how_to_install('cli')}"
 
 
 def app(

@@ -1,4 +1,4 @@
-"""The command `penstock` with all its commands, each of which is imported when it runs. Needs the extra `cli`."""
+"""The command `penstock` with all its commands, each imported when it runs. Needs `pip install ".[cli]"`."""
 
 from __future__ import annotations
 
@@ -31,21 +31,31 @@ _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": 
 
 
 class _Command(NamedTuple):
-    """A function in a file of its own, and the first sentence of its docstring."""
+    """A function in a file of its own, the first sentence of its docstring, and the folder of its file."""
 
     function: str
     about: str
+    folder: str = ""
 
 
+STREAMS = ".streams"
 COMMANDS = {
     "demo": _Command("demo", "Show files being written while the model is still writing them."),
     "run": _Command("run", "Ask a model and show its answer while it arrives: text, files, commands, calls."),
-    "record": _Command("record", "Record an answer with its times while it is shown."),
-    "replay": _Command("replay", "Replay a recorded answer as if it came now."),
+    "record": _Command("record", "Record an answer with its times while it is shown.", STREAMS),
+    "replay": _Command("replay", "Replay a recorded answer as if it came now.", STREAMS),
     "parse": _Command(
         "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."
     ),
-    "inspect": _Command("inspect", "Summarise recorded answers: text, calls, how they ended."),
+    "inspect": _Command(
+        "inspect", "Summarise recorded answers: text, calls, when each call came, how they ended.", STREAMS
+    ),
+    "diff": _Command("diff", "Find where two recordings, strategies or cuttings first say something else.", STREAMS),
+    "marbles": _Command("marbles", "Draw a recorded answer as a marble diagram.", STREAMS),
+    "convert": _Command(
+        "convert", "Convert a recording to the body of its response, and a body or a cassette to a recording.", STREAMS
+    ),
+    "explore": _Command("explore", "Look through recorded answers in your browser, item by item.", STREAMS),
     "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
     "serve-recordings": _Command(
         "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
@@ -72,8 +82,9 @@ class _Commands(typer.core.TyperGroup):
 
 def imported(name: str) -> Any:
     """Return the command of a name, with its options."""
-    function = COMMANDS[name].function
-    file = import_module(f".cli_{function}", __package__)
+    command = COMMANDS[name]
+    function = command.function
+    file = import_module(f"{command.folder}.cli_{function}", __package__)
     alone = typer.Typer(add_completion=False, **_PLAIN)
     alone.command(name, epilog=getattr(file, f"{function.upper()}_EXAMPLES"))(getattr(file, function))
     return typer.main.get_command(alone)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shutil
 import sys
+import textwrap
 from typing import Annotated
 
 import typer
@@ -39,13 +40,27 @@ def demo(
     events = sum(answer.events for answer in chosen)
     proofs: list[Proof] = []
     for number, answer in enumerate(chosen, 1):
-        sys.stdout.write(f"{'' if number == 1 else chr(10)}── {number} of {len(chosen)}: {answer.title} ──\n")
+        sys.stdout.write("" if number == 1 else "\n")
+        _say(f"── {number} of {len(chosen)}: {answer.title} ──", indent=3)
+        if answer.note:
+            _say(f"   {answer.note}", indent=3)
         sys.stdout.flush()
         proofs.append(play(answer, terminal_view(), seconds=pace * answer.events / events))
-    sys.stdout.write("\nBy the server's log, a file's first content was out\n")
-    sys.stdout.writelines(f"  {proof}\n" for proof in proofs)
-    sys.stdout.write(f"\nThe same answers in a page, with buttons to approve and to stop: {_called()} app --demo\n")
+    sys.stdout.write("\n")
+    _say("By the server's log, a file's first content was out")
+    for proof in proofs:
+        _say(f"  {proof}", indent=4)
+    sys.stdout.write("\n")
+    _say("The same answers in a page, with buttons to approve and to stop:")
+    sys.stdout.write(f"  {_called()} app --demo\n")
     raise typer.Exit(0 if all(proof.holds for proof in proofs) else 1)
+
+
+def _say(text: str, *, indent: int = 0) -> None:
+    """Print a line, wrapped between words if the terminal is narrower."""
+    width = shutil.get_terminal_size().columns
+    rows = textwrap.wrap(text, width, subsequent_indent=" " * indent, break_long_words=False, break_on_hyphens=False)
+    sys.stdout.writelines(f"{row}\n" for row in rows)
 
 
 def _called() -> str:

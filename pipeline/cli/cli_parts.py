@@ -52,6 +52,12 @@ ApiName = Annotated[
         autocompletion=beginning_with(api.name for api in APIS),
     ),
 ]
+Interaction = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=0, help="Which response of a cassette of VCR.py, from 0; by default its only stream."
+    ),
+]
 StrategyName = Annotated[
     str | None,
     typer.Option(

@@ -14,11 +14,12 @@ Examples:
   penstock serve-recordings tests/streams
   penstock serve-recordings tests/streams --port 8080 --pace 0.05
   penstock serve-recordings tests/streams --fault cut:500
+  penstock serve-recordings tests/streams --strict
 """
 _FAULTS = ("cut:", "stall:", "reset:", "status:", "error:", "garbage:", "duplicate:")
 
 
-def serve(
+def serve(  # noqa: PLR0913 - the options of the command
     folder: Annotated[
         str, typer.Argument(metavar="DIR", help="The folder of recorded bodies, searched with those below it.")
     ],
@@ -53,11 +54,15 @@ def serve(
             autocompletion=beginning_with(_FAULTS),
         ),
     ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Refuse a model that no recording is named like, with 404.")
+    ] = False,
 ) -> None:
     """Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama.
 
     A request gets the recording named in its header x-penstock-recording, else one named like its model, else the next
-    one of its API. Its header x-penstock-fault selects a fault. Ctrl-C stops the server.
+    one of its API; with --strict it is refused instead. Its header x-penstock-fault selects a fault. Ctrl-C stops the
+    server.
     """
     serve_recordings(
         folder,
@@ -68,6 +73,7 @@ def serve(
         pace=pace,
         chunk=chunk,
         fault=fault,
+        strict=strict,
         say=typer.echo,
         warn=complain,
     )

@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ...events.errors import install_command
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...sinks.running.sink import SyncSink
 from ...sources.replay.replay_log import Write
@@ -22,11 +23,12 @@ WATCHED = "write_file"
 
 
 class Answer(NamedTuple):
-    """A recorded answer, and the API whose SDK plays it."""
+    """A recorded answer, and the API whose SDK plays it; `note`: why it is this one."""
 
     api: str
     title: str
     file: str
+    note: str = ""
 
     @property
     def body(self) -> bytes:
@@ -42,8 +44,9 @@ ANTHROPIC = Answer("anthropic-messages", "anthropic, Messages", "demo_anthropic.
 GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
 RESPONSES = Answer(
     "openai-responses",
-    'openai, Responses (in place of google-genai: pip install ".[gemini]")',
+    "openai, Responses",
     "demo_responses.sse",
+    f"in place of google-genai: {install_command('gemini')}",
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ..schemas.strict_schema import ANTHROPIC, OPENAI, StrictMode
 from .output_forms import (
     OutputForm,
@@ -73,7 +73,7 @@ def _as_it_is(definitions: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Provider(NamedTuple):
-    """How to send a request to a provider: its key, its package, the calls of its SDK, the form of its tools."""
+    """How to send a request to a provider: its key, its SDK, the calls of its SDK, the form of its tools."""
 
     name: str
     aliases: tuple[str, ...]
@@ -83,7 +83,8 @@ class Provider(NamedTuple):
     keys: tuple[str, ...]
     """The environment variables for the key, the first one set counts; empty if no key is needed."""
     module: str
-    package: str
+    install: str
+    """How to install the SDK, in the words of a message."""
     url: str
     """The base URL, unless the environment variable `url_from` is set."""
     url_from: str
@@ -120,7 +121,7 @@ _OPENAI = Provider(
     api="openai-chat",
     keys=("OPENAI_API_KEY",),
     module="openai",
-    package="openai",
+    install="pip install openai",
     url="https://api.openai.com/v1",
     url_from="OPENAI_BASE_URL",
     client=openai_client,
@@ -149,7 +150,7 @@ _ROWS = (
         api="anthropic-messages",
         keys=("ANTHROPIC_API_KEY",),
         module="anthropic",
-        package="anthropic",
+        install="pip install anthropic",
         url="https://api.anthropic.com",
         url_from="ANTHROPIC_BASE_URL",
         client=anthropic_client,
@@ -169,7 +170,7 @@ _ROWS = (
         api="gemini",
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         module="google.genai",
-        package='".[gemini]"',
+        install=how_to_install("gemini"),
         url="https://generativelanguage.googleapis.com",
         url_from="GOOGLE_GEMINI_BASE_URL",
         client=gemini_client,
@@ -196,7 +197,7 @@ _ROWS = (
         api="",
         keys=("MISTRAL_API_KEY",),
         module="mistralai.client",
-        package="mistralai",
+        install="pip install mistralai",
         url="https://api.mistral.ai",
         url_from="",
         client=mistral_client,
@@ -214,7 +215,7 @@ _ROWS = (
         api="ollama",
         keys=(),
         module="ollama",
-        package="ollama",
+        install="pip install ollama",
         url="http://127.0.0.1:11434",
         url_from="OLLAMA_HOST",
         client=ollama_client,
@@ -234,7 +235,7 @@ _ROWS = (
         api="bedrock-converse",
         keys=(),
         module="boto3",
-        package="boto3",
+        install=how_to_install("bedrock"),
         url="https://bedrock-runtime.us-east-1.amazonaws.com",
         url_from="AWS_ENDPOINT_URL_BEDROCK_RUNTIME",
         client=bedrock_client,
@@ -253,7 +254,7 @@ _ROWS = (
         api="cohere",
         keys=("CO_API_KEY", "COHERE_API_KEY"),
         module="cohere",
-        package="cohere",
+        install=how_to_install("cohere"),
         url="https://api.cohere.com",
         url_from="CO_API_URL",
         client=cohere_client,
@@ -269,7 +270,7 @@ _ROWS = (
         api="gemini-interactions",
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
         module="google.genai",
-        package='".[gemini]"',
+        install=how_to_install("gemini"),
         url="https://generativelanguage.googleapis.com",
         url_from="GOOGLE_GEMINI_BASE_URL",
         client=gemini_client,

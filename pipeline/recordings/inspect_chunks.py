@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct, to_builtins
@@ -10,11 +11,12 @@ from reactivex import operators as rx
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError
-from ...events.segment_event import SegmentContent
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...operators.engine.stage import Operator
-from ...sinks.collect import Collector, Segment
+from ...sinks.collect import Collector
+from ...sinks.collected.collected import Segment
 from ..strategies.strategy import StrategyEvent
-from .pieces_joined import pieces_joined
+from .call_timing import CallPieces, CallTiming
 
 WIRE_KINDS = {"custom": "custom_tool_call"}
 """The types of calls whose name on the wire differs from ours, by that name."""
@@ -32,10 +34,14 @@ class InspectedCall(Struct, frozen=True):
     executed_by: str
     choice: int
     status: str | None
+    timing: CallTiming | None = None
 
 
 class Inspected(Struct, frozen=True):
-    """The summary of an answer. `text` is in the order of its arrival; calls are in the order of their beginning."""
+    """The summary of an answer. `text` is in the order of its arrival; calls are in the order of their beginning.
+
+    `seconds`: when the last chunk came; None if no times were recorded, and the calls' timings count chunks.
+    """
 
     text: str
     reasoning_chars: int
@@ -43,11 +49,14 @@ class Inspected(Struct, frozen=True):
     finish_reason: str | None
     usage: dict[str, int] | None
     error: dict[str, Any] | None
+    chunks: int = 0
+    seconds: float | None = None
 
 
 def inspect_chunks(
     chunks: Observable[ChunkResponse],
     strategy: Operator[ChunkResponse, StrategyEvent],
+    clock: Callable[[], float] | None = None,
 ) -> Inspected:
     """Run an answer through a strategy to its end and return its summary.
 
@@ -58,9 +67,10 @@ def inspect_chunks(
     'Hi'
 
     A `ProviderError` of the stream is data, in `error`. Any other exception is raised. The source must be one
-    that has come to its end when `subscribe` returns, as all that read files and sync SDK streams have.
+    that has come to its end when `subscribe` returns, as all that read files and sync SDK streams have. `clock` returns
+    when the chunk that is there came, in seconds.
     """
-    facts = _Facts()
+    facts = _Facts(clock)
     collector = Collector[StrategyEvent](keep_events=False)
     texts: list[str] = []
     failures: list[Exception] = []
@@ -68,9 +78,10 @@ def inspect_chunks(
     def take(event: StrategyEvent) -> None:
         if isinstance(event, SegmentContent) and event.segment_type == "text":
             texts.append(event.delta)
+        facts.note_event(event)
         collector.feed(event)
 
-    pieces_joined(chunks).pipe(rx.do_action(facts.note), strategy).subscribe(take, failures.append)
+    chunks.pipe(rx.do_action(facts.note), strategy).subscribe(take, failures.append)
     for failure in failures:
         if not isinstance(failure, ProviderError):
             raise failure
@@ -84,36 +95,79 @@ def inspect_chunks(
         finish_reason=facts.finish_reasons[min(facts.finish_reasons)] if facts.finish_reasons else None,
         usage=facts.usage,
         error=facts.error,
+        chunks=facts.chunks,
+        seconds=None if clock is None else facts.now,
     )
 
 
 class _Facts:
-    """Facts that are only in the chunks: the position of each call, how the answer ended, and its usage."""
+    """Facts that are only in the chunks: the position and times of each call, how the answer ended, and its usage."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] | None) -> None:
+        self.chunks = 0
+        self.now = 0.0
+        self._clock = clock
         self.places: dict[str, list[tuple[int, int, int]]] = {}
         """By id on the wire, for each call with that id: its number in the order of beginnings, its choice and its
         index."""
         self.finish_reasons: dict[int, str] = {}
         self.usage: dict[str, int] | None = None
         self.error: dict[str, Any] | None = None
-        self._begun = 0
+        self._native: list[CallPieces] = []
+        """The pieces of each native call, in the order of their beginnings."""
+        self._by_place: dict[tuple[int, int], CallPieces] = {}
+        """By choice and index, the pieces of the last call there."""
+        self._unnamed: dict[tuple[int, int], CallPieces] = {}
+        self._by_segment: dict[str, CallPieces] = {}
+        self._first_fields: dict[str, float] = {}
+        self._ends: dict[str, float] = {}
 
     def note(self, chunk: ChunkResponse) -> None:
+        self.chunks += 1
+        self.now = self.chunks if self._clock is None else self._clock()
         for delta in chunk.tool_calls:
+            place = chunk.choice, delta.index
             if delta.name and delta.call_id:
-                self.places.setdefault(delta.call_id, []).append((self._begun, chunk.choice, delta.index))
-                self._begun += 1
+                self.places.setdefault(delta.call_id, []).append((len(self._native), *place))
+                pieces = self._unnamed.pop(place) if place in self._unnamed else CallPieces(self.now)
+                self._native.append(pieces)
+                self._by_place[place] = pieces
+            if delta.arguments_delta:
+                if place not in self._by_place:
+                    self._by_place[place] = self._unnamed[place] = CallPieces(self.now)
+                self._by_place[place].add(delta.arguments_delta, self.now)
         if chunk.finish_reason:
             self.finish_reasons[chunk.choice] = chunk.finish_reason
         if chunk.usage:
             usage = to_builtins(chunk.usage)
             self.usage = {name: usage[name] for name in chunk.usage.__struct_fields__}
 
+    def note_event(self, event: StrategyEvent) -> None:
+        if not isinstance(event, SegmentEvent):
+            return
+        if isinstance(event, SegmentStart):
+            self._by_segment[event.segment_id] = CallPieces(self.now)
+        pieces = self._by_segment[event.segment_id]
+        if event.raw:
+            pieces.add(event.raw, self.now)
+        if event.fragments and any(each.path for each in event.fragments):
+            self._first_fields.setdefault(event.segment_id, self.now)
+        if isinstance(event, SegmentEnd):
+            self._ends[event.segment_id] = self.now
+
     def in_order(self, segments: list[Segment]) -> list[InspectedCall]:
         """Return the calls in the order in which they began; a segment may start later, when its path is known."""
         placed = sorted((*self._place(segment.id, number), number) for number, segment in enumerate(segments))
-        return [_call(segments[number], choice, index) for _, choice, index, number in placed]
+        return [
+            _call(segments[number], choice, index, self._timing(segments[number], begun))
+            for begun, choice, index, number in placed
+        ]
+
+    def _timing(self, segment: Segment, begun: int) -> CallTiming:
+        sealed = self._ends.get(segment.id) if segment.status == "complete" else None
+        if begun < len(self._native):
+            return self._native[begun].timing(self._native[begun].first_value(), sealed)
+        return self._by_segment[segment.id].timing(self._first_fields.get(segment.id), sealed)
 
     def _place(self, segment_id: str, number: int) -> tuple[int, int, int]:
         places = self.places.get(segment_id)
@@ -124,10 +178,10 @@ class _Facts:
         places = self.places.get(wire_id, [])
         if count.isdecimal() and 0 < int(count) <= len(places):
             return places[int(count) - 1]
-        return self._begun + number, 0, number  # a call that stood in the text, not in the API's calls
+        return len(self._native) + number, 0, number  # a call that stood in the text, not in the API's calls
 
 
-def _call(segment: Segment, choice: int, index: int) -> InspectedCall:
+def _call(segment: Segment, choice: int, index: int, timing: CallTiming) -> InspectedCall:
     metadata = segment.metadata
     native: dict[str, Any] = metadata.get("native") or {}
     wire_kind = str(native.get("type", "function"))
@@ -141,6 +195,7 @@ def _call(segment: Segment, choice: int, index: int) -> InspectedCall:
         executed_by=metadata.get("executed_by", "client"),
         choice=choice,
         status=segment.status,
+        timing=timing,
     )
 
 

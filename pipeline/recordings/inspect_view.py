@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from msgspec import to_builtins
@@ -15,6 +16,8 @@ from ...sinks.wording.printable import printable, shortened
 from .inspect_chunks import Inspected, InspectedCall
 
 TEXT_LINES = 6
+BARS = "▁▂▃▄▅▆▇█"
+_TIMES = ("first byte", "first field", "sealed")
 STYLES = {"complete": "green", "truncated": "yellow", "interrupted": "yellow", "failed": "red"}
 
 
@@ -37,7 +40,7 @@ def report(file: str, api: str, answer: Inspected) -> RenderableType:
         if len(lines) > TEXT_LINES:
             parts.append(Text(f"  … {len(lines) - TEXT_LINES} lines more", style="dim"))
     if answer.calls:
-        parts.append(_calls(answer.calls))
+        parts += [_calls(answer.calls), *_timings(answer)]
     return Group(*parts, "")
 
 
@@ -50,7 +53,8 @@ def _summary(api: str, answer: Inspected) -> list[str]:
     if answer.usage:
         prompt, completion = answer.usage["prompt"], answer.usage["completion"]
         words.append(f"tokens {prompt:,} in, {completion:,} out")
-    return words
+    time = f" in {answer.seconds:,.2f} s" if answer.seconds is not None else ""
+    return [*words, f"{answer.chunks:,} chunks{time}"]
 
 
 def _calls(calls: tuple[InspectedCall, ...]) -> Table:
@@ -71,6 +75,39 @@ def _calls(calls: tuple[InspectedCall, ...]) -> Table:
     for row in zip(*(cells for _, cells in columns), arguments, strict=True):
         table.add_row(*row)
     return table
+
+
+def _timings(answer: Inspected) -> list[RenderableType]:
+    """Return when each call came: a line that says what the numbers are, and a table."""
+    unit = "seconds since the request" if answer.seconds is not None else "the chunk; no times were recorded"
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, padding=(0, 1))
+    has_choices = any(call.choice for call in answer.calls)
+    for title in (*(("choice",) if has_choices else ()), "call", *_TIMES, "size", "chunks"):
+        table.add_column(title, no_wrap=True, justify="right")
+    table.add_column("rate", no_wrap=True)
+    for call in answer.calls:
+        if (timing := call.timing) is None:
+            continue
+        times = [_time(getattr(timing, name.replace(" ", "_")), answer) for name in _TIMES]
+        begin = [str(call.choice), str(call.index)] if has_choices else [str(call.index)]
+        table.add_row(*begin, *times, f"{timing.characters:,}", f"{timing.chunks:,}", sparkline(timing.rate))
+    return [Text(f"  when ({unit}) and at what rate", style="dim"), table] if table.row_count else []
+
+
+def _time(value: float | None, answer: Inspected) -> str:
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if answer.seconds is None else f"{value:,.3f}"
+
+
+def sparkline(rate: Sequence[int]) -> str:
+    """Return numbers as bars; only nothing is a blank.
+
+    >>> sparkline([0, 1, 4, 8])
+    ' ▁▄█'
+    """
+    most = max(rate, default=0)
+    return "".join(BARS[-(-each * 8 // most) - 1] if each else " " for each in rate)
 
 
 def _who(call: InspectedCall) -> str:

@@ -1,32 +1,38 @@
-"""`Player`: replay a recorded body, or stored events, at a pace, for `penstock replay`."""
+"""`Player`: replay what a file holds, at a pace, for `penstock replay`."""
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from queue import Empty, SimpleQueue
 from time import monotonic
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse
-from ...events.errors import ProviderError
-from ...operators.engine.stage import Completed, Interrupted, Operator, StageChain, stage
+from ...events.errors import ProviderError, UsageError
+from ...operators.engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, stage
+from ...sources.decode_sdk import decode_sdk
 from ...sources.decode_wire import decode_wire
-from ...sources.replay.replay_pieces import Chunk, Pace, pieces_of, split_events
+from ...sources.recordings.read_recording import TimedItem
+from ...sources.recordings.recut import recut
 from ..pipeline import Pipeline
 from .emitted import Emit, made_behind, only
 from .recorded import Recorded
 
 
 class Player:
-    """Replays a recording once; `stop` ends it in order, even while it waits for the next piece.
+    """Replays what a file holds once; `stop` ends it in order, even while it waits for the next item.
 
-    `pace`: as with `ReplayServer`; `chunk`: the bytes given at a time, an event unless said.
+    `speed`: 1.0 for the recorded times, 2.0 for twice as fast, None for none. `every`: the seconds before each item
+    instead. `chunk`: the bytes of an item, by default as recorded; `UsageError` where no bytes were recorded.
     """
 
-    def __init__(self, recorded: Recorded, *, pace: Pace = "instant", chunk: Chunk | None = None) -> None:
+    def __init__(
+        self, recorded: Recorded, *, speed: float | None = None, every: float = 0.0, chunk: int | None = None
+    ) -> None:
         self._recorded = recorded
-        self._pace: Pace = pace
-        self._chunk: Chunk | None = chunk
+        self._speed = speed
+        self._every = every
+        self._items: Sequence[TimedItem] = recorded.items if chunk is None else _recut(recorded, chunk)
         self._stops: SimpleQueue[None] = SimpleQueue()
         """Not an `Event`, whose `set` in a signal handler may wait for the lock of the `wait` that it interrupts."""
         self._reason = ""
@@ -39,46 +45,43 @@ class Player:
     def play(self, strategy: str, emit: Emit | None = None) -> Generator[Any, None, None]:
         """Return the strategy's events, or those of one kind; "deltas" are the chunks that the strategy gets."""
         operators = self._operators(strategy, emit)
-        events = self._through(stage(*operators)) if operators else self._stored()
-        return only(events, emit)
+        return only(self._through(stage(*operators)) if operators else self._paced(), emit)
 
     def _operators(self, strategy: str, emit: Emit | None) -> list[Operator[Any, Any]]:
-        events, operators = self._recorded.events, list[Operator[Any, Any]]()
-        if not events:
-            operators.append(decode_wire(self._recorded.api, choices="all"))
-        if emit != "deltas" and (not events or isinstance(events[0], ChunkResponse)):
+        operators: list[Operator[Any, Any]] = decoders(self._recorded)
+        if emit != "deltas" and (operators or isinstance(self._recorded.items[0].item, ChunkResponse)):
             operators.append(Pipeline(strategy).operator)  # with the options of the environment
         return [*operators, *made_behind(emit)]
 
     def _through(self, chain: StageChain[Any, Any]) -> Generator[Any, None, None]:
-        items = self._stored() if self._recorded.events else self._pieces()
-        how: Completed | Interrupted = Completed()
+        how: How = Completed()
         try:
-            for item in items:
+            for item in self._paced():
                 yield from chain.feed(item)
+            error = self._recorded.error
             if not self._stops.empty():
                 how = Interrupted(self._reason)
+            elif error is not None:
+                how = Failed(error)
             yield from chain.close(how)
         except ProviderError:
             yield from chain.last_words
             raise
+        if isinstance(how, Failed):
+            raise how.error
 
-    def _stored(self) -> Generator[Any, None, None]:
-        seconds = self._pace if isinstance(self._pace, float) else 0.0
-        for event in self._recorded.events:
-            if self._is_stopped_within(seconds):
+    def _paced(self) -> Generator[Any, None, None]:
+        begun = monotonic()
+        for number, (at, item) in enumerate(self._items, 1):
+            if self._is_stopped_by(begun, at, number):
                 return
-            yield event
+            yield item
+        self._is_stopped_by(begun, self._recorded.ends_at, len(self._items))
 
-    def _pieces(self) -> Generator[bytes, None, None]:
-        recorded = self._recorded
-        pieces = pieces_of(split_events(recorded.body), pace=self._pace, chunk=self._chunk, timing=recorded.timing)
-        due = monotonic()
-        for piece in pieces:
-            due += piece.delay  # by the clock, so that what one wait takes too long the next ones make up for
-            if self._is_stopped_within(max(0.0, due - monotonic()) if piece.delay else 0.0):
-                return
-            yield piece.data
+    def _is_stopped_by(self, begun: float, at: float, number: int) -> bool:
+        due = at / self._speed if self._speed is not None else number * self._every
+        # By the clock, so that what one wait takes too long the next ones make up for.
+        return self._is_stopped_within(max(0.0, begun + due - monotonic()) if due else 0.0)
 
     def _is_stopped_within(self, seconds: float) -> bool:
         if not seconds:
@@ -89,3 +92,21 @@ class Player:
             return False
         self._stops.put(None)
         return True
+
+
+def decoders(recorded: Recorded) -> list[Operator[Any, Any]]:
+    """Return the operator that makes ChunkResponses of a file's items, of all choices; none for stored events."""
+    match recorded.kind:
+        case "wire":
+            return [decode_wire(recorded.api or "", choices="all")]
+        case "items":
+            return [decode_sdk(recorded.api, choices="all")]
+        case "events":
+            return []
+
+
+def _recut(recorded: Recorded, chunk: int) -> list[TimedItem]:
+    if recorded.kind != "wire":
+        message = "--chunk cuts bytes, and this file has none; leave it out"
+        raise UsageError(message)
+    return recut(recorded.items, chunk)

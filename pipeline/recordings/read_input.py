@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from difflib import get_close_matches
+from pathlib import Path
 from typing import BinaryIO
 
 from ...events.errors import UsageError
@@ -19,10 +21,21 @@ def read_input(path: str) -> bytes:
         with open(path, "rb") as file:  # noqa: PTH123 - a Path would change what was typed
             return read_bounded(file)
     except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        message = f"cannot be read: {reason_of(error)}"
+        message = f"cannot be read: {reason_of(error)}{_advice(path, error)}"
     except UsageError as error:
         message = f"cannot be read: {error}"
     raise UsageError(message)
+
+
+def _advice(path: str, error: OSError | ValueError) -> str:
+    """Return what to do about a file that cannot be read: another name, if one is near."""
+    if isinstance(error, IsADirectoryError):
+        return "; name a file in it"
+    if isinstance(error, FileNotFoundError):
+        folder, name = Path(path).parent, Path(path).name
+        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+        return "".join(f"; did you mean {str(folder / near)!r}?" for near in get_close_matches(name, names, n=1))
+    return ""
 
 
 def standard_input() -> BinaryIO:

@@ -1,38 +1,49 @@
-"""`Recorded`: the content of a file that `penstock replay` can play."""
+"""`Recorded`: the content of a file that can be replayed: a recording, a body, a cassette, stored events."""
 
 from __future__ import annotations
 
 import json
-from itertools import pairwise
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 from msgspec import Struct
 
-from ...events.chunk_response import ChunkResponse
-from ...events.errors import UsageError
+from ...events.errors import ProviderError, UsageError
 from ...events.json_form import Event, from_json
 from ...sources.recognition.apis import api_of
-from ...sources.recordings.read_recording import StreamRecording, is_recording, read_recording
-from ...sources.recordings.wire_of_recording import wire_of
+from ...sources.recordings.cassette import body_in_cassette, is_cassette
+from ...sources.recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
+from ...sources.recordings.wire_of_recording import api_of_recording
+from ...sources.replay.replay_pieces import split_events
 from ...sources.replay.replay_recordings import Timing
 from .checked_stream import checked_stream
 from .read_input import read_input, reason_of
 
 
 class Recorded(Struct, frozen=True):
-    """The body of an API's answer, or events stored as lines of JSON."""
+    """What a file holds, item by item.
 
-    api: str = ""
-    body: bytes = b""
-    timing: Timing | None = None
-    events: tuple[Event, ...] = ()
+    `kind`: "wire" for the bytes of an API's answer, "items" for the objects of an SDK, texts or ChunkResponses,
+    "events" for a strategy's events. `has_times`: whether the items have the times of their arrival, else all are 0.
+    """
+
+    kind: Literal["wire", "items", "events"]
+    items: tuple[TimedItem, ...]
+    api: str | None = None
+    has_times: bool = False
+    ends_at: float = 0.0
+    error: ProviderError | None = None
 
 
-def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> Recorded:
+def read_recorded(
+    path: str, api: str | None = None, *, timed: bool = False, interaction: int | None = None
+) -> Recorded:
     """Read a file, `-` for the standard input; `UsageError` if it is neither a stream of the API nor events.
 
     `timed`: include the timing beside it, in `NAME.timing.json` or the folder's `index.json`, if there is one.
+    `interaction` chooses a response of a cassette, from 0.
     """
     if api is not None:
         api_of(api)
@@ -42,13 +53,7 @@ def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> 
         message = f"{path} {error}"
         raise UsageError(message) from error
     try:
-        if is_recording(body):
-            return _of_recording(read_recording(body), api)
-        events = _events(body) if api is None else ()
-        if events:
-            return Recorded(events=events)
-        timing = _timing(Path(path), body) if timed and path != "-" else None
-        return Recorded(checked_stream(body, api), body, timing)
+        return _content(path, body, api, timed=timed, interaction=interaction)
     except (OSError, ValueError) as error:  # ValueError: a wrong line, or a wrong timing
         message = f"{path} cannot be read: {reason_of(error)}"
         raise UsageError(message) from error
@@ -57,14 +62,56 @@ def read_recorded(path: str, api: str | None = None, *, timed: bool = False) -> 
         raise UsageError(message) from error
 
 
-def _of_recording(recording: StreamRecording, api: str | None) -> Recorded:
-    form, items = recording.meta.form, recording.items
-    if form == "chunks":
-        return Recorded(events=tuple(each.item for each in items))
-    if form == "texts":
-        return Recorded(events=tuple(ChunkResponse(content=each.item) for each in items))
-    name, pieces, times = wire_of(recording, api)
-    return Recorded(name, b"".join(pieces), Timing(tuple(map(len, pieces)), times))
+def _content(path: str, body: bytes, api: str | None, *, timed: bool, interaction: int | None) -> Recorded:
+    if is_cassette(body):
+        return _body(cassette_body(body, interaction), api)
+    if interaction is not None:
+        message = "--interaction chooses from a cassette of VCR.py; leave it out"
+        raise UsageError(message)
+    if is_recording(body):
+        return recorded_stream(read_recording(body), api)
+    events = _events(body) if api is None else ()
+    if events:
+        return Recorded("events", _untimed(events))
+    return _body(body, api, _timing(Path(path), body) if timed and path != "-" else None)
+
+
+def cassette_body(body: bytes, interaction: int | None) -> bytes:
+    """Return a cassette's response; `UsageError` names the option of the command that chooses another one."""
+    try:
+        return body_in_cassette(body, interaction)
+    except UsageError as error:
+        raise UsageError(str(error).replace("interaction=", "--interaction")) from error
+
+
+def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recorded:
+    """Return what a recording holds; `api` overrides the recorded one."""
+    form = recording.meta.form
+    return Recorded(
+        "wire" if form == "wire" else "items",
+        tuple(recording.items),
+        None if form in ("texts", "chunks") else api or api_of_recording(recording),
+        has_times=recording.has_times,
+        ends_at=recording.ends_at,
+        error=recording.error,
+    )
+
+
+def _body(body: bytes, api: str | None, timing: Timing | None = None) -> Recorded:
+    name = checked_stream(body, api)
+    if timing is None:
+        return Recorded("wire", _untimed(split_events(body)), name)
+    ends = list(accumulate(timing.sizes))
+    pieces = [body[start:end] for start, end in pairwise([0, *ends])]
+    if timing.times is None:
+        return Recorded("wire", _untimed(pieces), name)
+    times = [at - timing.times[0] for at in timing.times]
+    items = tuple(map(TimedItem, times, pieces))
+    return Recorded("wire", items, name, has_times=True, ends_at=times[-1])
+
+
+def _untimed(items: Iterable[Any]) -> tuple[TimedItem, ...]:
+    return tuple(TimedItem(0.0, item) for item in items)
 
 
 def _events(body: bytes) -> tuple[Event, ...]:

@@ -26,12 +26,13 @@ def serve_recordings(  # noqa: PLR0913 - the options of the command
     pace: str,
     chunk: str | None,
     fault: str | None,
+    strict: bool,
     say: Say,
     warn: Say,
 ) -> None:
     """Serve until Ctrl-C; `say` gets the lines of output, `warn` the warnings."""
     with ReplayServer(
-        folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault
+        folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault, strict=strict
     ) as server:
         changes = server.follow()
         if not is_this_machine(host):

@@ -7,7 +7,7 @@ from typing import Any, cast
 from pydantic import ValidationError
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 
 _LONGEST = 200
 """The most characters of a message, because it quotes the wrong value, which may be a whole file."""
@@ -21,7 +21,7 @@ def check_schema(schema: dict[str, Any], words: str, *, needed: str = FOR_TOOLS)
     try:
         from jsonschema.exceptions import SchemaError  # noqa: PLC0415 - an extra, and slow to import
     except ModuleNotFoundError as error:
-        message = f'{needed}: from a clone, pip install ".[jsonschema]"'
+        message = f"{needed}: {how_to_install('jsonschema')}"
         raise UsageError(message) from error
     try:
         _validator(schema).check_schema(schema)

@@ -213,8 +213,8 @@ def tool(
       Arguments that the function does not have are refused.
     - A model's docstring describes it.
     - A definition has a name and parameters, in the form of any provider that `tool_schemas` supports, or of MCP; a
-      plain JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which needs the extra
-      "jsonschema"; otherwise every object is accepted.
+      plain JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which needs
+      `pip install ".[jsonschema]"`; otherwise every object is accepted.
     - `coerce`: with True, the default, pydantic converts between types of JSON where it can: "yes" to True, "1_000" to
       1000, true to 1. With False a value of another type than the schema's is refused; types that JSON does not have,
       such as dates, are still read from text. Arguments for a JSON Schema are then checked as with `validate=True`, and

@@ -1,4 +1,4 @@
-"""`to_langchain`: events as LangChain's message chunks. Needs the extra `langchain`."""
+"""`to_langchain`: events as LangChain's message chunks. Needs `pip install ".[langchain]"`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import TokenUsage
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ...events.tool_result import ToolResult
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
@@ -62,7 +62,7 @@ def to_langchain(
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "langchain_core":
             raise
-        message = 'to_langchain needs langchain-core; from a clone, pip install ".[langchain]"'
+        message = f"to_langchain needs langchain-core; {how_to_install('langchain')}"
         raise UsageError(message) from error
     return adapted(events, partial(_Chunks, AIMessageChunk, ToolMessage if results else None))
 

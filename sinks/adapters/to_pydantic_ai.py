@@ -1,4 +1,4 @@
-"""`to_pydantic_ai`: events as those of pydantic-ai. Needs the extra `pydantic-ai`."""
+"""`to_pydantic_ai`: events as those of pydantic-ai. Needs `pip install ".[pydantic-ai]"`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ...events.tool_result import ToolResult
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind
@@ -52,7 +52,7 @@ def to_pydantic_ai(events: Iterable[Any] | AsyncIterable[Any]) -> Iterator[PartE
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "pydantic_ai":
             raise
-        message = 'to_pydantic_ai needs pydantic-ai; from a clone, pip install ".[pydantic-ai]"'
+        message = f"to_pydantic_ai needs pydantic-ai; {how_to_install('pydantic-ai')}"
         raise UsageError(message) from error
     return adapted(events, _PartEvents)
 

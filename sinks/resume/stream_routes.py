@@ -1,4 +1,4 @@
-"""`stream_routes`: ready endpoints for Starlette and FastAPI. Needs the extra `server`."""
+"""`stream_routes`: ready endpoints for Starlette and FastAPI. Needs `pip install ".[server]"`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 from typing_extensions import Unpack
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ..web.frame_source import checked_heartbeat
 from ..web.protocols import ProtocolOptions, UiProtocol, encoder_of
 from ..web.ui_frames import DescribeError, Select, describe_error
@@ -86,7 +86,7 @@ def stream_routes(  # noqa: PLR0913 - each has a default that serves most
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "starlette":
             raise
-        message = 'stream_routes needs starlette; from a clone, pip install ".[server]"'
+        message = f"stream_routes needs starlette; {how_to_install('server')}"
         raise UsageError(message) from error
     runs = StreamRuns() if runs is None else runs
     how: dict[str, Any] = {"protocol": protocol, "select": select, "describe_error": describe_error, **options}

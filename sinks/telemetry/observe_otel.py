@@ -1,4 +1,4 @@
-"""`observe_otel`: traces and metrics of a stream of events, with OpenTelemetry. Needs the extra `otel`."""
+"""`observe_otel`: traces and metrics of a stream of events, with OpenTelemetry. Needs `pip install ".[otel]"`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ..running.closed_unread import ClosedUnread, primed
 from ..running.sink import Target, TwinSink, each_event
 from .otel_names import Conventions, otel_names
@@ -112,7 +112,7 @@ def observe_otel(  # noqa: PLR0913 - one place for all options
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "opentelemetry":
             raise
-        message = 'observe_otel needs opentelemetry-api; from a clone, pip install ".[otel]"'
+        message = f"observe_otel needs opentelemetry-api; {how_to_install('otel')}"
         raise UsageError(message) from error
     if redact is not None and not content:
         message = "redact= changes the content that is recorded; pass content=True too"

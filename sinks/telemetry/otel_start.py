@@ -1,4 +1,4 @@
-"""`OtelStart`: finds the SDK when a stream begins. Needs the extra `otel`."""
+"""`OtelStart`: finds the SDK when a stream begins. Needs `pip install ".[otel]"`."""
 
 from __future__ import annotations
 

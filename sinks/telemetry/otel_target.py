@@ -1,4 +1,4 @@
-"""`OtelTarget`: spans and metrics of one stream of events. Needs the extra `otel`."""
+"""`OtelTarget`: spans and metrics of one stream of events. Needs `pip install ".[otel]"`."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...events.answer_end import AnswerEnd
 from ...events.tool_invocation import ToolInvocation
-from ..collect import Collected
+from ..collected.collected import Collected
 from .answer_outcome import finish_reason
 
 _PROSE = ("text", "reasoning", "refusal")

@@ -1,4 +1,4 @@
-"""`FilePanel`: a file on a terminal while it is written. Needs the extra `terminal`."""
+"""`FilePanel`: a file on a terminal while it is written. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rich.text import Text
 from ..wording.event_words import ending, subject
 from ..wording.printable import harmless, in_a_line
 from .code_rows import code_rows, lexer_of, whole_rows
-from .file_tail import FileTail
+from .reading.file_tail import FileTail
 from .terminal_region import Line
 from .wrap_rows import last_cells
 
@@ -33,7 +33,7 @@ class FilePanel:
         self._pieces: list[str] = []
         self._ending = ""
         self._version = 0
-        self._drawn: tuple[tuple[int, int, int], list[Line]] | None = None
+        self._drawn: tuple[tuple[int, int, int, bool], list[Line]] | None = None
 
     def feed(self, delta: str) -> None:
         self._tail.feed(delta)
@@ -56,10 +56,12 @@ class FilePanel:
         """Return the height in rows that the panel needs, including its frame."""
         return max(1, self._tail.count) + 2
 
-    def lines(self, width: int, rows: int) -> list[Line]:
-        state = self._version, width, rows
+    def lines(self, width: int, rows: int, *, framed: bool) -> list[Line]:
+        """Return the panel with its last rows; without a frame, long lines alone are wrapped by a narrower terminal."""
+        state = self._version, width, rows, framed
         if self._drawn is None or self._drawn[0] != state:
-            self._drawn = state, self._draw(width, rows)
+            draw = self._draw_framed if framed else self._draw_open
+            self._drawn = state, draw(width, rows)
         return self._drawn[1]
 
     def whole(self, width: int) -> list[Line]:
@@ -76,20 +78,32 @@ class FilePanel:
         ]
         return Segment.adjust_line_length(line, width, pad=False)
 
-    def _draw(self, width: int, rows: int) -> list[Line]:
+    def _draw_framed(self, width: int, rows: int) -> list[Line]:
         code = code_rows(self._tail, rows - 2, self._lexer, self._theme)
         return self._framed(Text("\n", no_wrap=True, overflow="ellipsis").join(code), width, rows)
 
-    def _framed(self, code: Text, width: int, rows: int | None) -> list[Line]:
-        kind = harmless(self._kind)
-        about = in_a_line(self._about)
+    def _draw_open(self, width: int, rows: int) -> list[Line]:
+        """Return a panel without its right edge and no wider than what is in it."""
+        code = code_rows(self._tail, rows - 2, self._lexer, self._theme)
+        edges = "╭─ ", *["│ "] * len(code), "╰─ "
+        lines: list[Line] = []
+        for edge, row in zip(edges, [self._title(width), *code, Text(self._count(), self._style())], strict=True):
+            row.truncate(max(1, width - len(edge)), overflow="ellipsis")
+            lines.append([Segment(edge, Style.parse(self._style())), *row.render(self._console)])
+        return lines
+
+    def _title(self, width: int) -> Text:
+        kind, about = harmless(self._kind), in_a_line(self._about)
         room = width - cell_len(kind) - 8
         if cell_len(about) > room:
             about = "…" + last_cells(about, room - 1)
+        return Text.assemble((kind, "dim"), "  ", (about, "bold default")) if about else Text(kind, style="dim")
+
+    def _framed(self, code: Text, width: int, rows: int | None) -> list[Line]:
         panel = Panel(
             code,
             box.ROUNDED,
-            title=Text.assemble((kind, "dim"), "  ", (about, "bold default")) if about else Text(kind, style="dim"),
+            title=self._title(width),
             title_align="left",
             subtitle=Text(self._count()),
             subtitle_align="right",

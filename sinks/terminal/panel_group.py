@@ -1,4 +1,4 @@
-"""`PanelGroup`: files that are written at the same time, side by side. Needs the extra `terminal`."""
+"""`PanelGroup`: files that are written at the same time, side by side. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
@@ -60,10 +60,13 @@ def _wanted(panels: list[FilePanel]) -> int:
 
 
 def _side_by_side(panels: list[FilePanel], width: int, height: int) -> list[Line]:
-    """Return the lines of panels side by side, with a blank column between them."""
+    """Return the lines of panels side by side, with a blank column between them; one alone has no right edge."""
+    if len(panels) == 1:
+        return panels[0].lines(width, height, framed=False)
     edges = [(width + 1) * at // len(panels) for at in range(len(panels) + 1)]
     columns = [
-        panel.lines(end - start - 1, height) for panel, start, end in zip(panels, edges, edges[1:], strict=False)
+        panel.lines(end - start - 1, height, framed=True)
+        for panel, start, end in zip(panels, edges, edges[1:], strict=False)
     ]
     lines: list[Line] = []
     for first, *others in zip(*columns, strict=True):

@@ -1,4 +1,4 @@
-"""`TerminalPage`: the blocks that are not in the scrollback yet, in order. Needs the extra `terminal`."""
+"""`TerminalPage`: the blocks that are not in the scrollback yet, in order. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
@@ -14,18 +14,20 @@ from ...events.tool_call_status import ToolCallStatus
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...events.tool_result import ToolResult
 from ..wording.event_words import Told, event_line, stream_error
+from .call_block import CallBlock
 from .file_panel import FilePanel
+from .markdown_flow import MarkdownFlow
 from .panel_group import PanelGroup
-from .terminal_blocks import Block, Call, Flow, Identity, Kind, OneLine, SegmentBlock
+from .terminal_blocks import Block, Flow, Identity, Kind, Medium, OneLine, SegmentBlock
 from .terminal_region import Line
 
-FLOWS: dict[str, tuple[Kind, str, str, str]] = {
-    "text": ("prose", "", "", ""),
-    "reasoning": ("prose", "dim italic", "", ""),
-    "refusal": ("prose", "yellow", "refused: ", ""),
-    "run_bash": ("line", "bold", "$ ", "  "),
+FLOWS: dict[str, tuple[Kind, str, str, str, str]] = {
+    "text": ("prose", "", "", "", ""),
+    "reasoning": ("prose", "dim italic", "│ ", "│ ", "reasoning"),
+    "refusal": ("prose", "yellow", "refused: ", "", ""),
+    "run_bash": ("line", "bold", "$ ", "  ", ""),
 }
-"""For each segment type: kind of block, style, prefix of the first row, prefix of the other rows."""
+"""For each segment type: kind of block, style, prefix of the first row, prefix of the other rows, heading."""
 STYLES: dict[type[Told], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",
@@ -36,8 +38,6 @@ STYLES: dict[type[Told], str] = {
     FileResult: "red",
     ToolCallStatus: "yellow",
 }
-
-
 GAP = 1
 """The blank rows between prose and other blocks."""
 
@@ -45,11 +45,11 @@ GAP = 1
 class TerminalPage:
     """The blocks in order of their start; finished ones at the front go to the scrollback."""
 
-    def __init__(self, console: Console, theme: str | None) -> None:
-        self._console, self._theme = console, theme
+    def __init__(self, console: Console, theme: str | None, *, markdown: bool = True) -> None:
+        self._console, self._theme, self._markdown = console, theme, markdown
         self._blocks: list[Block] = []
         self._open: dict[Identity, SegmentBlock] = {}
-        self._unsettled: Call | None = None
+        self._unsettled: CallBlock | None = None
         """The call that ended last; an invocation or failure that directly follows replaces its line."""
         self._ends: list[OneLine] = []
         """The lines about answers that ended, which are not shown if the error of the stream follows."""
@@ -80,11 +80,10 @@ class TerminalPage:
         if not lines:
             return False
         (line,) = lines
-        call = self._call((event.turn_id, event.id)) if isinstance(event, ToolInvocation | InvocationFailed) else None
-        if call is None:
-            self._blocks.append(line)
+        if isinstance(event, ToolInvocation | InvocationFailed) and (call := self._call((event.turn_id, event.id))):
+            call.decide(event, line)
         else:
-            call.verdict = line
+            self._blocks.append(line)
         self._settle()
         return True
 
@@ -92,7 +91,7 @@ class TerminalPage:
         """End all open blocks, and add a line for the error that ended the stream, if any."""
         self._settle()
         for segment in self._open.values():
-            said = error is not None and isinstance(segment, Flow)  # by the line below
+            said = error is not None and isinstance(segment, Flow | MarkdownFlow)  # by the line below
             segment.end("complete" if said else "interrupted", None)
         self._open.clear()
         self._blocks += self._ends if error is None else [OneLine(stream_error(error), "red")]
@@ -115,13 +114,16 @@ class TerminalPage:
         return above, self._live(width, rows)
 
     def _live(self, width: int, rows: int) -> list[Line]:
-        small = sum(not isinstance(block, PanelGroup) for block in self._blocks)
-        groups = len(self._blocks) - small
-        room = max(rows - 2 * small - GAP, rows // 2) // max(1, groups)
+        small = [block for block in self._blocks if not isinstance(block, PanelGroup)]
+        groups = len(self._blocks) - len(small)
+        share = max(1, (rows // 2 if groups else rows) // max(1, len(small)))
+        drawn = {id(block): block.live(width, share) for block in small}
+        used = sum(len(lines) + GAP for lines in drawn.values() if lines)
+        room = max(rows - used - GAP, rows // 2) // max(1, groups)
         live: list[Line] = []
         last = self._last
         for block in self._blocks:
-            lines = block.live(width, room if isinstance(block, PanelGroup) else rows)
+            lines = block.live(width, room) if isinstance(block, PanelGroup) else drawn[id(block)]
             if lines:
                 if block is not self._front:
                     live += self._gap(last, block.kind)
@@ -136,6 +138,8 @@ class TerminalPage:
         segment = self._open.get(identity)
         if segment is None:
             return False
+        if isinstance(segment, CallBlock):
+            segment.read(event)
         if isinstance(event, SegmentContent):
             segment.feed(event.delta)
             return True
@@ -143,7 +147,7 @@ class TerminalPage:
         if isinstance(event, SegmentEnd):
             del self._open[identity]
             segment.end(event.status or "complete", event.reason)
-            if isinstance(segment, Call):
+            if isinstance(segment, CallBlock):
                 segment.waits_for_verdict = True
                 self._unsettled = segment
         return True
@@ -151,15 +155,15 @@ class TerminalPage:
     def _begin(self, identity: Identity, event: SegmentStart) -> SegmentBlock:
         kind = event.segment_type or ""
         metadata = event.metadata
+        if kind == "text" and self._markdown:
+            return self._add(MarkdownFlow(self._console, self._theme))
         if kind in FLOWS:
             return self._add(Flow(*FLOWS[kind]))
         if kind == "media":
-            return self._add(Call(identity, str(metadata.get("media_type", kind))))
+            return self._add(Medium(str(metadata.get("media_type", kind))))
         if kind == "tool_call":
-            by_provider = metadata.get("executed_by") == "provider"
-            return self._add(
-                Call(identity, str(metadata.get("tool_name", kind)), "(by the provider)" if by_provider else "")
-            )
+            note = "(by the provider)" if metadata.get("executed_by") == "provider" else ""
+            return self._add(CallBlock(identity, str(metadata.get("tool_name", kind)), note, event))
         panel = FilePanel(self._console, kind, self._theme)
         group = next((block for block in reversed(self._blocks) if isinstance(block, PanelGroup)), None)
         if group is None or group.ended:
@@ -172,13 +176,14 @@ class TerminalPage:
         text = event_line(event)
         return [OneLine(text, STYLES[type(event)])] if text else []
 
-    def _add(self, block: Flow | Call) -> Flow | Call:
+    def _add(self, block: MarkdownFlow | Flow | Medium | CallBlock) -> SegmentBlock:
         self._blocks.append(block)
         return block
 
-    def _call(self, identity: Identity) -> Call | None:
-        """Return the call's block if its line is not in the scrollback yet."""
-        return next((each for each in self._blocks if isinstance(each, Call) and each.identity == identity), None)
+    def _call(self, identity: Identity) -> CallBlock | None:
+        """Return the call's block if it is not in the scrollback yet."""
+        calls = (each for each in self._blocks if isinstance(each, CallBlock))
+        return next((call for call in calls if call.identity == identity), None)
 
     def _settle(self) -> None:
         if self._unsettled is not None:

@@ -1,4 +1,4 @@
-"""`LiveRegion`: the last rows of a terminal, which are drawn again and again. Needs the extra `terminal`.
+"""`LiveRegion`: the last rows of a terminal, which are drawn again and again. Needs `pip install ".[terminal]"`.
 
 Rows are written over those before them and nothing is erased first, so nothing flickers, even if a terminal does not
 know how to hold a frame back until it is whole. What is printed above goes into the scrollback with the same write.
@@ -7,7 +7,7 @@ know how to hold a frame back until it is whole. What is printed above goes into
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from threading import RLock
 from typing import TextIO, TypeAlias, cast
 
@@ -28,11 +28,22 @@ UP, DOWN = "\x1b[A", "\x1b[B"
 class _Frame:
     """Return what to write: from the region's first row on, lines that stay, then the region.
 
-    `height`: rows that the region had. `resized`: the screen had another width then.
+    `height`: rows of the screen that the region had. `resized`: the screen had another width then. `widths`: those of
+    the rows that are written over.
     """
 
-    def __init__(self, height: int, above: list[Line], rows: list[Line], width: int, *, resized: bool = False) -> None:
+    def __init__(
+        self,
+        height: int,
+        above: list[Line],
+        rows: list[Line],
+        width: int,
+        *,
+        resized: bool = False,
+        widths: Iterable[int] = (),
+    ) -> None:
         self._above, self._rows, self._width = above, rows, width
+        self._widths = iter(widths)
         if resized:
             # What the terminal has wrapped it would go on to take for one line, were it only written over.
             self._begin, self._left = "\r" + (ERASE_LINE + UP) * height, 0
@@ -53,7 +64,11 @@ class _Frame:
 
     def _lines(self, lines: list[Line], *, live: bool = False) -> RenderResult:
         for line in lines:
-            is_full = Segment.get_line_length(line) >= self._width
+            length = Segment.get_line_length(line)
+            is_full = length >= self._width
+            if length < next(self._widths, 0):
+                # Some terminals would go on to wrap the line by what is erased to its right.
+                yield _control(ERASE_LINE)
             # What the terminal takes for wider than we do must break no panel and push no row down.
             if is_full and not live:
                 yield _control(WRAP_OFF)
@@ -127,10 +142,12 @@ class LiveRegion(RenderHook):
     def _frame(self, above: list[Line], rows: list[Line]) -> _Frame:
         """Return what takes the place of the region: a terminal that was made narrower has wrapped its rows."""
         width = self._console.width
-        height = len(self._rows)
+        widths = [Segment.get_line_length(row) for row in self._rows]
+        height = len(widths)
         if width < self._width:
-            height = sum(max(1, -(-Segment.get_line_length(row) // width)) for row in self._rows)
-        return _Frame(height, above, rows, width, resized=width != self._width)
+            height = sum(max(1, -(-length // width)) for length in widths)
+        resized = width != self._width
+        return _Frame(height, above, rows, width, resized=resized, widths=() if resized else widths)
 
     def _print(self, frame: _Frame) -> None:
         self._console.print(frame, end="", crop=False)

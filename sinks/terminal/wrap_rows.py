@@ -1,4 +1,4 @@
-"""`row_starts`: where the rows of a word-wrapped text begin. Needs the extra `terminal`."""
+"""`row_starts`: where the rows of a word-wrapped text begin. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ import json
 from importlib import import_module
 from typing import Any
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ...operators.engine.state import Stateful
 from ..wire.sse import ServerSentEvent, SseDecoder
 from .bedrock_fields import FRAMING
@@ -64,10 +64,7 @@ class _Frames(Stateful):
         try:
             found: Any = import_module("botocore.eventstream")
         except ImportError:
-            message = (
-                "botocore decodes the binary event stream of Bedrock, and it is not installed; "
-                'install boto3, or ".[bedrock]" in the project\'s folder'
-            )
+            message = f"Bedrock's binary event stream needs botocore; {how_to_install('bedrock')}"
             raise UsageError(message) from None
         self._buffer: Any = found.EventStreamBuffer()
         self._errors: tuple[type[Exception], ...] = (found.ParserError, KeyError, ValueError)

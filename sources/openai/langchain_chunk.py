@@ -39,6 +39,19 @@ def chat_chunk(message: Fields, counted: dict[str, Any]) -> Fields:
     }
 
 
+def messages_in(items: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+    """Return the message of LangGraph's pair of message and metadata; of any other list its items.
+
+    >>> messages_in(({"type": "AIMessageChunk", "content": "Hi"}, {"langgraph_node": "model"}))
+    ({'type': 'AIMessageChunk', 'content': 'Hi'},)
+    """
+    match items:
+        case [message, {"langgraph_node": _}]:
+            return (message,)
+        case _:
+            return items
+
+
 def _content(content: Any) -> Any:
     """Return a text as it is, and a list as the parts that Mistral's chat has."""
     if isinstance(content, str):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import error_fields
@@ -30,7 +30,7 @@ from .chat_lane import ChatLane
 from .chat_parts import add_audio, add_images, audio_rest, reasoning_text, replayable_details, thinking_text
 from .chat_usage import chat_usage
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
-from .langchain_chunk import chat_chunk
+from .langchain_chunk import chat_chunk, messages_in
 
 # How a call goes back to the provider, where it is not as a function in `tool_calls`.
 _CUSTOM = {"type": "custom"}
@@ -72,8 +72,9 @@ class OpenAIChat(ChatLane):
             if chunk.get("type") == LANGCHAIN_TYPE:
                 chunk = chat_chunk(chunk, self._extras.setdefault(LANGCHAIN_TYPE, {}))
         if chunk is None:
-            if isinstance(item, list):
-                return [response for each in entries_of(item) for response in self.feed(each)]
+            if isinstance(item, list | tuple):
+                items = messages_in(cast("list[Any] | tuple[Any, ...]", item))
+                return [response for each in items for response in self.feed(each)]
             return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
         self.identify(chunk.get("id"), chunk.get("model"))
         responses: list[ChunkResponse] = []

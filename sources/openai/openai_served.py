@@ -7,13 +7,14 @@ from typing import Any
 
 from ..wire.served import Served
 
-_KINDS = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
+_KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_CODES = {404: "model_not_found"}
 _CLIENT = 'openai.OpenAI(base_url="{url}/v1", api_key="-")'
 
 
 def _error(status: int, message: str) -> Any:
     kind = _KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
-    return {"error": {"message": message, "type": kind, "param": None, "code": None}}
+    return {"error": {"message": message, "type": kind, "param": None, "code": _CODES.get(status)}}
 
 
 def _chat_event(message: str) -> tuple[str, Any]:

@@ -122,13 +122,13 @@ def _name_of(item: Any) -> str | None:
         message = f"this stream yields bytes; use from_wire(api, ...), with api one of {KNOWN_APIS}"
         raise UsageError(message)
     fields = fields_of(item)
-    names: list[str] = []
-    if fields is not None:
-        names = apis_of(item) or _names_of_error(fields)
-        if len(names) == 1:
-            return names[0]
-        if not names and says_nothing(item):
-            return None
+    names = apis_of(item)
+    if fields is not None and not names:
+        names = _names_of_error(fields)
+    if len(names) == 1:
+        return names[0]
+    if not names and says_nothing(item):
+        return None
     who = f"may be from {' or '.join(names)}" if names else "does not show which provider it is from"
     message = f"the first item of this stream, {described(item)}, {who}; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)

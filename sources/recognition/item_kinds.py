@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import cast
 
-from ..machine.sdk_fields import entries_of, fields_of
+from ..machine.sdk_fields import fields_of
 from .apis import APIS
 
 KNOWN_APIS = ", ".join(repr(api.name) for api in APIS)
@@ -23,8 +23,8 @@ def apis_of(item: object) -> list[str]:
     >>> apis_of({"type": "message_start"}), apis_of([{"candidates": []}]), apis_of(42)
     (['anthropic-messages'], ['gemini'], [])
     """
-    if isinstance(item, list):
-        found = [name for each in entries_of(item) for name in apis_of(each)]
+    if isinstance(item, list | tuple):
+        found = [name for each in cast("list[object]", item) for name in apis_of(each)]
         return list(dict.fromkeys(found))
     fields = fields_of(item)
     return [] if fields is None else [api.name for api in APIS if api.is_its_own(fields)]

@@ -1,4 +1,4 @@
-"""`body_in_cassette`: the streamed body in a cassette of VCR.py, which keeps no times. Needs the extra `cassettes`."""
+"""`body_in_cassette`: a streamed body of a cassette of VCR.py, without times. Needs `pip install ".[cassettes]"`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator
 from typing import Any, cast
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from ..recognition.recognised_api import recognised_api
 
 _MARK = b"interactions:"
@@ -49,7 +49,7 @@ def _bodies(cassette: bytes) -> Iterator[bytes]:
     try:
         import yaml  # noqa: PLC0415 - an extra
     except ImportError as error:
-        message = 'a cassette needs PyYAML; run: pip install "penstock[cassettes]"'
+        message = f"a cassette needs PyYAML; {how_to_install('cassettes')}"
         raise UsageError(message) from error
     try:
         content = yaml.safe_load(cassette)

@@ -47,6 +47,8 @@ def _fields(item: object) -> Any:
     known: set[str] = getattr(item, "__pydantic_fields_set__", set(fields))
     extras: dict[str, Any] = getattr(item, "__pydantic_extra__", None) or {}
     names = _wire_names(cast("Any", type(item)))
+    if isinstance(fields.get("type"), str):
+        known = known | {"type"}  # LangChain's objects say by their class what they are
     kept = {names.get(key, key): each for key, each in fields.items() if key in known and key not in _NOT_OF_THE_BODY}
     if not (kept or extras or hasattr(item, "__pydantic_fields_set__")):
         return str(item)

@@ -9,12 +9,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
-from ...events.errors import UsageError
+from ...events.errors import ProviderError, UsageError
 from ...events.json_form import from_json
 from ..machine.sdk_fields import fields_of
 from .recording_format import FORMAT, RecordedItem, RecordingEnd, RecordingMeta
 
 _MARK = b"penstock_recording"
+_CUT = "the recording ends here, before the end of the stream"
 _NANOSECONDS = 1_000_000_000
 _LineT = TypeVar("_LineT", RecordingMeta, RecordedItem, RecordingEnd)
 
@@ -32,6 +33,25 @@ class StreamRecording(NamedTuple):
     meta: RecordingMeta
     items: list[TimedItem]
     end: RecordingEnd | None
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the times of the items are known; of a converted body they are not."""
+        return self.meta.start is not None
+
+    @property
+    def ends_at(self) -> float:
+        """The seconds until the end; of a recording that was broken off, until the last item."""
+        last = self.items[-1].at if self.items else 0.0
+        return last if self.end is None else max(self.end.t_ns / _NANOSECONDS, last)
+
+    @property
+    def error(self) -> ProviderError | None:
+        """What the stream raised; a text that was cut raises, too, because only its end shows that it is whole."""
+        error = None if self.end is None else self.end.exception()
+        if error is None and self.meta.form == "texts" and (self.end is None or self.end.end == "closed"):
+            return ProviderError(_CUT, transport=True)
+        return error
 
 
 def is_recording(body: bytes) -> bool:

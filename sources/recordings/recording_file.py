@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 import time
 from collections.abc import Callable
@@ -14,18 +12,16 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
-import msgspec
-
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ..machine.provider_error import provider_error
-from ..machine.sdk_fields import fields_of
 from ..recognition.apis import api_of
 from ..recognition.body_kinds import apis_of_body
 from ..recognition.item_kinds import apis_of
 from ..wire.wire_body import WireBody
 from .raw_form import raw_form
 from .recording_format import Form, RecordedItem, RecordingEnd, RecordingMeta
+from .recording_lines import line_of, model_in, wire_text
 from .wire_events import WireEvents
 
 _LOGGER = logging.getLogger("penstock")
@@ -67,7 +63,7 @@ class RecordingFile:
         if isinstance(item, bytes | bytearray | memoryview):
             self._wire = self._wire or WireEvents()
             for event in self._wire.feed(bytes(cast("bytes", item))):
-                self._keep(event, _wire_text(event), "wire", now)
+                self._keep(event, wire_text(event), "wire", now)
         else:
             self._keep(item, raw_form(item), _form_of(item), now)
 
@@ -77,7 +73,7 @@ class RecordingFile:
             return
         now = self._now()
         for event in self._wire.close() if self._wire is not None else ():
-            self._keep(event, _wire_text(event), "wire", now)
+            self._keep(event, wire_text(event), "wire", now)
         if not self._is_begun:
             self._line(RecordingMeta(form="items", api=self._api, start=self._started()))
         if error is not None:
@@ -112,7 +108,7 @@ class RecordingFile:
         return RecordingMeta(
             form=form,
             api=self._api or _api_of(item, form),
-            model=_model_in(raw),
+            model=model_in(raw),
             sdk=distribution,
             sdk_version=installed,
             start=self._started(),
@@ -121,12 +117,10 @@ class RecordingFile:
     def _line(self, line: RecordingMeta | RecordedItem | RecordingEnd) -> None:
         if self._file.closed:
             return
-        plain = msgspec.to_builtins(line, builtin_types=(bytes,))
         try:
             if isinstance(line, RecordingMeta) and self._is_replaced:
                 self._file.truncate(0)
-            # `json` writes a half of a surrogate pair as an escape, which msgspec refuses to.
-            self._file.write(json.dumps(plain, separators=(",", ":")).encode() + b"\n")
+            self._file.write(line_of(line))
             self._file.flush()
         except (OSError, TypeError, ValueError) as error:
             _LOGGER.warning("penstock: the recording %s ends here, it cannot be written: %s", self._file.name, error)
@@ -160,13 +154,6 @@ def _form_of(item: object) -> Form:
     return "chunks" if isinstance(item, ChunkResponse) else "items"
 
 
-def _wire_text(event: bytes) -> str | dict[str, str]:
-    try:
-        return event.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(event).decode()}
-
-
 def _api_of(item: object, form: Form) -> str | None:
     if form == "wire":
         return next(apis_of_body(bytes(item)), None) if isinstance(item, bytes) else None
@@ -174,21 +161,6 @@ def _api_of(item: object, form: Form) -> str | None:
         return item.api
     apis = apis_of(item) if form == "items" else []
     return apis[0] if len(apis) == 1 else None
-
-
-def _model_in(raw: Any) -> str | None:
-    """Return the model that the first item names, at its top or one level below."""
-    if isinstance(raw, str):
-        try:
-            raw = json.loads(raw[raw.index("{") : raw.rindex("}") + 1])
-        except ValueError:
-            return None
-    fields = fields_of(raw) or {}
-    for each in (fields, fields_of(fields.get("message")) or {}, fields_of(fields.get("response")) or {}):
-        for key in ("model", "modelVersion", "model_version"):
-            if isinstance(model := each.get(key), str) and model:
-                return model
-    return None
 
 
 @cache

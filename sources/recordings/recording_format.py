@@ -24,8 +24,8 @@ class RecordingMeta(Struct, frozen=True, kw_only=True):
     sdk: str | None = None
     """The distribution that made the items, as on PyPI."""
     sdk_version: str | None = None
-    start: str
-    """When the stream was opened: ISO 8601, UTC, microseconds."""
+    start: str | None = None
+    """When the stream was opened: ISO 8601, UTC, microseconds; null if no times are known, and each `t_ns` is 0."""
 
 
 class RecordedItem(Struct, frozen=True):

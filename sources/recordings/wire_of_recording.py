@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...events.errors import UsageError
@@ -33,13 +32,9 @@ def wire_of(recording: StreamRecording, api: str | None = None) -> RecordedBody:
         message = f"a recording of {meta.form} is not the body of a provider's response"
         raise UsageError(message)
     times = tuple(each.at for each in items)
+    known = api_of(api or api_of_recording(recording))
     if meta.form == "wire":
-        pieces = tuple(each.item for each in items)
-        return RecordedBody(api or meta.api or recognised_api(b"".join(pieces)), pieces, times)
-    name = api or meta.api
-    if name is None:
-        name = recognised_api(_rows(each.item for each in items))
-    known = api_of(name)
+        return RecordedBody(known.name, tuple(each.item for each in items), times)
     if not known.served.forms & {"sse", "rows"}:
         message = f"items of {known.name} cannot be framed as its wire; use from_recording, or record its bytes"
         raise UsageError(message)
@@ -49,8 +44,13 @@ def wire_of(recording: StreamRecording, api: str | None = None) -> RecordedBody:
     return RecordedBody(known.name, pieces, times)
 
 
-def _rows(items: Iterable[Any]) -> bytes:
-    return b"".join(_framed(each, is_rows=False) for each in items)
+def api_of_recording(recording: StreamRecording) -> str:
+    """Return the API that a recording names, else the one detected from what was sent; `UsageError` if that fails."""
+    items = (each.item for each in recording.items)
+    is_wire = recording.meta.form == "wire"
+    return recording.meta.api or recognised_api(
+        b"".join(items if is_wire else (_framed(each, is_rows=False) for each in items))
+    )
 
 
 def _framed(item: Any, *, is_rows: bool) -> bytes:

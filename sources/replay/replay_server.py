@@ -8,7 +8,7 @@ from collections.abc import Collection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self, cast
 
-from ...events.errors import UsageError
+from ...events.errors import UsageError, how_to_install
 from .replay_apis import RequestCheck
 from .replay_faults import parse_fault
 from .replay_log import Outcome, ReplayEntry, ReplayLog
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 NEEDED = ("h11", "starlette", "uvicorn")
 _FROM_HERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared, not bound
-NOT_INSTALLED = 'the replay server needs two more packages; from a clone, pip install ".[cli]"'
+NOT_INSTALLED = f"the replay server needs two more packages; {how_to_install('cli')}"
 
 
 class ReplayServer:

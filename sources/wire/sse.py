@@ -82,7 +82,7 @@ class SseDecoder(Stateful):
             begin = piece.find(10) + 1
         if not piece.startswith(b"data: ", begin):
             return None
-        if special and piece[7 : max(begin - 1, 7)].decode("utf-8", "replace") in special:
+        if special and (piece[7 : begin - 1].decode("utf-8", "replace") if begin else "") in special:
             return None
         if 13 in piece:
             end -= 2

@@ -35,18 +35,21 @@ from penstock.events import (
 from penstock.events.event_card import brief_card, card_of, event_bundle
 from penstock.events.showing.card import CARDS, ROWS, mime_bundle
 from penstock.events.showing.excerpt import CHARACTERS, beginning, ending, shown, value_text
+from penstock.events.showing.syntax import COLOURS
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
-from penstock.sinks.collect import Collected, Segment, collect
+from penstock.sinks.collect import collect
+from penstock.sinks.collected.collected import Collected, Segment
 from penstock.sinks.segment_card import segment_card
 
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>\"'></style></pre></td><img src=x onerror=alert(1)>&amp;"
-ELEMENTS = {"b", "div", "pre", "small", "span", "table", "tbody", "td", "th", "tr"}
+ELEMENTS = {"b", "details", "div", "pre", "small", "span", "summary", "table", "tbody", "td", "th", "tr"}
 EVENTS: list[Any] = [
     SegmentStart("s", "write_file", {"tool_name": "write_file", "path": "a.py"}, turn_id="t"),
     SegmentContent("s", "write_file", "x = 1\n", turn_id="t"),
     SegmentEnd("s", "write_file", "truncated", "length", turn_id="t"),
+    Segment("s", "write_file", {"path": "a.py"}, "def f():\n    return 'x', 1  # one\n" * 20, status="complete"),
     ToolInvocation("call_1", "t", "write_file", {"path": "a.py", "content": "x = 1\ny = 2\n"}),
     ToolInvocation("call_1", "t", "now"),
     InvocationFailed("call_1", "t", "write_file", '{"path": "a', "truncated", ({"at": 11, "expected": "a string"},)),
@@ -66,6 +69,10 @@ EVENTS: list[Any] = [
     Output("s", "t", [1], [1], "[1]"),
     OutputFailed("s", "t", '{"a', "truncated", ({"at": 3, "expected": "a value"},)),
 ]
+
+
+CALL = next(event for event in EVENTS if isinstance(event, ToolInvocation))
+CODE_STYLES = {f"color:var(--{letter})" for letter in "ksnfd"}
 
 
 def bundle_of(event: Any) -> dict[str, str]:
@@ -131,15 +138,15 @@ def test_every_event_has_a_text_and_a_page_of_a_few_plain_elements(event: Any):
 
 
 def test_an_invocation_says_its_name_and_its_arguments():
-    bundle = bundle_of(EVENTS[3])
+    bundle = bundle_of(CALL)
     assert bundle["text/plain"].splitlines() == [
-        "→ write_file · run · call_1",
+        "→ write_file · ready to run · call_1",
         "    path: a.py",
         "    content: x = 1",
         "        y = 2",
     ]
     page = Page(bundle["text/html"])
-    for said in ("write_file", "run", "call_1", "path", "a.py", "x = 1\ny = 2"):
+    for said in ("write_file", "ready to run", "call_1", "path", "a.py", "x = 1\ny = 2"):
         assert said in page.text
 
 
@@ -277,6 +284,8 @@ HUGE = [
     ChunkResponse(content=LONG, tool_calls=tuple(ToolCallDelta(each, "c", "f", LONG) for each in range(1000))),
     Segment(LONG, LONG, {"path": LONG}, LONG),
     Segment("s", "text", {}, "\n" * 1_000_000),
+    Segment("s", "write_file", {"path": "a.py"}, "1 if " * 200_000),
+    ToolInvocation("i", name="f", arguments={"path": "a.py", **{str(each): "1 if\n" * 1000 for each in range(1000)}}),
     Collected(events=[Notice("c", LONG)] * 1000, segments=[Segment("s", "text", content=LONG)] * 1000),
 ]
 
@@ -297,6 +306,51 @@ def test_what_is_left_out_is_counted():
     long = SegmentContent("s", "x", "a\n" * 500)
     assert "… 400 lines more" in Page(bundle_of(long)["text/html"]).text
     assert bundle_of(long)["text/plain"].endswith("… 490 lines more")
+
+
+def lines_of(number: int) -> str:
+    return "".join(f"line {each}\n" for each in range(1, number + 1))
+
+
+@pytest.mark.parametrize("path", ["a.py", "a.unknown"])
+@pytest.mark.parametrize(("lines", "said"), [(24, ""), (25, "… 9 lines more"), (500, "… 484 lines more")])
+def test_a_long_file_is_folded_and_says_how_many_lines_more_there_are(path: str, lines: int, said: str):
+    segment = Segment("s", "write_file", {"path": path}, lines_of(lines), status="complete")
+    html = bundle_of(segment)["text/html"]
+    shown_first, _, folded = html.partition("<details>")
+    assert Page(html).text.count("line ") == min(lines, 100)
+    assert f"{lines} lines" in Page(html).text
+    if said:
+        assert shown_first.count("line ") == 16
+        assert folded.startswith(f'<summary style="cursor:pointer;opacity:.75"><small>{said}</small></summary><pre')
+    assert ("… 400 lines more" in folded) == (lines == 500)
+    assert "max-height" not in html
+
+
+def test_a_long_line_is_folded_too():
+    segment = Segment("s", "run_bash", {}, "x" * 5000, status="complete")
+    first, _, rest = bundle_of(segment)["text/html"].partition("<details>")
+    assert "… 3,000 characters more" in rest
+    assert [Page(part + "</div></div>" * opened).text.count("x") for part, opened in ((first, 1),)] == [2000]
+    assert Page(bundle_of(segment)["text/html"]).text.count("x") == 5000
+
+
+def test_prose_is_never_folded():
+    assert "<details>" not in bundle_of(Segment("s", "text", {}, lines_of(90)))["text/html"]
+
+
+def test_the_arguments_of_a_call_are_folded_and_coloured_as_its_file_is():
+    call = ToolInvocation("c", name="write_file", arguments={"path": "a.py", "content": lines_of(30)})
+    html = bundle_of(call)["text/html"]
+    assert "… 14 lines more" in html
+    assert 'line <span style="color:var(--n)">1\n</span>' in html
+    assert ">a.py<" in html
+
+
+def test_a_call_says_what_is_known_of_it_and_not_that_it_was_run():
+    assert card_of(CALL).badge == brief_card(CALL).badge == "ready to run"
+    claimed = ToolInvocation("c", name="write_file", claimed_by="write_files")
+    assert card_of(claimed).badge == brief_card(claimed).badge == "goes to write_files"
 
 
 @given(st.text("ab\n", max_size=60), st.integers(1, 6), st.integers(1, 20))
@@ -323,8 +377,10 @@ def test_colours_are_the_pages_own_so_that_dark_and_light_both_read():
             for rule in style.split(";"):
                 name, _, value = rule.partition(":")
                 if name == "color":
-                    # White is for badges alone, which bring their background.
-                    assert value == "inherit" or (value == "#fff" and "background:#" in style)
+                    # White is for badges alone, which bring their background. Code has colours mixed with the page's.
+                    assert value == "inherit" or rule in CODE_STYLES or (value == "#fff" and "background:#" in style)
+                if name.startswith("--"):
+                    assert rule in COLOURS.split(";")
                 if name == "background":
                     assert value == "transparent" or "color:#fff" in style
 
@@ -339,7 +395,7 @@ def test_a_collection_shows_everything_in_its_order():
         "    Hi",
         "write_file · complete · a.py",
         "    " + "x" * 200,
-        "→ write_file(path='a.py', content=<200 characters>) · run",
+        "→ write_file(path='a.py', content=<200 characters>) · ready to run",
         "run_bash · truncated",
         "    ls",
         "run_bash · not run: truncated · b · 15 characters came",

@@ -35,6 +35,7 @@ def asked(checkout: CheckoutCopy) -> str:
     """Return what is said by the tests that ask the operator, or something of the whole project."""
     return checkout.pytest(
         *(f"tests/operators/test_{NAME}.py", "tests/contract/test_operator_contract.py"),
+        "tests/operators/test_docstring_marbles.py",
         *("tests/project/test_docs.py", "tests/project/test_imports.py", "tests/project/test_docstrings.py"),
         *("-k", f"public or tells or navigation or {NAME} or circle", "-rA"),
     )
@@ -47,6 +48,7 @@ def test_it_is_asked_every_question_of_the_contract_and_its_own(asked: str):
     others = (Path(__file__).parents[1] / "contract/test_operator_contract.py").read_text(encoding="utf-8")
     assert questions == set(re.findall(r"^@by_(?:case|input)\ndef (\w+)", others, re.MULTILINE))
     assert "test_spaces_are_counted_across_items" in asked
+    assert f"test_an_operator_does_what_its_marble_diagram_shows[{NAME}]" in asked
 
 
 def test_without_its_cases_the_contract_misses_it(checkout: CheckoutCopy):
@@ -59,10 +61,12 @@ def test_without_its_cases_the_contract_misses_it(checkout: CheckoutCopy):
 
 
 def test_the_page_of_operators_has_it(checkout: CheckoutCopy):
-    checkout.run("docs/make_operators_page.py")
+    checkout.penstock("import runpy\nrunpy.run_path('docs/make_operators_page.py', run_name='__main__')")
     made = (checkout.root / "build/docs/operators.md").read_text(encoding="utf-8")
     assert f"| [`{NAME}`](#{NAME}) | `Operator[str, str]` | Let one space through where several" in made
     assert f"### {NAME}\n\n```py\ndef {NAME}() -> Operator[str, str]:\n```\n" in made
+    its_own = made.partition(f"### {NAME}\n")[2].partition("\n### ")[0]
+    assert f"{NAME}(): 2 items, completed" in its_own.partition("<desc")[2].partition("</desc>")[0]
 
 
 @pytest.mark.laws

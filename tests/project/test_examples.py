@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import runpy
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -103,6 +104,28 @@ def test_the_chat_goes_on_after_a_provider_that_breaks_off(
     assert [message["role"] for message in messages] == ["user", "user", "assistant"]
     assert capsys.readouterr().out.count("connection lost") == 1
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("lines", [0, 5])
+def test_the_chat_ends_quietly_when_the_reader_of_its_output_leaves(tmp_path: Path, lines: int):
+    """As behind `head`: a real process, a real pipe, and a reader that closes it in the middle of the answer."""
+    with subprocess.Popen(
+        [sys.executable, str(EXAMPLES / "chat_with_files.py")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"Write a page about herbs.\nOnce more.\n")
+        process.stdin.close()
+        shown = b"".join(process.stdout.readline() for _ in range(lines))
+        process.stdout.close()
+        complaints = process.stderr.read()
+        assert (process.wait(60), complaints) == (0, b"")
+    assert (b"herbs" in shown) == bool(lines)
 
 
 # The page

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -14,6 +13,7 @@ import nbformat
 import pytest
 from body_server import BodyServer
 from depth import some_of
+from notebook_servers import kernel_environment
 from test_event_card import Page
 
 ROOT = Path(__file__).parents[2]
@@ -45,13 +45,7 @@ def texts(notebook: Any) -> list[str]:
 @pytest.fixture(scope="module")
 def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return an environment in which a kernel finds this checkout, and none of the user's settings."""
-    folder = tmp_path_factory.mktemp("kernel")
-    (folder / "penstock").mkdir()
-    rooms = ("command", "events", "operators", "pipeline", "sinks", "sources")
-    for each in (*(ROOT / "penstock").glob("*.py"), *(ROOT / room for room in rooms)):
-        (folder / "penstock" / each.name).symlink_to(each)
-    own = {name: str(folder / name.lower()) for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR")}
-    return {**os.environ, **own, "PYTHONPATH": str(folder)}
+    return kernel_environment(tmp_path_factory.mktemp("kernel"))
 
 
 def test_there_are_notebooks_and_streams():

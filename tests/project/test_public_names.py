@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock import pipeline
+from penstock import operators, pipeline
 
 ROOT = Path(__file__).parents[2]
 
@@ -35,11 +35,12 @@ def test_lazy_names_are_those_that_checkers_see(room: str):
     }
     lazy: dict[str, str] = vars(package)["_file_of"]
     assert seen == lazy
-    assert {*seen} - {"json", "xml"} == {*package.__all__}
+    assert {*seen} - {"json", "trace", "xml"} == {*package.__all__}
     assert [name for name in lazy if getattr(package, name) is None or name not in dir(package)] == []
     with pytest.raises(AttributeError, match="no attribute 'yaml'"):
         _ = package.yaml
 
 
-def test_the_strategies_with_the_names_of_modules_can_still_be_asked_for():
+def test_what_has_the_name_of_a_module_can_still_be_asked_for():
+    assert operators.trace.__name__ == "trace"
     assert (pipeline.json.__name__, pipeline.xml.__name__) == ("json", "xml")

@@ -36,7 +36,8 @@ from penstock.operators.json_fragments import json_fragments
 from penstock.pipeline import Answer, Pipeline
 from penstock.pipeline.settings import settings_from_environment
 from penstock.pipeline.strategies.strategies import strategy_named
-from penstock.sinks.collect import Collected, Segment, collect
+from penstock.sinks.collect import collect
+from penstock.sinks.collected.collected import Collected, Segment
 from penstock.sources.decode_wire import decode_wire
 
 

@@ -24,11 +24,13 @@ from penstock.events import (
     ToolInvocation,
     UsageError,
 )
-from penstock.events.showing.card import MimeBundle
+from penstock.events.showing.card import MimeBundle, mime_bundle
+from penstock.events.showing.excerpt import Excerpt
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.sinks.collected.collected import Segment
 from penstock.sinks.notebook_view import NotebookView, TextView, notebook_view
-from penstock.sinks.open_card import LINES_OPEN
+from penstock.sinks.open_card import LINES_OPEN, OpenCard
 
 ROOT = Path(__file__).parents[2]
 CALL = ToolCallDelta(0, "w", "write_file", '{"path": "a.py", "content": "x = 1\\n')
@@ -44,7 +46,7 @@ SHOWN_AT_THE_END = [
     "text · complete\n    Hello",
     "write_file · complete · a.py\n    x = 1\n    y = 2",
     "run_bash · truncated\n    l",
-    "→ write_file(path='a.py', content='x = 1\\ny = 2') · run",
+    "→ write_file(path='a.py', content='x = 1\\ny = 2') · ready to run",
 ]
 
 
@@ -52,7 +54,7 @@ def start(segment_type: str = "text", segment_id: str = "s", turn_id: str | None
     return SegmentStart(segment_id, segment_type, turn_id=turn_id)
 
 
-def content(text: str, segment_id: str = "s", turn_id: str | None = None) -> SegmentEvent:
+def content(text: str, segment_id: str = "s", turn_id: str | None = None) -> SegmentContent:
     return SegmentContent(segment_id, None, text, turn_id=turn_id)
 
 
@@ -190,6 +192,34 @@ def test_an_open_segment_shows_its_last_lines_and_an_ended_one_its_first():
     screen.view.feed(end())
     assert screen.last[0].splitlines()[1] == "    line 1"
     assert screen.last[0].splitlines()[0] == "write_file · complete · 200 lines"
+
+
+def test_an_open_file_is_coloured_by_what_stands_above_it():
+    text = '"""Opens here.\n' + "words of the docstring\n" * 30
+    card = OpenCard(Segment("s", "write_file", {"path": "a.py"}))
+    for at in range(0, len(text), 7):
+        card.take(content(text[at : at + 7]))
+    html = mime_bundle((card.card(),))["text/html"]
+    assert "… 15 lines above" in html
+    assert '<span style="color:var(--s)">words of the docstring\n' in html
+
+
+def test_an_open_patch_is_coloured_as_one_from_its_beginning_on():
+    card = OpenCard(Segment("s", "edit_file", {"path": "a.py"}))
+    for piece in ("@", "@ -1 +1 @@\n", *("-old\n+new\n" for _ in range(3000))):
+        card.take(content(piece))
+    assert card.card().code == ".diff"
+
+
+def test_above_an_open_file_only_as_much_is_read_as_needed():
+    card = OpenCard(Segment("s", "write_file", {"path": "a.py"}))
+    for _ in range(400):
+        card.take(content("def f():\n    return 12\n"))
+    shown = card.card()
+    assert isinstance(shown.body, Excerpt)
+    assert shown.body.lead.startswith("def f():\n")
+    assert len(shown.body.lead) < 5_000
+    assert '<span style="color:var(--n)">12' in mime_bundle((shown,))["text/html"]
 
 
 def test_an_open_line_without_end_is_shown_from_its_end():
@@ -346,7 +376,7 @@ def test_text_is_printed_once_for_each_segment_when_it_ends():
         SHOWN_AT_THE_END[1],
         SHOWN_AT_THE_END[3],
         "notice · c\n    d",
-        "→ f() · run",
+        "→ f() · ready to run",
         "run_bash · open\n    l",
     ]
 
@@ -390,6 +420,7 @@ import sys
 from types import ModuleType
 sys.modules["penstock"] = ModuleType("penstock")
 sys.modules["penstock"].__path__ = [{str(ROOT)!r}]
+from penstock.sinks.collected.collected import Segment
 from penstock.sinks.notebook_view import notebook_view
 notebook_view()([])
 print("IPython" in sys.modules)

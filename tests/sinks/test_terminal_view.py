@@ -16,12 +16,13 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reactivex.scheduler import VirtualTimeScheduler
+from played_terminal import Played, shown
 from rich.console import Console
 from rich.syntax import Syntax
 from segment_events import content, end, file, start, together, whole
 from terminal_screen import TerminalScreen
 
+from penstock import Pipeline
 from penstock.events import (
     AnswerEnd,
     InvocationFailed,
@@ -34,52 +35,13 @@ from penstock.events import (
 )
 from penstock.sinks.plain_view import PlainTarget
 from penstock.sinks.terminal import code_rows
-from penstock.sinks.terminal.file_tail import FileTail
+from penstock.sinks.terminal.markdown_rows import MarkdownRows
+from penstock.sinks.terminal.reading.file_tail import FileTail
 from penstock.sinks.terminal_target import FRAME, REST, TerminalTarget, new_target
 from penstock.sinks.terminal_view import terminal_view
 
 ROOT = Path(__file__).parents[2]
 LOREM = "The quick brown fox jumps over the lazy dog, and then it rests under a tree until the evening comes."
-
-
-class Played:
-    """A view on a terminal of its own, with a time of its own."""
-
-    def __init__(self, width: int = 80, height: int = 24, **environment: str) -> None:
-        self.screen = TerminalScreen(width, height)
-        self.console = Console(
-            file=self.screen,
-            force_terminal=True,
-            width=width,
-            height=height,
-            color_system="truecolor",
-            highlight=False,
-            _environ={"TERM": "xterm", **environment},
-        )
-        self.time = VirtualTimeScheduler()
-        self.target = TerminalTarget(self.console, None, self.time)
-
-    def feed(self, *events: Any, seconds: float = 1.0) -> str:
-        """Feed events, let time pass, and give what the terminal shows."""
-        for event in events:
-            self.target.feed(event)
-        self.time.advance_by(seconds)
-        return self.screen.text
-
-    def close(self, error: BaseException | None = None) -> str:
-        self.target.close(error)
-        return self.screen.text
-
-    def resize(self, width: int) -> None:
-        self.screen.resize(width)
-        self.console.width = width
-
-
-def shown(*events: Any, width: int = 80, height: int = 24) -> str:
-    """Return what is on the terminal when all is over."""
-    played = Played(width, height)
-    played.feed(*events)
-    return played.close()
 
 
 def test_text_is_on_the_screen_as_it_comes_and_stays():
@@ -91,8 +53,8 @@ def test_text_is_on_the_screen_as_it_comes_and_stays():
     assert played.screen.is_clean
 
 
-def test_text_wraps_between_words_and_only_its_last_row_is_drawn_again():
-    played = Played(width=20)
+def test_plain_text_wraps_between_words_and_only_its_last_row_is_drawn_again():
+    played = Played(width=20, markdown=False)
     played.feed(start("text"))
     for word in LOREM.split(" "):
         played.feed(content(word + " "))
@@ -116,26 +78,34 @@ def test_however_a_text_is_cut_it_looks_the_same(text: str, data: st.DataObject)
 
 def test_blank_lines_around_a_text_are_one():
     text = shown(*whole("reasoning", "Hm.\n\n"), *whole("text", "\n\nSo:\n\n"), *whole("run_bash", "ls"))
-    assert text == "Hm.\n\nSo:\n\n$ ls"
+    assert text == "reasoning\n│ Hm.\n\nSo:\n\n$ ls"
 
 
-def test_reasoning_is_dimmed_and_text_is_not():
-    played = Played()
-    played.feed(*whole("reasoning", "Hm."), *whole("text", "So."))
-    assert played.screen.styles["Hm."].startswith("2")
+def test_reasoning_has_a_heading_and_a_bar_and_is_dimmed_and_text_is_not():
+    played = Played(width=20)
+    text = played.feed(*whole("reasoning", "Hm, two things.\nI try\n\nboth."), *whole("text", "So."))
+    assert text == "reasoning\n│ Hm, two things.\n│ I try\n│\n│ both.\n\nSo."
+    assert played.screen.styles["│ both."].startswith("2")
     assert played.screen.styles["So."] in ("", "0")
+
+
+def test_the_heading_of_reasoning_is_there_while_its_first_row_grows_and_once():
+    played = Played(width=20)
+    assert played.feed(start("reasoning"), content("Hm, ")) == "reasoning\n│ Hm,"
+    assert played.feed(content("a rather long thought")) == "reasoning\n│ Hm, a rather long\n│ thought"
+    assert shown(*whole("reasoning", "  \n")) == ""
+
+
+def test_a_long_refusal_keeps_all_of_its_words():
+    text = shown(*whole("refusal", LOREM), width=20)
+    assert " ".join(text.split()) == f"refused: {LOREM}"
 
 
 def test_a_file_grows_in_a_panel_with_its_path_its_lines_and_their_number():
     played = Played(width=40)
     text = played.feed(start("write_file", tool_name="write_file", path="src/a.py"), content("x = 1\ny"))
-    assert text == (
-        "╭─ write_file  src/a.py ───────────────╮\n"
-        "│ 1 x = 1                              │\n"
-        "│ 2 y                                  │\n"
-        "╰─────────────────────────── 2 lines ─╯"
-    ).replace("─────── 2", "──────── 2")
-    assert "│ 2 y = 2 " in played.feed(content(" = 2\n"))
+    assert text == ("╭─ write_file  src/a.py\n│ 1 x = 1\n│ 2 y\n╰─ 2 lines")
+    assert "│ 2 y = 2\n" in played.feed(content(" = 2\n"))
     assert "\n│ 3 " in played.feed(content("z"))
     assert played.close() == played.feed()
 
@@ -149,7 +119,7 @@ def test_a_file_is_coloured_as_soon_as_its_path_is_known():
 def test_a_path_that_comes_at_the_end_is_shown_and_colours_the_file():
     played = Played()
     text = played.feed(start("write_file"), content("def f(): pass\n"))
-    assert "write_file ─" in text
+    assert "─ write_file\n" in text
     assert "def" not in played.screen.styles
     text = played.feed(end(tool_name="write_file", path="late.py"))
     assert "write_file  late.py ─" in text
@@ -179,8 +149,8 @@ def test_a_line_too_long_for_its_panel_is_cropped_while_it_is_written_and_wrappe
     played = Played(width=40)
     played.feed(start("write_file", path="a.txt"), content("x" * 5000), content("\n"), content("世" * 5000))
     written = played.screen.text
-    assert [line[:6] for line in written.splitlines()[:4]] == ["╭─ wri", "│ 1 xx", "│ 2 世世", "╰─────"]
-    assert all("… │" in line for line in written.splitlines()[1:3])
+    assert [line[:6] for line in written.splitlines()[:4]] == ["╭─ wri", "│ 1 xx", "│ 2 世世", "╰─ 2 l"]
+    assert all(line.endswith("…") for line in written.splitlines()[1:3])
     played.feed(end("complete"))
     played.close()
     assert (played.screen.text.count("x"), played.screen.text.count("世")) == (5001, 5000)  # and the x of a.txt
@@ -246,7 +216,7 @@ def test_more_files_at_once_than_there_is_room_for_have_a_line_each():
 
 
 def test_where_the_region_becomes_smaller_nothing_of_it_is_left():
-    played = Played(width=60, height=16)
+    played = Played(width=60, height=22)
     names = "abcd"
     assert played.feed(*(start("write_file", name, path=name) for name in names[:3])).count("╭─") == 3
     text = played.feed(start("write_file", "d", path="d"))
@@ -263,22 +233,31 @@ def test_a_command_is_shown_as_one_and_in_full():
 def test_other_calls_show_their_arguments_as_they_come_and_then_what_is_run():
     played = Played(width=40)
     played.feed(start("tool_call", "c", tool_name="get_weather"), content('{"city": "Par', "c"))
-    assert played.screen.text == 'get_weather {"city": "Par'
+    assert played.screen.text == "get_weather\n  city: Par"
     text = played.feed(content('is", "units": "metric", "days": 3}', "c"))
-    assert re.fullmatch(r'get_weather ….*"days": 3}', text)
-    assert len(text) == 40
-    text = played.feed(end("complete", "c"), ToolInvocation("c", name="get_weather", arguments={"city": "Paris"}))
-    assert text == "→ get_weather(city='Paris')"
+    assert text == "get_weather\n  city: Paris\n  units: metric\n  days: 3"
+    arguments = {"city": "Paris", "units": "metric", "days": 3, "lang": None}
+    text = played.feed(end("complete", "c"), ToolInvocation("c", name="get_weather", arguments=arguments))
+    assert text == "→ get_weather\n  city: Paris\n  units: metric\n  days: 3\n  lang: null"
     assert played.close() == text
 
 
 def test_a_call_that_nobody_says_anything_of_stays_with_its_arguments():
-    assert shown(*whole("tool_call", '{"a": 1}', tool_name="f"), *whole("text", "Done.")) == 'f {"a": 1}\n\nDone.'
+    assert shown(*whole("tool_call", '{"a": 1}', tool_name="f"), *whole("text", "Done.")) == "f\n  a: 1\n\nDone."
 
 
 def test_a_call_by_the_provider_says_so():
     text = shown(*whole("tool_call", '{"q": "x"}', tool_name="web_search", executed_by="provider"))
-    assert text == 'web_search (by the provider) {"q": "x"}'
+    assert text == "web_search (by the provider)\n  q: x"
+
+
+def test_many_calls_at_once_share_the_room_and_have_a_row_each_at_last():
+    played = Played(width=60)
+    calls = [whole("tool_call", f'{{"city": "c{n}", "days": {n}}}', segment_id=str(n), tool_name="f") for n in range(9)]
+    three = played.feed(*together(*(call[:2] for call in calls[:3])))
+    assert three.splitlines() == [line for n in range(3) for line in ("f", f"  city: c{n}", f"  days: {n}")]
+    nine = played.feed(*together(*(call[:2] for call in calls[3:])))
+    assert nine.splitlines() == [f"f days: {n}" for n in range(9)]
 
 
 def test_a_call_that_failed_keeps_its_arguments_and_says_why():
@@ -481,9 +460,47 @@ def test_after_a_resize_the_old_region_is_gone(width: int):
     text = played.feed(content("x = 2\n", "a"))
     assert text.startswith("Before.\n\n╭─ write_file  a.py")
     assert (text.count("a.py"), text.count("b.py"), text.count("x = 1")) == (1, 1, 3)
-    assert max(map(len, text.splitlines())) == width
+    assert max(map(len, text.splitlines())) == (width if width > 100 else 19)  # with frames where they are side by side
     played.close()
     assert played.screen.is_clean
+
+
+LONG_PARAGRAPH = " ".join(f"word{number}" for number in range(200))
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        [start("write_file", path="a.py"), content("".join(f"x = {'y' * 70}{n}\n" for n in range(40)))],
+        [start("text"), content(LONG_PARAGRAPH)],
+        [start("text"), content("```\n" + "x" * 70 + "\n" + "y\n" * 30)],
+        [
+            start("tool_call", tool_name="f"),
+            content(str({f"k{n}": "v" * 90 for n in range(20)}).replace("'", '"')[:-1]),
+        ],
+    ],
+)
+def test_in_a_window_of_half_the_width_nothing_is_left_of_rows_that_were_drawn_before(events: list[Any]):
+    played = Played(width=80, height=24)
+    played.feed(*whole("text", "Before.\n" * 30, segment_id="before"), *events)
+    assert len(played.target._region._rows) > 8
+    before = shown(*whole("text", "Before.\n" * 30, segment_id="before")).splitlines()
+    played.resize(40)
+    played.feed(content("z"), Notice("n", "so"))
+    text = played.close()
+    assert text.splitlines()[: len(before)] == before
+    assert text.count("a.py") <= 1
+    assert text.count("word3 ") <= 1
+    assert text.count("k3:") <= 1
+    assert text.count("x" * 30) <= 2
+
+
+def test_what_a_row_had_before_wraps_no_line_of_a_narrower_window():
+    played = Played(width=80, height=24)
+    played.feed(start("write_file", path="a.py"), content("x" * 70 + "\n" * 12))
+    played.feed(content("y\n" * 12))
+    played.resize(40)
+    assert all(line.strip() for line in played.screen.lines)
 
 
 def broken(error: BaseException) -> Iterator[Any]:
@@ -607,6 +624,47 @@ def test_a_frame_that_cannot_be_written_is_raised_with_the_next_event():
     played.time.advance_by(1)
     with pytest.raises(OSError, match="full"):
         played.target.feed(content("c"))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_output_that_fails_is_told_once(caplog: pytest.LogCaptureFixture, is_late: bool):
+    played = Played()
+    played.feed(start("text"), content("Before."), seconds=1)
+    full = OSError(28, "the disk is full")
+
+    def fail(text: str) -> int:
+        raise full
+
+    if is_late:  # the frame of a timer, and then no event
+        played.feed(content("a"), content("b"), seconds=0)
+    played.screen.write = fail  # type: ignore[method-assign]
+    if is_late:
+        played.time.advance_by(1)
+        with pytest.raises(OSError, match="full") as raised:
+            played.close()
+    else:
+        with pytest.raises(OSError, match="full") as raised:
+            terminal_view(played.console, scheduler=played.time)(whole("text", "one\n", "two\n"))
+        run = Pipeline(sinks=[terminal_view(played.console)]).stream(["one\n", "two\n"])
+        assert len(list(run)) > 2
+        assert run.results == [full]
+        assert [record.message.count("OSError") for record in caplog.records] == [1]
+    assert raised.value is full
+    assert full.__context__ is None
+    assert "disk" not in played.screen.written
+
+
+def test_what_fails_in_drawing_is_raised_and_not_written_on_the_screen_too(monkeypatch: pytest.MonkeyPatch):
+    played = Played()
+
+    def fail(*_: Any) -> None:
+        raise ValueError(3)
+
+    monkeypatch.setattr(MarkdownRows, "lines", fail)
+    with pytest.raises(ValueError, match="3"):
+        terminal_view(played.console, scheduler=played.time)(whole("text", "one\n"))
+    assert "ValueError" not in played.screen.text
+    assert played.screen.is_clean
 
 
 def test_after_the_close_nothing_is_drawn():

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
+from contextlib import aclosing
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -11,16 +13,17 @@ from typing import Any
 
 import msgspec
 import pytest
-from chat_client import collected
+from chat_client import acollected, collected
 from chunk_grammar import checked
 from depth import scaled
-from further_sdks import FURTHER, FURTHER_SDKS, FurtherSdk
+from further_sdks import ASYNC_CLIENTS, FURTHER, FURTHER_SDKS, FurtherSdk
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reactivex import operators as ops
 from stream_truth import assert_truth
 from wire_account import steps_of, unaccounted
 
+from penstock import Pipeline
 from penstock.events import ChunkResponse, ProviderError, ToolInvocation, UsageError
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.operators.engine.limits import DEFAULT_LIMITS
@@ -230,6 +233,36 @@ def test_a_stream_of_the_real_sdk_that_is_left_is_closed(sdk: FurtherSdk):
         got: list[ChunkResponse] = []
         from_stream(start, turn_id="t").pipe(ops.take(1)).subscribe(got.append)
         assert len(got) == 1
+        server.wait_for("client_left")
+
+
+ASYNC_SDKS = [pytest.param(sdk, ASYNC_CLIENTS[sdk.api], id=sdk.api) for sdk in FURTHER_SDKS if sdk.api in ASYNC_CLIENTS]
+
+
+@pytest.mark.parametrize(("sdk", "client"), ASYNC_SDKS)
+def test_the_sdks_async_client_gives_what_the_wire_gives(sdk: FurtherSdk, client: Any):
+    async def read(url: str) -> Any:
+        async with client(url) as start:
+            return await acollected(from_stream(start, turn_id="t", keep_message=True))
+
+    for path in sdk.streams():
+        with sdk.served(path.read_bytes()) as server:
+            chunks, ends = asyncio.run(read(server.url))
+        wire, wire_ends = by_wire(sdk.api, [path.read_bytes()], keep_message=True)
+        assert (chunks, list(map(str, ends))) == (wire, list(map(str, wire_ends))), path.name
+
+
+@pytest.mark.parametrize(("sdk", "client"), ASYNC_SDKS)
+def test_an_async_stream_of_the_real_sdk_that_is_left_is_closed(sdk: FurtherSdk, client: Any):
+    body = next(path for path in sdk.streams() if path.stem == "write_file").read_bytes()
+
+    async def leave(url: str) -> list[Any]:
+        async with client(url) as start, aclosing(Pipeline().astream(start)) as events:
+            return [await anext(events)]
+
+    with sdk.served(body, gated=True) as server:
+        server.allow(len(body) // 200 - 1)  # and the end is never sent
+        assert len(asyncio.run(leave(server.url))) == 1
         server.wait_for("client_left")
 
 

@@ -1,14 +1,18 @@
 """LangChain's models, over the replay server: their chunks give the answer that the provider's bytes give."""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from held_streams import STREAMS, by_async_object, by_object, by_wire
+from msgspec import structs
 
 from penstock import Pipeline, ToolResult
+from penstock.events import ProviderEvent
 from penstock.operators import drive
-from penstock.sources import decode_sdk
+from penstock.sinks import collect
+from penstock.sources import decode_sdk, from_recording, record
 from penstock.sources.testing import ReplayServer
 
 langchain_openai = pytest.importorskip("langchain_openai", reason="needs langchain-openai")
@@ -55,6 +59,79 @@ def test_anthropics_answer_is_the_same_through_langchain(name: str):
 @pytest.mark.parametrize("name", ["interleaved_calls", "error_in_stream"])
 def test_an_answer_of_astream_is_the_same(name: str):
     assert by_async_object(lambda url, headers: openai(url, headers).astream("Hi"), name) == by_wire(name)
+
+
+def graph(model: Any, *, has_tools: bool = False) -> Any:
+    """Return a LangGraph graph of a model alone, or with the node of its tool, which answers to calls."""
+    graphs = pytest.importorskip("langgraph.graph", reason="needs langgraph")
+    prebuilt = pytest.importorskip("langgraph.prebuilt")
+
+    def read(path: str) -> str:
+        """Read a file."""
+        return f"text of {path}"
+
+    made = graphs.StateGraph(graphs.MessagesState)
+    made.add_node("model", lambda state: {"messages": [model.invoke(state["messages"])]})
+    made.add_edge(graphs.START, "model")
+    if has_tools:
+        made.add_node("tools", prebuilt.ToolNode([read]))
+        made.add_conditional_edges("model", prebuilt.tools_condition)
+        made.add_edge("tools", "model")
+    return made.compile()
+
+
+ASKED = {"messages": [("user", "Hi")]}
+
+
+@pytest.mark.parametrize("name", ["plain_text", "cut_by_length", "refusal"])
+def test_an_answer_of_a_langgraph_graph_is_the_same(name: str):
+    def start(url: str, headers: dict[str, str]) -> Any:
+        return graph(openai(url, headers)).stream(ASKED, stream_mode="messages")
+
+    def start_async(url: str, headers: dict[str, str]) -> Any:
+        return graph(openai(url, headers)).astream(ASKED, stream_mode="messages")
+
+    assert by_object(start, name) == by_wire(name)
+    assert by_async_object(start_async, name) == by_wire(name)
+
+
+@pytest.fixture(name="run_of_a_graph")
+def _run_of_a_graph() -> Iterator[Any]:
+    """Yield how a graph's run starts, of two turns: calls, which the graph itself runs, and a text."""
+    names = ("interleaved_calls", "plain_text")
+    with ReplayServer({f"{name}.sse": (STREAMS / f"openai_chat/{name}.sse").read_bytes() for name in names}) as server:
+        yield lambda: graph(openai(server.url, {}), has_tools=True).stream(ASKED, stream_mode="messages")
+
+
+def test_the_turns_of_a_graph_are_told_together_with_what_its_tools_said(run_of_a_graph: Any):
+    events = list(Pipeline().stream(run_of_a_graph))
+    answer = collect(events)
+    assert [(call.id, call.arguments) for call in answer.invocations] == [
+        ("call_a", {"path": "a.txt"}),
+        ("call_b", {"path": "b.txt"}),
+    ]
+    assert answer.text == by_wire("plain_text").text
+    results = [each.data for each in events if isinstance(each, ProviderEvent)]
+    assert [(each["tool_call_id"], each["content"]) for each in results] == [
+        ("call_a", "text of a.txt"),
+        ("call_b", "text of b.txt"),
+    ]
+
+
+def without_kind(event: Any) -> Any:
+    """Return an event without the `type` that a recording keeps of LangChain's objects, to know them again."""
+    if not isinstance(event, ProviderEvent):
+        return event
+    return structs.replace(event, data={name: value for name, value in event.data.items() if name != "type"})
+
+
+def test_the_run_of_a_graph_is_recorded_and_replayed(run_of_a_graph: Any, tmp_path: Path):
+    path = tmp_path / "run.jsonl"
+    kept = list(Pipeline(turn_id="t").stream(record(path)(run_of_a_graph)))
+    assert len(kept) > 20
+    again: list[Any] = []
+    Pipeline(turn_id="t").observable(from_recording(path, turn_id="t")).subscribe(again.append)
+    assert [without_kind(each) for each in again] == kept
 
 
 def test_the_next_turn_is_messages_that_langchain_takes():

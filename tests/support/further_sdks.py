@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -104,6 +104,52 @@ def assistants(url: str) -> Iterator[Callable[[], Any]]:
 
         yield start
 
+
+@asynccontextmanager
+async def async_cohere(url: str) -> AsyncIterator[Callable[[], Any]]:
+    module: Any = pytest.importorskip("cohere", reason="needs cohere, the extra `cohere`")
+    httpx: Any = pytest.importorskip("httpx", reason="needs httpx")
+    async with httpx.AsyncClient(trust_env=False, timeout=20) as http_client:
+        client = module.AsyncClientV2("-", base_url=url, httpx_client=http_client)
+        yield lambda: client.chat_stream(model="m", messages=[MESSAGE], request_options={"max_retries": 0})
+
+
+@asynccontextmanager
+async def async_cohere_v1(url: str) -> AsyncIterator[Callable[[], Any]]:
+    module: Any = pytest.importorskip("cohere", reason="needs cohere, the extra `cohere`")
+    httpx: Any = pytest.importorskip("httpx", reason="needs httpx")
+    async with httpx.AsyncClient(trust_env=False, timeout=20) as http_client:
+        client = module.AsyncClient("-", base_url=url, httpx_client=http_client)
+        yield lambda: client.chat_stream(model="m", message="-", request_options={"max_retries": 0})
+
+
+@asynccontextmanager
+async def async_interactions(url: str) -> AsyncIterator[Callable[[], Any]]:
+    client = gemini_client.client(url)
+    async with client.aio:
+        yield lambda: client.aio.interactions.create(model="m", input="-", stream=True)
+    client.close()
+
+
+@asynccontextmanager
+async def async_assistants(url: str) -> AsyncIterator[Callable[[], Any]]:
+    async with chat_client.async_client(url) as client:
+
+        def start() -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                return client.beta.threads.runs.create("thread_1", assistant_id="asst_1", stream=True)
+
+        yield start
+
+
+ASYNC_CLIENTS: dict[str, Callable[[str], AbstractAsyncContextManager[Callable[[], Any]]]] = {
+    "cohere": async_cohere,
+    "cohere-v1": async_cohere_v1,
+    "gemini-interactions": async_interactions,
+    "openai-assistants": async_assistants,
+}
+"""The async clients of those that have one; boto3 has none."""
 
 FURTHER_SDKS = (
     FurtherSdk("bedrock-converse", "bedrock_converse", bedrock, ("halves_and_unknown_things", "error_in_stream")),

@@ -56,15 +56,13 @@ class TerminalScreen(io.StringIO):
         at_rest = self.cursor_visible and self.wraps and not self.frame_open
         return at_rest and self._column == 0 and not any("".join(row).strip() for row in self._rows[self._row :])
 
-    def resize(self, width: int) -> None:
+    def resize(self, width: int, height: int | None = None) -> None:
         rows: list[list[str]] = []
         for number, row in enumerate(self._rows):
             if number == self._row:
                 self._row = len(rows)
-            text = "".join(row).rstrip()
-            cells = row[: len(split_cells(text))]
-            rows += [cells[start : start + width] for start in range(0, max(1, len(cells)), width)]
-        self._rows, self.width = rows, width
+            rows += [row[start : start + width] for start in range(0, max(1, len(row)), width)]
+        self._rows, self.width, self.height = rows, width, height or self.height
 
     @property
     def _top(self) -> int:
@@ -93,7 +91,8 @@ class TerminalScreen(io.StringIO):
                 assert self._row < len(self._rows) - 1, "the cursor went below what was written"
                 self._row += 1
             case ("", "K"):
-                del self._rows[self._row][self._column :]
+                row = self._rows[self._row]  # what is erased to the right still belongs to the line, as in tmux
+                row[self._column :] = [BLANK] * (len(row) - self._column)
             case ("2", "K"):
                 self._rows[self._row] = []
             case ("?25", "h" | "l"):

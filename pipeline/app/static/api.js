@@ -7,7 +7,7 @@ export function takeToken() {
   const found = /^#token=([\w-]+)$/.exec(location.hash);
   if (found) {
     sessionStorage.setItem(KEY, found[1]);
-    history.replaceState(null, "", "/");
+    history.replaceState(null, "", location.pathname);
   }
   return sessionStorage.getItem(KEY) ?? "";
 }
@@ -45,6 +45,10 @@ export const decide = (id, decision) =>
 export const preview = async (id, call) =>
   (await (await request(`${runPath(id)}/calls/${encodeURIComponent(call)}`)).json()).preview;
 export const onDisk = async (path) => (await (await request(`/api/file?path=${encodeURIComponent(path)}`)).json()).text;
+
+export const explored = async () => (await (await request("/api/explored")).json()).streams;
+export const exploredData = async (name, strategy, size) =>
+  (await request(`/api/explored/data?${new URLSearchParams({ name, strategy, chunk_size: size })}`)).arrayBuffer();
 
 /** Return the events of a text of server-sent events as it arrives: `[number, object]`. */
 async function* events(body) {

@@ -104,6 +104,9 @@ $("composer").addEventListener("submit", (event) => {
   begin({ kind: "ask", prompt, provider: $("provider").value, model }, prompt, `${$("provider").value} ${model}`);
   $("prompt").value = "";
 });
+$("explore").addEventListener("click", () => {
+  location.assign(`/explore#${encodeURIComponent($("recording").value)}`);
+});
 $("prompt").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
     event.preventDefault();

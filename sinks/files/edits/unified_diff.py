@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from ....events.errors import how_to_install
 from .codex_patch import FilePatch
 from .hunk import Hunk
 from .lines import excerpt, split_lines
@@ -34,7 +35,7 @@ def unified_diff(diff: str, path: str | None = None) -> tuple[FilePatch, ...]:
         from unidiff.errors import UnidiffParseError  # noqa: PLC0415 - an extra
         from unidiff.patch import PatchSet  # noqa: PLC0415 - an extra
     except ImportError as error:
-        message = 'unified diffs cannot be applied here: the program needs `pip install "penstock[files]"`'
+        message = f"unified diffs cannot be applied here, for the program needs unidiff; {how_to_install('files')}"
         raise RefusedError(message) from error
     text = with_lf(diff)
     if path is not None and not re.search(r"^--- ", text, re.MULTILINE):

@@ -35,7 +35,7 @@ NOT_PASSED_ON = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "PYTHONDONTWRITEBYTECODE"
 """What would change what a command says, or let each process compile the library anew."""
 ENVIRONMENT = {name: value for name, value in os.environ.items() if name not in NOT_PASSED_ON}
 
-COMMANDS = ("demo", "run", "record", "replay", "parse", "inspect", "app", "serve-recordings", "strategies", "schema")
+COMMANDS = tuple(cli_commands.COMMANDS)
 
 Penstock = Callable[..., tuple[int, str, str]]
 

@@ -123,8 +123,18 @@ def test_ctrl_c_after_the_end_is_no_traceback(tmp_path: Path):
     assert done.stdout.startswith("penstock ")
 
 
+WAITING = [
+    ("replay", "-"),
+    ("inspect", "-"),
+    ("parse",),
+    ("diff", ONE_CALL, "-"),
+    ("convert", "-", "-", "--to", "body"),
+    ("marbles", "-", "-o", "-"),
+]
+
+
 @pytest.mark.laws
-@pytest.mark.parametrize("arguments", some_of([("replay", "-"), ("inspect", "-"), ("parse",), ASK], 2), ids=" ".join)
+@pytest.mark.parametrize("arguments", some_of([*WAITING, ASK], 3), ids=" ".join)
 def test_ctrl_c_while_the_input_is_awaited(arguments: tuple[str, ...]):
     with subprocess.Popen(
         command(*arguments),

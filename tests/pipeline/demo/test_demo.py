@@ -95,7 +95,7 @@ def test_without_googles_sdk_openais_other_api_plays_and_says_so(
     monkeypatch.setitem(sys.modules, "google.genai", None)
     code, out, err = penstock("demo", "--pace", "0")
     assert (code, err) == (0, "")
-    assert 'in place of google-genai: pip install ".[gemini]"' in out
+    assert 'for google-genai: pip install ".[gemini]"' in out
     assert "write_file docs/garden.md\n" in out
 
 
@@ -160,6 +160,21 @@ def test_the_command_shows_all_of_it_and_the_proofs(penstock: Penstock) -> None:
     for answer, (_, *numbers) in zip(chosen, proofs, strict=True):
         sent, total = (int(number.replace(",", "")) for number in numbers)
         assert 0 < sent < total == len(answer.body)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+def test_its_own_lines_fit_the_terminal(penstock: Penstock, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setitem(sys.modules, "google.genai", None)  # what is played in its place has the longest heading
+    monkeypatch.setenv("COLUMNS", str(columns))
+    code, out, err = penstock("demo", "--pace", "0")
+    assert (code, err) == (0, "")
+    lines = out.splitlines()
+    headings = [at for at, line in enumerate(lines) if line.startswith("── ")]
+    log = next(at for at, line in enumerate(lines) if line.startswith("By the server's log"))
+    own = [line for at in headings for line in lines[at : at + 2] if line.startswith(("── ", "   "))] + lines[log:-1]
+    assert len(headings) == 3
+    assert [line for line in own if len(line) > columns] == []
+    assert lines[-1].endswith(" app --demo")
 
 
 def test_ctrl_c_ends_it_at_once_and_leaves_the_terminal_clean() -> None:

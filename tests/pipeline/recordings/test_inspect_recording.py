@@ -223,9 +223,19 @@ def test_the_json_has_exactly_these_keys() -> None:
     path = str(ROOT / "tests/streams/openai_chat/one_call.sse")
     line = json_line(path, *inspect_recording(path))
     plain = json.loads(line)
-    assert list(plain) == ["file", "api", "text", "reasoning_chars", "calls", "finish_reason", "usage", "error"]
+    about = ["file", "api", "text", "reasoning_chars", "calls", "finish_reason", "usage", "error", "chunks", "seconds"]
+    assert list(plain) == about
     (only,) = plain["calls"]
-    assert set(only) == {"index", "id", "name", "arguments", "kind", "wire_kind", "executed_by", "choice", "status"}
+    of_call = {"index", "id", "name", "arguments", "kind", "wire_kind", "executed_by", "choice", "status", "timing"}
+    assert set(only) == of_call
+    assert only["timing"] == {
+        "first_byte": 1,
+        "first_field": 4,
+        "sealed": 8,
+        "characters": 29,
+        "chunks": 6,
+        "rate": [5, 5, 5, 5, 5, 4],
+    }
     assert line.isascii()
 
 

@@ -16,6 +16,8 @@ from chat_client import by_sdk
 from depth import some_of
 from test_cli import ENVIRONMENT, Penstock, command, penstock, run
 
+from penstock import ProviderError
+
 __all__ = ["penstock"]  # the fixture
 
 STREAMS = Path(__file__).parents[2] / "streams"
@@ -74,6 +76,18 @@ def test_ctrl_c_ends_it_in_the_middle_of_an_answer():
             process.send_signal(signal.SIGINT)
             assert process.wait(30) == 130
         assert process.stderr.read() == ""
+
+
+@pytest.mark.parametrize(("options", "status"), [((), 200), (("--strict",), 404)])
+def test_strict_refuses_a_model_that_no_recording_is_named_like(options: tuple[str, ...], status: int):
+    with serving(str(STREAMS / "openai_chat"), *options) as (_, url, _):
+        chunks, [end] = by_sdk(url)  # of the model "m"
+    if status == 200:
+        assert (bool(chunks), end) == (True, "completed")
+    else:
+        assert [chunk.error is not None for chunk in chunks] == [True]
+        assert isinstance(end, ProviderError)
+        assert (end.status, end.code) == (404, "model_not_found")
 
 
 def test_a_server_for_others_warns():

@@ -35,7 +35,7 @@ def test_the_streamed_answer_of_a_cassette_is_found(body: str | bytes, tmp_path:
         ((BODY, BODY), {}, "interactions 0, 1 are the stream of a known API; choose one with interaction="),
         (("{}",), {}, "no interaction is"),
         ((BODY,), {"interaction": 1}, "has 1 interactions"),
-        ((BODY,), {"pace": "original"}, "without times; pass pace='instant'"),
+        ((BODY,), {"pace": "original"}, "has no times; pass pace='instant'"),
     ],
 )
 def test_what_cannot_be_replayed_is_told(bodies: Any, options: dict[str, Any], words: str, tmp_path: Path):

@@ -12,7 +12,7 @@ from replay_sdks import RUNS, SDKS, STREAMS, Sdk, unchanged
 from penstock.events import ProviderError, SegmentEnd, SegmentStart
 from penstock.pipeline import api_tool_call
 from penstock.sinks import collect
-from penstock.sinks.collect import Collected
+from penstock.sinks.collected.collected import Collected
 from penstock.sources import from_recording
 from penstock.sources.replay.replay_faults import ERROR_MESSAGE
 from penstock.sources.replay.replay_pieces import split_events
@@ -153,6 +153,33 @@ def test_of_several_calls_those_before_the_cut_are_invoked():
         counts.append(len(answer.invocations))
     assert counts == sorted(counts)
     assert 0 < counts[-2] < len(whole)
+
+
+# What each SDK passes on of the provider's own words for a model that it does not have: the error's code and type.
+UNKNOWN_MODEL = {
+    "openai-chat": ("model_not_found", "invalid_request_error"),
+    "openai-responses": ("model_not_found", "invalid_request_error"),
+    "anthropic-messages": (None, "not_found_error"),
+    "gemini": ("404", "NOT_FOUND"),
+    "ollama": (None, None),
+}
+
+
+@pytest.mark.parametrize(("sdk", "run"), RUNS)
+def test_strict_refuses_an_unknown_model_in_the_providers_own_form_and_plays_a_known_one(sdk: Sdk, run: Any):
+    end_of_name = sdk.recording.rpartition(".")[2]
+    with ReplayServer({f"known.{end_of_name}": sdk.body}, strict=True) as server:
+        chunks, [end] = run(server.url, unchanged)
+        entry = server.wait_for("refused")
+    assert [chunk.error is not None for chunk in chunks] == [True]
+    assert isinstance(end, ProviderError)
+    assert (end.status, end.transport) == (404, False)
+    assert end.detail.startswith(f"no recording named like the model 'm' of {sdk.api}")
+    assert (end.code, end.type) == UNKNOWN_MODEL[sdk.api]
+    assert (entry.status, entry.model) == (404, "m")
+    with ReplayServer({f"m.{end_of_name}": sdk.body}, strict=True) as server:
+        chunks, ends = run(server.url, unchanged)
+    assert (plain(chunks), ends) == (plain(sdk.by_wire[0]), ["completed"])
 
 
 @pytest.mark.parametrize(("sdk", "run"), RUNS)

@@ -1,0 +1,1 @@
+"""Marble diagrams: strings in the notation of reactivex, and pictures of streams and traces."""

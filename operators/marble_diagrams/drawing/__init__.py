@@ -1,0 +1,1 @@
+"""Diagrams as SVG. Knows no operators and no events."""

@@ -1,0 +1,104 @@
+"""`withheld_text`: what the reader of text keeps back between two texts, and what that may still become."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final
+
+from ..engine.withheld import Withheld, held_by, tail_of
+from ..grammar.end_tokens import END_TOKENS
+from ..machines.marker_search import BLANKS, MAY_BE_MARKER, MarkerSearch
+from .block_json import BlockJson
+from .block_text import BlockText
+from .source_buffer import SourceBuffer
+from .text_block import TextBlock
+
+_BLANKS: Final = "blanks are text only if other text follows"
+_MAY_BE_CALL: Final = "it may be a call: the START waits for the name and the beginning of the arguments"
+_SAID: Final = frozenset(("value", "content", "reasoning"))
+
+
+def withheld_text(source_buffer: SourceBuffer, block: TextBlock) -> Iterator[Withheld]:
+    """Yield the text that is in no event's `raw` yet, and of JSON what is kept back of text that is."""
+    before = tail_of([source_buffer.before, *source_buffer.loose])
+    wait = source_buffer.wait
+    call = block.call
+    segment_id = None if call is None else call.segment_id
+    if not block.is_open:
+        yield from _outside(before, wait, block)
+    elif call is None and not block.saying:
+        if text := before + wait:
+            reason = _BLANKS if block.had_call and not text.strip() else _MAY_BE_CALL
+            yield Withheld(tail_of((before, wait)), reason, _blocks_from(text, block))
+    else:
+        reader = block.reader
+        if before:
+            yield Withheld(before, _reason_inside(block), (), segment_id)
+        if wait:
+            search = _search_in(block)
+            could_become = () if search is None else _markers_from(search, wait)
+            yield Withheld(wait, _reason_of_markers(could_become), could_become, segment_id)
+        elif isinstance(reader, BlockJson) and not before:
+            yield from held_by(reader.machine, segment_id, in_raw=True)
+
+
+def _outside(before: str, wait: str, block: TextBlock) -> Iterator[Withheld]:
+    if before:
+        is_blank = not before.strip()
+        reason = _BLANKS if is_blank else "the marker goes on with the next event"
+        yield Withheld(before, reason, (before,) if is_blank else ())
+    if not wait:
+        return
+    marker = wait.lstrip(BLANKS)
+    if wait.rstrip(BLANKS) in END_TOKENS:
+        yield Withheld(wait, "the token is dropped if the answer ends with it", (wait,))
+    elif marker:
+        could_become = _markers_from(block.outside.search, wait)
+        yield Withheld(wait, _reason_of_markers(could_become), could_become)
+    else:
+        yield Withheld(wait, _BLANKS, (wait,))
+
+
+def _reason_of_markers(could_become: tuple[str, ...]) -> str:
+    return MAY_BE_MARKER if could_become else "what follows decides what it is"
+
+
+def _markers_from(search: MarkerSearch, text: str) -> tuple[str, ...]:
+    """Return what a text may become that ends with the beginning of a marker, after blanks that are held with it."""
+    for start in range(len(text)):
+        if found := search.continuing(text[start:]):
+            return tuple(text[:start] + each for each in found)
+    return ()
+
+
+def _blocks_from(text: str, block: TextBlock) -> tuple[str, ...]:
+    """Return how a block may go on between two of its items: with which markers."""
+    if block.reader is not None or block.boundary is None:
+        return ()
+    literals = block.boundary.literals
+    for start in range(len(text)):
+        tail = text[start:]
+        if found := tuple(text[:start] + each for each in literals if each.startswith(tail)):
+            return found
+    return tuple(text + each for each in literals)
+
+
+def _reason_inside(block: TextBlock) -> str:
+    reader = block.reader
+    if isinstance(reader, BlockText):
+        if reader.end is not None and reader.held_length:
+            return "the value may end before it: what follows decides"
+        if reader.slot.item.role not in _SAID:
+            return "a name goes on with what it names"
+        return "it may not be part of the text: what follows decides"
+    return "it is the markup of the call, and goes on with its next event"
+
+
+def _search_in(block: TextBlock) -> MarkerSearch | None:
+    """Return the search for the markers that the text waits for."""
+    reader = block.reader
+    if isinstance(reader, BlockText):
+        return reader.search if reader.end is None else reader.end.search
+    if block.boundary is None:
+        return block.grammar.ends_of_failed(block.at) if block.has_failed else None
+    return block.boundary.search

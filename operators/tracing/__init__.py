@@ -1,0 +1,1 @@
+"""Watch a chain at work: what each stage returned for each item, and what it withheld."""

@@ -1,0 +1,132 @@
+"""`first_divergence`: where two traces first differ in what was said."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple, cast
+
+from msgspec import Struct
+
+from .said_in import Piece, said_in
+from .trace import Trace
+
+IDS = frozenset(("segment_id", "turn_id", "id", "call_id", "tool_call_id", "response_id", "claimed_by"))
+"""The fields whose values need not be equal, only used alike."""
+
+
+class Divergence(Struct, frozen=True):
+    """The first difference of two traces.
+
+    - `stage`: the index of the stage; `label`: the stage of the first trace as code.
+    - `number_a`, `number_b`: the items with which each trace says it; None if it does not say anything there.
+    - `output_a`, `output_b`: the outputs that differ; None if there is none. If only the ends of the two runs differ,
+      they are how each ended.
+    """
+
+    stage: int
+    label: str
+    number_a: int | None
+    number_b: int | None
+    output_a: Any
+    output_b: Any
+
+
+def first_divergence(trace_a: Trace, trace_b: Trace) -> Divergence | None:
+    """Return the first difference of two traces; None if they say the same.
+
+    >>> from penstock.operators import holdback, trace
+    >>> a = trace(holdback("<a>")).run(["1 <a", "> 2"])
+    >>> b = trace(holdback("<a>")).run(["1 ", "<a> 2"])
+    >>> c = trace(holdback("<a>")).run(["1 <a", "> 3"])
+    >>> first_divergence(a, b), first_divergence(a, c).number_b
+    (None, 1)
+
+    Stage by stage, as long as both chains have the same operator there; then the ends of both chains are compared. How
+    a text is cut makes no difference, nor do ids, which only have to be used alike. Not compared are `raw`,
+    `fragments`, and the messages and models that repeat what was said.
+    """
+    names = [[label.partition("(")[0] for label in each.stages] for each in (trace_a, trace_b)]
+    shared = 0
+    for a, b in zip(*names, strict=False):
+        if a != b:
+            break
+        shared += 1
+    for stage in range(shared):
+        if (found := _of_stage(trace_a, trace_b, stage, stage)) is not None:
+            return found
+    if names[0] != names[1]:
+        found = _of_stage(trace_a, trace_b, len(names[0]) - 1, len(names[1]) - 1)
+        if found is not None:
+            return found
+    ends = trace_a.ended, trace_b.ended
+    if repr(ends[0]) == repr(ends[1]):
+        return None
+    return Divergence(len(names[0]) - 1, trace_a.stages[-1], trace_a[-1].number, trace_b[-1].number, *ends)
+
+
+def _of_stage(trace_a: Trace, trace_b: Trace, stage_a: int, stage_b: int) -> Divergence | None:
+    all_a, all_b = _said(trace_a, stage_a), _said(trace_b, stage_b)
+    alike = _AlikeIds()
+    a = b = None
+    at_a = at_b = 0
+    while True:
+        if a is None:
+            a, at_a = next(all_a, None), 0
+        if b is None:
+            b, at_b = next(all_b, None), 0
+        if a is None and b is None:
+            return None
+        if a is None or b is None or not alike.are_equal(a.piece, b.piece):
+            break
+        if a.piece.text:
+            length = min(len(a.piece.text) - at_a, len(b.piece.text) - at_b)
+            if a.piece.text[at_a : at_a + length] != b.piece.text[at_b : at_b + length]:
+                break
+            at_a += length
+            at_b += length
+        a = None if at_a == len(a.piece.text) else a
+        b = None if at_b == len(b.piece.text) else b
+    number_a, output_a = (None, None) if a is None else (a.number, a.output)
+    number_b, output_b = (None, None) if b is None else (b.number, b.output)
+    return Divergence(stage_a, trace_a.stages[stage_a], number_a, number_b, output_a, output_b)
+
+
+class _Said(NamedTuple):
+    piece: Piece
+    output: Any
+    number: int
+
+
+def _said(traced: Trace, stage: int) -> Iterator[_Said]:
+    """Return what a stage says, each piece with its output and the number of its item."""
+    for each in traced:
+        for output in each.stages[stage].outputs:
+            for piece in said_in(output):
+                yield _Said(piece, output, each.number)
+
+
+class _AlikeIds:
+    """Compares pieces, with an id of one trace for each id of the other."""
+
+    def __init__(self) -> None:
+        self._of_a: dict[Any, Any] = {}
+        self._of_b: dict[Any, Any] = {}
+
+    def are_equal(self, a: Piece, b: Piece) -> bool:
+        """Return whether two pieces say the same; of texts, whether they belong to the same."""
+        if bool(a.text) != bool(b.text) or len(a.key) != len(b.key):
+            return False
+        if a.key[0] == b.key[0] == "content":
+            return a.key[-1] == b.key[-1] and all(map(self._are_alike, a.key[1:-1], b.key[1:-1]))
+        if a.key != b.key:
+            return False
+        if not (isinstance(a.fields, dict) and isinstance(b.fields, dict)):
+            return bool(a.fields == b.fields)
+        fields_a, fields_b = cast("dict[str, Any]", a.fields), cast("dict[str, Any]", b.fields)
+        return all(
+            self._are_alike(value, fields_b[name]) if name in IDS else value == fields_b[name]
+            for name, value in fields_a.items()
+        )
+
+    def _are_alike(self, a: Any, b: Any) -> bool:
+        return bool(self._of_a.setdefault(a, b) == b and self._of_b.setdefault(b, a) == a)

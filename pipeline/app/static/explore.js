@@ -1,0 +1,100 @@
+// The page of the explorer: one of the app's streams, run in the app's process.
+
+import { mount } from "/explorer/explorer.js";
+import * as api from "/static/api.js";
+import { element, readable } from "/static/readable.js";
+
+const $ = (id) => document.getElementById(id);
+const theme = localStorage.getItem("penstock.theme");
+if (theme) document.documentElement.dataset.theme = theme;
+
+/** What the explorer shows, and what it asks for; the kernel of a notebook has the same names. */
+class Store {
+  constructor(name) {
+    this.name = name;
+    this.values = { item: 0, playing: false, speed: 1, strategy: "", chunk_size: 0, problem: "", data: null };
+    this.callbacks = new Map();
+    this.shown = null;
+  }
+
+  get(name) {
+    return this.values[name];
+  }
+
+  set(name, value) {
+    this.values[name] = value;
+  }
+
+  on(name, callback) {
+    this.callbacks.set(name, callback);
+    return () => this.callbacks.delete(name);
+  }
+
+  /** Run the stream as it was chosen, unless it is what is shown. */
+  async save() {
+    const { strategy, chunk_size: size } = this.values;
+    const wanted = `${size} ${strategy}`;
+    if (wanted === this.shown) return;
+    const before = this.shown;
+    this.shown = wanted;
+    try {
+      const data = await api.exploredData(this.name, strategy, size);
+      if (this.shown === wanted) this.tell("data", new DataView(data));
+    } catch (error) {
+      if (this.shown !== wanted) return;
+      this.shown = before;
+      this.tell("problem", error.message);
+    }
+  }
+
+  tell(name, value) {
+    this.values[name] = value;
+    this.callbacks.get(name)?.();
+  }
+}
+
+let explorer = null;
+
+function open(name) {
+  explorer?.dispose();
+  const store = new Store(name);
+  explorer = mount($("explorer"), store);
+  $("stream").value = name;
+  document.title = `Penstock: ${readable(name)}`;
+  store.save();
+}
+
+const named = () => decodeURIComponent(location.hash.slice(1));
+
+function complain(message) {
+  $("problem").textContent = message;
+  $("problem").hidden = false;
+}
+
+async function begun() {
+  if (!api.takeToken()) {
+    $("explorer").hidden = true;
+    complain("This page needs its token: open the address that penstock printed.");
+    return;
+  }
+  try {
+    const streams = await api.explored();
+    if (!streams.length) {
+      $("explorer").hidden = true;
+      complain("There is no recording to explore: start penstock explore FILE.");
+      return;
+    }
+    $("stream").replaceChildren(...streams.map(({ name, title }) => element("option", { value: name }, readable(title))));
+    const names = streams.map((each) => each.name);
+    open(names.includes(named()) ? named() : names[0]);
+    $("stream").addEventListener("change", () => {
+      history.replaceState(null, "", `#${encodeURIComponent($("stream").value)}`);
+      open($("stream").value);
+    });
+    addEventListener("hashchange", () => names.includes(named()) && open(named()));
+  } catch (error) {
+    complain(`The app does not answer: ${error.message}`);
+  }
+}
+
+await begun();

@@ -1,0 +1,161 @@
+"""`penstock diff`: where two recordings, two strategies or two cuttings first differ."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import deque
+from collections.abc import Iterator, Sequence
+from typing import Annotated, Any, NamedTuple, TypeVar
+
+import typer
+
+from ....events.errors import UsageError
+from ....events.json_form import to_dict
+from ....operators.engine.stage import Completed, Failed, Interrupted
+from ....operators.tracing.first_divergence import Divergence, first_divergence
+from ....operators.tracing.trace import Trace
+from ....sinks.wording.printable import printable
+from ...recordings.event_lines import short_line
+from ..cli_parts import ApiName, complete_strategy, strategy_name
+from .traced_file import traced_file
+
+DIFF_EXAMPLES = """\b
+Examples:
+  penstock diff before.jsonl after.jsonl
+  penstock diff answer.jsonl --strategy api_tool_call --strategy hermes
+  penstock diff answer.sse --chunk-size 1 --chunk-size 1000
+  penstock diff --json before.jsonl after.jsonl | jq .b.output
+"""
+ValueT = TypeVar("ValueT")
+CONTEXT = 3
+"""The outputs that are shown before a difference."""
+
+
+class Side(NamedTuple):
+    """What is run on one side."""
+
+    file: str
+    strategy: str
+    chunk_size: int | None
+
+    def __str__(self) -> str:
+        cut = "" if self.chunk_size is None else f", in chunks of {self.chunk_size:,} bytes"
+        return f"{self.file} ({self.strategy}{cut})"
+
+
+def diff(
+    files: Annotated[
+        list[str], typer.Argument(metavar="A [B]", help="Recordings, bodies or cassettes; - for the input.")
+    ],
+    *,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="The strategy of both; given twice, of A and of B.",
+            autocompletion=complete_strategy,
+        ),
+    ] = None,
+    chunk_size: Annotated[
+        list[int] | None,
+        typer.Option(metavar="BYTES", min=1, help="Cut the bytes of both anew; given twice, those of A and of B."),
+    ] = None,
+    api: ApiName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object, also if nothing differs.")] = False,
+) -> None:
+    """Find where two recordings, strategies or cuttings first say something else.
+
+    One file is compared with itself: name two strategies, or two sizes; with one, A is as recorded and B is cut, or A
+    has the default strategy. How a text is cut makes no difference, nor do ids that are used alike. The exit code is 0
+    if nothing differs, and 1 if something does.
+    """
+    sides = _sides(files, strategy or [], chunk_size or [])
+    traces = [traced_file(each.file, each.strategy, api=api, chunk_size=each.chunk_size) for each in sides]
+    found = first_divergence(*traces)
+    if as_json:
+        sys.stdout.write(json.dumps(_plain(found, sides, traces)) + "\n")
+    elif found is not None:
+        sys.stdout.writelines(f"{printable(line)}\n" for line in _lines(found, sides, traces))
+    raise typer.Exit(0 if found is None else 1)
+
+
+def _sides(files: list[str], strategies: list[str], sizes: list[int]) -> tuple[Side, Side]:
+    if len(files) > 2 or len(strategies) > 2 or len(sizes) > 2:
+        message = "at most two files, two strategies and two sizes can be compared"
+        raise UsageError(message)
+    is_alone = len(files) == 1
+    if is_alone and not (strategies or sizes):
+        message = "name another file to compare with, or a --strategy or a --chunk-size"
+        raise UsageError(message)
+    if set(files) == {"-"}:
+        message = "the input can be read only once; name a file for the other side"
+        raise UsageError(message)
+    default = strategy_name(strategies[0] if strategies and not (is_alone and not sizes) else None)
+    names = _pair(strategies, default)
+    cuts = _pair(sizes, None if is_alone and len(strategies) < 2 else next(iter(sizes), None))
+    return Side(files[0], names[0], cuts[0]), Side(files[-1], names[1], cuts[1])
+
+
+def _pair(given: Sequence[ValueT], default: ValueT) -> tuple[ValueT, ValueT]:
+    """Return the values of both sides: two that are given; one is that of B; none, the default for both."""
+    if not given:
+        return default, default
+    return (given[0] if len(given) == 2 else default), given[-1]
+
+
+def _lines(found: Divergence, sides: tuple[Side, Side], traces: list[Trace]) -> Iterator[str]:
+    for name, side in zip("AB", sides, strict=True):
+        yield f"{name} is {side}"
+    at = [f"item {number} of {name}" for name, number in _numbers(found) if number is not None]
+    yield f"they differ behind {found.label}, at {' and '.join(at) or 'the end'}"
+    yield from (f"  both  {short_line(each)}" for each in _before(found, traces[0]))
+    yield f"  A     {_words(found.output_a)}"
+    yield f"  B     {_words(found.output_b)}"
+
+
+def _numbers(found: Divergence) -> tuple[tuple[str, int | None], ...]:
+    return ("A", found.number_a), ("B", found.number_b)
+
+
+def _before(found: Divergence, traced: Trace) -> list[Any]:
+    """Return the last outputs of A before the difference."""
+    before: deque[Any] = deque(maxlen=CONTEXT)
+    for item in traced:
+        for output in item.stages[found.stage].outputs:
+            if output is found.output_a:
+                return list(before)
+            before.append(output)
+    return list(before)
+
+
+def _words(output: Any) -> str:
+    match output:
+        case None:
+            return "nothing more"
+        case Failed(error=error):
+            return f"the stream failed: {error}"
+        case Completed() | Interrupted():
+            return f"the stream ended: {type(output).__name__.lower()}"
+        case _:
+            return short_line(output)
+
+
+def _plain(found: Divergence | None, sides: tuple[Side, Side], traces: list[Trace]) -> dict[str, Any]:
+    a, b = (dict(side._asdict()) for side in sides)
+    if found is None:
+        return {"same": True, "a": a, "b": b}
+    a |= {"item": found.number_a, "output": _json(found.output_a)}
+    b |= {"item": found.number_b, "output": _json(found.output_b)}
+    before = [_json(each) for each in _before(found, traces[0])]
+    return {"same": False, "stage": found.stage, "label": found.label, "before": before, "a": a, "b": b}
+
+
+def _json(output: Any) -> Any:
+    match output:
+        case None:
+            return None
+        case Completed() | Failed() | Interrupted():
+            return _words(output)
+        case _:
+            return to_dict(output)

@@ -1,0 +1,1001 @@
+// The explorer of a traced stream, for a notebook (anywidget) and for the app's page. Text of a stream is shown as
+// text only. What a step of the slider costs does not depend on the length of the stream: everything that is looked
+// up by item has an index, which is made once.
+
+// ---- small tools
+
+const UNSAFE =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]/gu;
+
+/** Return text with control characters, and what changes the direction of writing, as visible escapes. */
+function readable(text) {
+  return text.replace(UNSAFE, (character) => {
+    const code = character.charCodeAt(0).toString(16);
+    return code.length < 3 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
+  });
+}
+
+/** Make an element: attributes, then children that are elements or text. Text is never read as HTML. */
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "class") made.className = value;
+    else if (key.startsWith("on")) made.addEventListener(key.slice(2), value);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== false && value != null) made.setAttribute(key, value);
+  }
+  made.append(...children.filter((each) => each != null));
+  return made;
+}
+
+const counted = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+const quoted = (text) => `“${readable(shortened(text, 40))}”`;
+
+function shortened(text, most) {
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+function seconds(nanoseconds) {
+  const value = nanoseconds / 1e9;
+  return value < 0.001 && value > 0 ? `${(value * 1e6).toFixed(0)} µs` : value < 1 ? `${(value * 1000).toFixed(1)} ms` : `${value.toFixed(2)} s`;
+}
+
+/** Return how many numbers of a sorted array are at most `most`. */
+function countUpTo(sorted, most) {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] <= most) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
+
+/** Return, for each item, the place of its first row in rows that are sorted by item; and the end behind the last. */
+function firstRows(rows, items) {
+  const first = new Uint32Array(items + 1);
+  let place = 0;
+  for (let item = 0; item <= items; item += 1) {
+    while (place < rows.length && rows[place][0] < item) place += 1;
+    first[item] = place;
+  }
+  return first;
+}
+
+/** Text that grew: all of it once, and its length behind each item in which it grew. */
+class Grown {
+  constructor() {
+    this.pieces = [];
+    this.items = [];
+    this.lengths = [];
+    this.length = 0;
+  }
+
+  add(item, piece) {
+    if (!piece) return;
+    this.length += piece.length;
+    this.pieces.push(piece);
+    if (this.items.at(-1) === item) this.lengths[this.lengths.length - 1] = this.length;
+    else {
+      this.items.push(item);
+      this.lengths.push(this.length);
+    }
+  }
+
+  close() {
+    this.text = this.pieces.join("");
+    this.pieces = [];
+  }
+
+  lengthAt(item) {
+    const count = countUpTo(this.items, item);
+    return count ? this.lengths[count - 1] : 0;
+  }
+
+  /** Return the end of the text as it was: the part before this item, and what the item added. */
+  endAt(item, most) {
+    const length = this.lengthAt(item);
+    const before = this.lengthAt(item - 1);
+    const start = Math.max(0, length - most);
+    return { old: this.text.slice(start, Math.max(start, before)), added: this.text.slice(Math.max(start, before), length), left: start };
+  }
+}
+
+// ---- the stream, with an index for everything that is looked up by item
+
+const KEYFRAME = 64;
+
+class Story {
+  constructor(data) {
+    this.data = data;
+    this.items = data.raw.length;
+    this.last = this.items - 1;
+    this.stages = data.stages;
+    this.outputs = data.outputs;
+    this.firstOutput = data.outputs.map((rows) => firstRows(rows, this.items));
+    this.firstHeld = firstRows(data.held, this.items);
+    this.kinds = data.outputs.map(() => new Array(this.items));
+    this.segments = [];
+    this.calls = new Map();
+    this.#readSegments();
+    this.#readArguments();
+  }
+
+  outputsAt(stage, item) {
+    const first = this.firstOutput[stage];
+    return this.outputs[stage].slice(first[item], first[item + 1]);
+  }
+
+  outputCount(stage, item) {
+    return this.firstOutput[stage][item + 1] - this.firstOutput[stage][item];
+  }
+
+  heldAt(item) {
+    return item < 0 ? [] : this.data.held.slice(this.firstHeld[item], this.firstHeld[item + 1]).map(([, stage, place]) => ({ stage, ...this.data.withheld[place] }));
+  }
+
+  /** Return whether a stage holds text back, "meaning" where the text has gone on and only its meaning is kept. */
+  isHeld(stage, item) {
+    let found = "";
+    for (let row = this.firstHeld[item]; row < this.firstHeld[item + 1]; row += 1) {
+      const [, at, place] = this.data.held[row];
+      if (at === stage && !this.data.withheld[place].in_raw) return "text";
+      if (at === stage) found = "meaning";
+    }
+    return found;
+  }
+
+  /** Return the segments that are open behind an item: a kept list, and what changed since. */
+  openAt(item) {
+    if (item < 0) return [];
+    const frame = Math.floor(item / KEYFRAME);
+    const open = new Set(this.frames[frame]);
+    for (let row = this.firstBorder[frame * KEYFRAME]; row < this.firstBorder[item + 1]; row += 1) {
+      const [, segment, isStart] = this.borders[row];
+      if (isStart) open.add(segment);
+      else open.delete(segment);
+    }
+    return [...open];
+  }
+
+  begunAt(item) {
+    return item < 0 ? 0 : countUpTo(this.starts, item);
+  }
+
+  argumentsAt(call, item) {
+    const pieces = this.calls.get(call);
+    return pieces ? pieces.leaves.slice(0, countUpTo(pieces.begins, item)) : [];
+  }
+
+  #readSegments() {
+    const open = new Map();
+    const lanes = [];
+    this.borders = [];
+    this.outputs.forEach((rows, stage) => {
+      for (const [item, text] of rows) {
+        const event = JSON.parse(text);
+        this.kinds[stage][item] ??= kindOf(event);
+        if (stage !== this.data.segment_stage || !event.type?.startsWith("SEGMENT_")) continue;
+        const key = `${event.turn_id ?? ""} ${event.segment_id}`;
+        if (event.type === "SEGMENT_START") {
+          let lane = lanes.findIndex((until) => until < item);
+          if (lane < 0) lane = lanes.length;
+          lanes[lane] = Infinity;
+          const about = event.payload?.metadata ?? {};
+          const segment = { place: this.segments.length, id: event.segment_id, type: event.segment_type ?? "", about, begin: item, end: Infinity, status: "", reason: "", lane, grown: new Grown() };
+          this.segments.push(segment);
+          open.set(key, segment);
+          this.borders.push([item, segment.place, true]);
+        } else if (event.type === "SEGMENT_CONTENT") open.get(key)?.grown.add(item, event.payload.delta);
+        else if (open.has(key)) {
+          const segment = open.get(key);
+          open.delete(key);
+          const { status = "complete", reason = "", metadata = {} } = event.payload ?? {};
+          Object.assign(segment, { end: item, status, reason, about: { ...segment.about, ...metadata } });
+          lanes[segment.lane] = item;
+          this.borders.push([item, segment.place, false]);
+        }
+      }
+    });
+    for (const segment of this.segments) segment.grown.close();
+    this.lanes = lanes.length;
+    this.starts = Uint32Array.from(this.segments, (each) => each.begin);
+    this.firstBorder = firstRows(this.borders, this.items);
+    this.frames = [];
+    const isOpen = new Set();
+    for (let item = 0; item <= this.items; item += 1) {
+      if (item % KEYFRAME === 0) this.frames.push([...isOpen]);
+      if (item === this.items) break;
+      for (let row = this.firstBorder[item]; row < this.firstBorder[item + 1]; row += 1) {
+        const [, segment, isStart] = this.borders[row];
+        if (isStart) isOpen.add(segment);
+        else isOpen.delete(segment);
+      }
+    }
+  }
+
+  #readArguments() {
+    const leaves = new Map();
+    for (const [item, call, kind, path, value] of this.data.arguments) {
+      if (!this.calls.has(call)) this.calls.set(call, { leaves: [], begins: [] });
+      const pieces = this.calls.get(call);
+      const key = `${call} ${JSON.stringify(path)}`;
+      let leaf = leaves.get(key);
+      if (!leaf && kind !== "DONE") {
+        leaf = { path, opener: kind === "OPEN" ? value : "", begin: item, end: Infinity, grown: new Grown() };
+        leaves.set(key, leaf);
+        pieces.leaves.push(leaf);
+        pieces.begins.push(item);
+      }
+      if (kind === "TEXT" || kind === "SCALAR") leaf.grown.add(item, value);
+      if (kind === "DONE" && leaf) leaf.end = item;
+    }
+    for (const leaf of leaves.values()) leaf.grown.close();
+  }
+}
+
+/** Return what colours an event: the type of its segment, else what it is. */
+function kindOf(event) {
+  if (event.type === "CHUNK_RESPONSE") return event.tool_calls?.length ? "call" : event.reasoning ? "reasoning" : event.content ? "text" : "other";
+  if (event.type?.startsWith("SEGMENT_")) return kindOfSegment(event.segment_type ?? "");
+  if (/INVOCATION|TOOL|ARGUMENT/i.test(event.type ?? "")) return event.type === "INVOCATION_FAILED" ? "bad" : "call";
+  return "other";
+}
+
+function kindOfSegment(type) {
+  if (type === "text" || type === "reasoning") return type;
+  if (type === "refusal") return "bad";
+  return /file|bash|patch/.test(type) ? "file" : "call";
+}
+
+const KINDS = ["text", "reasoning", "call", "file", "bad", "other"];
+
+// ---- the lanes: two canvases, of which each step draws only what is in sight
+
+const ROW = 28;
+const MOST_LANES = 4;
+const OVERVIEW = 38;
+
+class Lanes {
+  constructor(root, story, select) {
+    this.root = root;
+    this.story = story;
+    this.labels = element("ul", { class: "pe-labels" });
+    this.overview = element("canvas", { class: "pe-overview", "aria-hidden": "true" });
+    this.canvas = element("canvas", { class: "pe-canvas", role: "img" });
+    this.box = element("div", { class: "pe-lanes" }, element("span", { class: "pe-corner" }, "the whole stream"), this.overview, this.labels, this.canvas);
+    this.shown = Math.min(MOST_LANES, story.lanes);
+    this.rows = 1 + story.stages.length + this.shown;
+    const names = ["source", ...story.stages, ...Array.from({ length: this.shown }, (_, lane) => (lane ? "" : "segments"))];
+    this.labels.append(...names.map((name) => element("li", { title: readable(name) }, readable(name))));
+    this.canvas.setAttribute("aria-label", `Lanes of ${counted(story.items, "item")}: the source, ${counted(story.stages.length, "stage")}, and segments. The slider moves through them.`);
+    const seek = (canvas, at) => (event) => {
+      if (event.type === "pointermove" && !event.buttons) return;
+      if (event.type === "pointerdown") canvas.setPointerCapture(event.pointerId);
+      select(at(event.clientX - canvas.getBoundingClientRect().left));
+    };
+    const whole = seek(this.overview, (x) => this.itemAt(x));
+    this.overview.addEventListener("pointerdown", whole);
+    this.overview.addEventListener("pointermove", whole);
+    this.canvas.addEventListener("click", seek(this.canvas, (x) => this.first + Math.floor(x / this.column)));
+  }
+
+  /** Take new sizes or colours, and draw what does not change with the item. */
+  prepare() {
+    this.width = Math.max(60, this.canvas.clientWidth);
+    const style = getComputedStyle(this.root);
+    this.colours = Object.fromEntries([...KINDS, "ink", "muted", "line", "ground", "stripe", "accent", "held"].map((name) => [name, style.getPropertyValue(`--pe-${name}`).trim()]));
+    const { items } = this.story;
+    this.column = Math.max(22, Math.min(64, this.width / Math.max(1, items)));
+    this.visible = Math.max(1, Math.floor(this.width / this.column));
+    this.pen = sized(this.canvas, this.width, this.rows * ROW);
+    this.overviewPen = sized(this.overview, this.width, OVERVIEW);
+    this.hatch = hatched(this.pen, this.colours.held);
+    this.background = element("canvas");
+    this.drawOverview(sized(this.background, this.width, OVERVIEW));
+  }
+
+  xOf(item) {
+    const { times, raw } = this.story.data;
+    const span = times ? times.at(-1) : 0;
+    return span > 0 ? 2 + (times[item] / span) * (this.width - 4) : ((item + 0.5) / raw.length) * this.width;
+  }
+
+  itemAt(x) {
+    const { times } = this.story.data;
+    const part = Math.max(0, Math.min(1, times?.at(-1) > 0 ? (x - 2) / (this.width - 4) : x / this.width));
+    const item = times?.at(-1) > 0 ? countUpTo(times, part * times.at(-1)) - 1 : Math.floor(part * this.story.items);
+    return Math.max(0, Math.min(this.story.last, item));
+  }
+
+  drawOverview(pen) {
+    const { story, colours } = this;
+    pen.fillStyle = colours.stripe;
+    pen.fillRect(0, 0, this.width, OVERVIEW);
+    const counts = new Uint32Array(Math.ceil(this.width) + 1);
+    const stage = story.data.segment_stage;
+    const kinds = new Array(counts.length);
+    const held = new Uint8Array(counts.length);
+    for (let item = 0; item < story.items; item += 1) {
+      const x = Math.floor(this.xOf(item));
+      counts[x] += 1;
+      kinds[x] ??= story.kinds[stage]?.[item];
+      held[x] |= story.stages.some((_, stage) => story.isHeld(stage, item) === "text");
+    }
+    const most = Math.log1p(counts.reduce((left, right) => Math.max(left, right), 1));
+    for (const [x, count] of counts.entries()) {
+      if (!count) continue;
+      const height = 4 + (OVERVIEW - 16) * (Math.log1p(count) / most);
+      pen.fillStyle = colours[kinds[x] ?? "muted"];
+      pen.fillRect(x, OVERVIEW - 8 - height, 1.5, height);
+      if (held[x]) {
+        pen.fillStyle = colours.held;
+        pen.fillRect(x, OVERVIEW - 5, 1.5, 4);
+      }
+    }
+  }
+
+  draw(item) {
+    const { pen, story, colours, column } = this;
+    this.first = Math.max(0, Math.min(item - (this.visible >> 1), story.items - this.visible));
+    const until = Math.min(story.items, this.first + this.visible + 1);
+    const height = this.rows * ROW;
+    pen.fillStyle = colours.ground;
+    pen.fillRect(0, 0, this.width, height);
+    pen.fillStyle = colours.stripe;
+    for (let row = 0; row < this.rows; row += 2) pen.fillRect(0, row * ROW, this.width, ROW);
+    pen.globalAlpha = 0.16;
+    pen.fillStyle = colours.accent;
+    pen.fillRect((item - this.first) * column, 0, column, height);
+    pen.globalAlpha = 1;
+    for (let at = this.first; at < until; at += 1) this.drawItem(at);
+    this.drawSegments(until - 1);
+    pen.strokeStyle = colours.accent;
+    pen.lineWidth = 1.5;
+    pen.strokeRect((item - this.first) * column + 0.75, 0.75, column - 1.5, height - 1.5);
+    this.drawPlace(item, until);
+  }
+
+  drawItem(item) {
+    const { pen, story, colours, column } = this;
+    const x = (item - this.first + 0.5) * column;
+    const end = story.data.end;
+    if (end && item === story.last) drawEnd(pen, x, ROW / 2, end.how === "failed" ? colours.bad : colours.ink, end.how);
+    else {
+      pen.fillStyle = colours.ink;
+      disc(pen, x, ROW / 2, Math.max(2.5, Math.min(8, 1.5 + Math.log2(1 + story.data.raw[item].length) * 0.6)));
+    }
+    for (let stage = 0; stage < story.stages.length; stage += 1) {
+      const y = (stage + 1) * ROW;
+      const held = story.isHeld(stage, item);
+      if (held) {
+        pen.fillStyle = this.hatch;
+        pen.globalAlpha = held === "text" ? 1 : 0.3;
+        pen.fillRect(x - column / 2, y + 3, column, ROW - 6);
+        pen.globalAlpha = 1;
+      }
+      const count = story.outputCount(stage, item);
+      if (!count) {
+        pen.fillStyle = colours.line;
+        disc(pen, x, y + ROW / 2, 1.5);
+        continue;
+      }
+      pen.fillStyle = colours[story.kinds[stage][item]];
+      disc(pen, x, y + ROW / 2, 9);
+      pen.fillStyle = colours.ground;
+      pen.font = "600 11px ui-sans-serif, system-ui, sans-serif";
+      pen.textAlign = "center";
+      pen.textBaseline = "middle";
+      pen.fillText(count > 99 ? "99+" : String(count), x, y + ROW / 2 + 0.5);
+    }
+  }
+
+  drawSegments(until) {
+    const { pen, story, colours, column } = this;
+    const top = (1 + story.stages.length) * ROW;
+    const begun = [];
+    for (let place = story.begunAt(this.first); place < story.segments.length && story.segments[place].begin <= until; place += 1) begun.push(place);
+    const before = this.first ? story.openAt(this.first - 1) : [];
+    const atFirst = [];
+    for (let place = story.begunAt(this.first - 1); place < story.begunAt(this.first); place += 1) atFirst.push(place);
+    for (const place of [...before, ...atFirst, ...begun]) {
+      const segment = story.segments[place];
+      const y = top + Math.min(segment.lane, this.shown - 1) * ROW;
+      const from = Math.max(-4, (segment.begin - this.first) * column + 2);
+      const to = Math.min(this.width + 4, (Math.min(segment.end, story.last) - this.first + 1) * column - 2);
+      pen.fillStyle = colours[kindOfSegment(segment.type)];
+      pen.beginPath();
+      pen.roundRect(from, y + 4, Math.max(4, to - from), ROW - 8, 5);
+      pen.fill();
+      const room = to - Math.max(0, from) - 10;
+      if (room < 24) continue;
+      pen.save();
+      pen.beginPath();
+      pen.rect(Math.max(0, from), y, to - Math.max(0, from) - 4, ROW);
+      pen.clip();
+      pen.fillStyle = colours.ground;
+      pen.font = "600 11px ui-sans-serif, system-ui, sans-serif";
+      pen.textAlign = "left";
+      pen.textBaseline = "middle";
+      pen.fillText(readable(shortened(nameOf(segment), 60)), Math.max(0, from) + 6, y + ROW / 2 + 0.5);
+      pen.restore();
+    }
+  }
+
+  drawPlace(item, until) {
+    const pen = this.overviewPen;
+    pen.clearRect(0, 0, this.width, OVERVIEW);
+    pen.drawImage(this.background, 0, 0, this.width, OVERVIEW);
+    const from = this.xOf(this.first);
+    pen.strokeStyle = this.colours.muted;
+    pen.lineWidth = 1;
+    pen.strokeRect(from - 1.5, 0.5, Math.max(4, this.xOf(until - 1) - from + 3), OVERVIEW - 1);
+    pen.fillStyle = this.colours.accent;
+    pen.fillRect(this.xOf(item) - 1, 0, 2.5, OVERVIEW);
+  }
+}
+
+function sized(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.height = `${height}px`;
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  return pen;
+}
+
+function disc(pen, x, y, radius) {
+  pen.beginPath();
+  pen.arc(x, y, radius, 0, 2 * Math.PI);
+  pen.fill();
+}
+
+/** Draw the end of the source as in diagrams of Rx: a bar, a cross for an error, a dashed bar for an interruption. */
+function drawEnd(pen, x, y, colour, how) {
+  pen.strokeStyle = colour;
+  pen.lineWidth = 2.5;
+  pen.setLineDash(how === "interrupted" ? [3, 3] : []);
+  pen.beginPath();
+  for (const [fromX, fromY, toX, toY] of how === "failed" ? [[-6, -6, 6, 6], [-6, 6, 6, -6]] : [[0, -9, 0, 9]]) {
+    pen.moveTo(x + fromX, y + fromY);
+    pen.lineTo(x + toX, y + toY);
+  }
+  pen.stroke();
+  pen.setLineDash([]);
+}
+
+function hatched(pen, colour) {
+  const tile = element("canvas");
+  tile.width = tile.height = 8;
+  const draw = tile.getContext("2d");
+  draw.strokeStyle = colour;
+  draw.lineWidth = 1.6;
+  draw.beginPath();
+  for (const at of [-8, 0, 8]) {
+    draw.moveTo(at, 8);
+    draw.lineTo(at + 8, 0);
+  }
+  draw.stroke();
+  return pen.createPattern(tile, "repeat");
+}
+
+function nameOf({ type, about, id }) {
+  const name = about.tool_name && about.tool_name !== type ? `${type} ${about.tool_name}` : type;
+  return typeof about.path === "string" ? `${name} ${about.path}` : about.tool_name ? `${name} ${id}` : name;
+}
+
+// ---- the panels: what came, what each stage did, the answer so far
+
+const MOST_TEXT = 2000;
+const MOST_RAW = 20_000;
+const MOST_EVENTS = 40;
+const MOST_SEGMENTS = 5;
+const MOST_LEAVES = 40;
+
+const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\],]|[^\s{}[\],":]+|\s+|[\s\S]/g;
+
+/** Return JSON with line breaks and colours, from its text: numbers stay as they are, and what is no JSON does, too. */
+function prettyJson(text) {
+  const shown = document.createDocumentFragment();
+  let depth = 0;
+  let plain = "";
+  const flush = () => {
+    if (plain) shown.append(readable(plain));
+    plain = "";
+  };
+  const coloured = (name, word) => {
+    flush();
+    shown.append(element("span", { class: `pe-${name}` }, readable(word)));
+  };
+  const isInner = /^\s*[{[]/.test(text);
+  for (const [token, string, colon] of text.matchAll(TOKEN)) {
+    if (string !== undefined) {
+      coloured(colon ? "key" : "string", string);
+      if (colon) plain += ": ";
+    } else if (!isInner) plain += token;
+    else if (token === "{" || token === "[") {
+      depth += 1;
+      plain += `${token}\n${"  ".repeat(depth)}`;
+    } else if (token === "}" || token === "]") {
+      depth = Math.max(0, depth - 1);
+      plain = plain.trimEnd() === "{" || plain.trimEnd() === "[" ? plain.trimEnd() : `${plain}\n${"  ".repeat(depth)}`;
+      plain += token;
+    } else if (token === ",") plain += `,\n${"  ".repeat(depth)}`;
+    else if (token.trim()) coloured("scalar", token);
+  }
+  flush();
+  return shown;
+}
+
+/** Return what came as a text: JSON with line breaks; of server-sent events the JSON of each `data:`, too. */
+function shownRaw(text) {
+  const most = text.slice(0, MOST_RAW);
+  const box = element("pre", { class: "pe-raw", tabindex: "0", role: "region", "aria-label": "What came, as it is" });
+  if (/^\s*[{[]/.test(most)) box.append(prettyJson(most));
+  else
+    for (const line of most.split(/(?<=\n)/)) {
+      const data = /^data: ?(?=[{[])/.exec(line);
+      if (data) box.append(data[0], prettyJson(line.slice(data[0].length)), "\n");
+      else box.append(readable(line));
+    }
+  if (text.length > MOST_RAW) box.append(element("small", {}, `\n… ${counted(text.length - MOST_RAW, "more character")}`));
+  return box;
+}
+
+/** Return an event as a line that opens to its JSON. */
+function shownEvent(text) {
+  const event = JSON.parse(text);
+  const { type = "", payload = {} } = event;
+  const words = [event.segment_type ?? event.tool_name ?? event.name, event.segment_id ?? event.tool_call_id ?? event.id];
+  const delta = payload.delta ?? event.content ?? event.reasoning ?? event.tool_calls?.map((each) => `${each.name ?? ""} ${each.arguments_delta ?? ""}`.trim()).join(" ");
+  const summary = element(
+    "summary",
+    {},
+    element("b", { class: `pe-kind pe-of-${kindOf(event)}` }, readable(type.replace("SEGMENT_", "") || "value")),
+    element("span", {}, readable(words.filter(Boolean).join(" "))),
+    delta ? element("q", {}, readable(shortened(String(delta), 80))) : null,
+    payload.status ? element("span", {}, readable(`${payload.status}${payload.reason ? `: ${payload.reason}` : ""}`)) : null,
+  );
+  const details = element("details", { class: "pe-event" }, summary);
+  details.addEventListener("toggle", () => {
+    if (details.open && !details.querySelector("pre")) details.append(element("pre", { class: "pe-raw" }, prettyJson(text.slice(0, MOST_RAW))));
+  });
+  return details;
+}
+
+function shownHeld({ text, is_part: isPart, reason, could_become: could, segment_id: segment, in_raw: inRaw }) {
+  return element(
+    "div",
+    { class: inRaw ? "pe-held pe-meaning" : "pe-held" },
+    element("b", {}, inRaw ? "gone on, its meaning is kept back " : "held back "),
+    element("code", {}, readable(text)),
+    isPart ? element("small", {}, " the last 1,000 characters of it") : null,
+    element("p", {}, readable(reason)),
+    segment ? element("small", {}, `of ${readable(segment)} `) : null,
+    could.length ? element("p", { class: "pe-could" }, "may become ", ...could.slice(0, 12).flatMap((each) => [element("code", {}, readable(each)), " "]), could.length > 12 ? `… ${could.length - 12} more` : "") : null,
+  );
+}
+
+function shownStage(story, stage, item) {
+  const rows = story.outputsAt(stage, item);
+  const held = story.heldAt(item).filter((each) => each.stage === stage);
+  const facts = [rows.length ? counted(rows.length, "event") : "nothing", `state ${story.data.sizes[stage][item].toLocaleString("en")} B`, `${(story.data.spent[stage][item] / 1000).toFixed(1)} µs`];
+  return element(
+    "section",
+    { class: "pe-stage", "aria-label": readable(story.stages[stage]) },
+    element("header", {}, element("h4", {}, readable(story.stages[stage])), element("small", {}, facts.join(" · "))),
+    ...rows.slice(0, MOST_EVENTS).map(([, text]) => shownEvent(text)),
+    rows.length > MOST_EVENTS ? element("small", {}, `… ${counted(rows.length - MOST_EVENTS, "more event")}`) : null,
+    ...held.map(shownHeld),
+  );
+}
+
+/** Return text as it was: what was left out, what was there before, what the item added. */
+function shownText(grown, item, most = MOST_TEXT) {
+  const { old, added, left } = grown.endAt(item, most);
+  return [left ? element("small", {}, `… ${counted(left, "character")} before\n`) : null, readable(old), added ? element("ins", {}, readable(added)) : null];
+}
+
+function shownSegment(story, segment, item) {
+  const isOpen = segment.end > item;
+  const isCall = story.calls.has(segment.id);
+  const head = element(
+    "header",
+    {},
+    element("b", { class: `pe-kind pe-of-${kindOfSegment(segment.type)}` }, readable(segment.type || "segment")),
+    element("span", {}, readable(segment.about.tool_name ? `${segment.about.tool_name} ${segment.id}` : segment.id)),
+    element("small", { class: isOpen ? "pe-open" : "" }, readable(isOpen ? "open" : `${segment.status}${segment.reason ? `: ${segment.reason}` : ""}`)),
+  );
+  const box = element("section", { class: "pe-segment", "aria-label": readable(`${segment.type} ${segment.id}`) }, head);
+  if (isCall) box.append(shownArguments(story, segment.id, item));
+  else box.append(element("pre", { class: "pe-text" }, ...shownText(segment.grown, item).filter(Boolean)));
+  return box;
+}
+
+/** Return the arguments of a call as they were, one value a line, with the open ones marked. */
+function shownArguments(story, call, item) {
+  const leaves = story.argumentsAt(call, item);
+  const list = element("ul", { class: "pe-arguments", "aria-label": "Arguments so far" });
+  const first = leaves.length > MOST_LEAVES ? leaves.length - MOST_LEAVES + 5 : 0;
+  leaves.forEach((leaf, place) => {
+    if (place >= 5 && place < first) return;
+    if (place === first && first) list.append(element("li", {}, element("small", {}, `… ${counted(first - 5, "more value")}`)));
+    if (!leaf.path.length && leaf.opener && leaf.opener !== '"' && leaf.end <= item) return;
+    list.append(shownLeaf(leaf, item));
+  });
+  return list;
+}
+
+function shownLeaf(leaf, item) {
+  const isOpen = leaf.end > item;
+  const isText = leaf.opener === '"';
+  const isBox = leaf.opener && !isText;
+  const name = leaf.path.length ? String(leaf.path.at(-1)) : "arguments";
+  const value = isBox ? [leaf.opener === "[" ? "[ … ]" : "{ … }"] : shownText(leaf.grown, item, 600).filter(Boolean);
+  const line = element(
+    "li",
+    { class: isOpen ? (isBox ? "pe-opened" : "pe-opened pe-leaf-open") : "", "data-path": JSON.stringify(leaf.path), title: readable(JSON.stringify(leaf.path)) },
+    element("span", { class: "pe-key" }, readable(name)),
+    isOpen && !isBox ? element("em", {}, "still open") : null,
+    ": ",
+    element("span", { class: isText ? "pe-string" : "pe-scalar" }, isText ? '"' : "", ...value, isText && !isOpen ? '"' : ""),
+  );
+  line.style.paddingInlineStart = `${Math.min(8, Math.max(0, leaf.path.length - 1)) * 16}px`;
+  return line;
+}
+
+/** Return, in sentences, what this item changed. */
+function difference(story, item) {
+  const said = [];
+  const stage = story.data.segment_stage;
+  const begunBefore = story.begunAt(item - 1);
+  const open = new Set([...story.openAt(item - 1), ...Array.from({ length: story.begunAt(item) - begunBefore }, (_, place) => begunBefore + place)]);
+  for (const place of [...open].slice(0, 12)) {
+    const segment = story.segments[place];
+    const name = readable(shortened(nameOf(segment), 60));
+    const more = segment.grown.lengthAt(item) - segment.grown.lengthAt(item - 1);
+    if (segment.begin === item) said.push(`${name} begins`);
+    if (more) said.push(`${name} grows by ${counted(more, "character")}`);
+    const leaves = story.argumentsAt(segment.id, item);
+    for (const leaf of leaves.slice(-12)) {
+      const path = readable(leaf.path.join("."));
+      const added = leaf.grown.lengthAt(item) - leaf.grown.lengthAt(item - 1);
+      if (!path) continue;
+      if (leaf.begin === item) said.push(`argument ${path} begins`);
+      else if (added) said.push(`argument ${path} grows by ${counted(added, "character")}`);
+      if (leaf.end === item) said.push(`argument ${path} is whole`);
+    }
+    if (segment.end === item) said.push(`${name} ends: ${readable(segment.status)}`);
+  }
+  const [before, now] = [story.heldAt(item - 1), story.heldAt(item)];
+  const inStage = (each) => `in ${readable(shortened(story.stages[each.stage], 40))}`;
+  const isThere = (held, each) => held.some((other) => other.stage === each.stage && other.in_raw === each.in_raw && (!each.in_raw || other.segment_id === each.segment_id));
+  for (const each of now) {
+    if (each.in_raw && !isThere(before, each)) said.push(`the meaning of ${readable(each.segment_id ?? "the text")} is kept back ${inStage(each)}`);
+    if (!each.in_raw && !before.some((other) => other.stage === each.stage && other.text === each.text)) said.push(`${quoted(each.text)} is held back ${inStage(each)}`);
+  }
+  for (const each of before) if (!isThere(now, each)) said.push(each.in_raw ? `the meaning of ${readable(each.segment_id ?? "the text")} is out ${inStage(each)}` : `nothing is held back any more ${inStage(each)}`);
+  const others = stage === null || stage === undefined ? [] : story.outputsAt(story.stages.length - 1, item).map(([, text]) => JSON.parse(text).type ?? "").filter((type) => type && !type.startsWith("SEGMENT_"));
+  for (const type of new Set(others)) said.push(`${readable(type)} comes out`);
+  if (story.data.end && item === story.last) said.unshift(`the input ${WORDS_OF_ENDS[story.data.end.how]}${story.data.end.reason ? `: ${readable(story.data.end.reason)}` : ""}`);
+  return said.length ? said : ["nothing that can be seen: no stage let anything out"];
+}
+
+const WORDS_OF_ENDS = { completed: "is complete", failed: "failed", interrupted: "was interrupted" };
+
+// ---- the whole of it
+
+const PACES = [["0.1", "1/10 pace"], ["0.25", "1/4 pace"], ["0.5", "1/2 pace"], ["1", "original pace"], ["2", "2 × pace"], ["5", "5 × pace"], ["20", "20 × pace"]];
+const UNTIMED = 0.1;
+
+class Explorer {
+  constructor(host, store) {
+    this.store = store;
+    this.item = 0;
+    this.isPlaying = false;
+    this.root = element("div", { class: "penstock-explorer", role: "group", "aria-label": "Explorer of a stream", "data-lm-suppress-shortcuts": "true", "data-jp-suppress-context-menu": "" });
+    this.live = element("div", { class: "pe-hidden", role: "status", "aria-live": "polite" });
+    this.problem = element("p", { class: "pe-problem", role: "alert", hidden: true });
+    this.body = element("div", { class: "pe-body" }, element("p", { class: "pe-quiet" }, "Reading the stream …"));
+    this.root.append(this.problem, this.body, this.live);
+    host.replaceChildren(this.root);
+    this.root.addEventListener("keydown", (event) => this.pressed(event));
+    this.offs = [
+      store.on("data", () => this.load()),
+      store.on("item", () => this.go(store.get("item"), { isOwn: false })),
+      store.on("playing", () => this.play(store.get("playing"))),
+      store.on("speed", () => this.pace && (this.pace.value = String(store.get("speed")))),
+      store.on("problem", () => this.complain(store.get("problem"))),
+    ];
+    this.sizes = new ResizeObserver(() => this.resized());
+    this.sizes.observe(this.root);
+    this.themes = watchTheme(this.root, () => this.resized(true));
+    this.ready = this.load();
+  }
+
+  dispose() {
+    this.play(false);
+    for (const off of this.offs) off();
+    this.sizes.disconnect();
+    this.themes();
+  }
+
+  async load() {
+    const bytes = this.store.get("data");
+    this.complain(this.store.get("problem"));
+    if (!bytes?.byteLength) return;
+    const data = JSON.parse(await unpacked(bytes));
+    if (this.store.get("data") !== bytes) return; // a newer one came meanwhile
+    const hadFocus = this.root.contains(this.root.getRootNode().activeElement) ? this.root.getRootNode().activeElement?.dataset.keep : null;
+    this.story = new Story(data);
+    this.draw();
+    this.go(Math.min(this.store.get("item") ?? 0, this.story.last), { isOwn: false });
+    if (hadFocus) this.root.querySelector(`[data-keep="${CSS.escape(hadFocus)}"]`)?.focus();
+    if (data.divergence) this.say(`The result is another one. ${data.divergence.text}`);
+    else if (data.is_changed) this.say("The result is the same.");
+    this.root.dataset.ready = "true";
+    this.root.dataset.choice = `${data.strategy}/${data.chunk_size}`;
+  }
+
+  draw() {
+    const { story } = this;
+    const { data } = story;
+    this.slider = element("input", { type: "range", min: 0, max: Math.max(0, story.last), step: 1, value: 0, class: "pe-slider", "aria-label": "Item of the stream", "data-keep": "slider" });
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
+    this.button = element("button", { type: "button", class: "pe-play", "data-keep": "play", onclick: () => this.play(!this.isPlaying) });
+    this.place = element("span", { class: "pe-place", "aria-hidden": "true" }); // the slider says the same
+    this.pace = element("select", { "aria-label": "Pace", onchange: () => this.save("speed", Number(this.pace.value)) }, ...PACES.map(([value, name]) => element("option", { value }, data.times ? name : name.replace("original pace", "10 items a second"))));
+    this.pace.value = String(this.store.get("speed") ?? 1);
+    const step = (by, name, sign) => element("button", { type: "button", "aria-label": name, title: name, onclick: () => this.go(this.item + by) }, sign);
+    this.lanes = new Lanes(this.root, story, (item) => {
+      this.go(item);
+      this.say(this.words());
+    });
+    this.changes = element("ul", { class: "pe-changes", "aria-label": "Changed by this item" });
+    this.came = element("div", { class: "pe-panel" });
+    this.did = element("div", { class: "pe-panel" });
+    this.answer = element("div", { class: "pe-panel pe-answer" });
+    this.body.replaceChildren(
+      element("header", { class: "pe-head" }, element("h3", {}, readable(data.title)), this.choices()),
+      ...this.told(),
+      element("div", { class: "pe-transport" }, this.button, step(-1, "Item before", "‹"), step(1, "Next item", "›"), this.slider, this.place, this.pace),
+      this.lanes.box,
+      element("div", { class: "pe-changed" }, element("h4", {}, "Changed by this item"), this.changes),
+      element("div", { class: "pe-panels" }, this.came, this.did, this.answer),
+      element("p", { class: "pe-quiet pe-help" }, "Arrows: one item; with Shift ten. Home, End: the first, the last. Space: play or pause. Click a column to see its item."),
+    );
+    this.drawButton();
+    this.width = this.root.clientWidth;
+    this.lanes.prepare();
+  }
+
+  /** What can be run again in Python: another strategy, another cutting. */
+  choices() {
+    const { data } = this.story;
+    if (!data.strategies.length) return null;
+    const strategy = element("select", { "data-keep": "strategy" }, ...data.strategies.map((name) => element("option", { value: name }, name || "as given")));
+    strategy.value = data.strategy;
+    const size = element("input", { type: "number", min: 1, max: 1_000_000, placeholder: "as it came", value: data.chunk_size || null, "data-keep": "size" });
+    const run = element("button", { type: "submit", "data-keep": "run" }, "Run");
+    const form = element("form", { class: "pe-choices", "aria-label": "Run it otherwise" }, element("label", {}, "Strategy ", strategy), data.can_cut ? element("label", {}, data.can_cut === "bytes" ? "Bytes a chunk " : "Characters a chunk ", size) : null, run);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.play(false);
+      this.complain("");
+      run.textContent = "Running …";
+      this.store.set("problem", "");
+      this.store.set("strategy", strategy.value);
+      this.store.set("chunk_size", Number(size.value) || 0);
+      this.store.save();
+      if (strategy.value === data.strategy && (Number(size.value) || 0) === data.chunk_size) run.textContent = "Run";
+    });
+    this.run = run;
+    return form;
+  }
+
+  told() {
+    const { data } = this.story;
+    const lines = [];
+    if (data.divergence) {
+      const { item, text } = data.divergence;
+      const go = item === null ? null : element("button", { type: "button", "data-keep": "difference", onclick: () => this.go(item) }, `Go to item ${item + 1}`);
+      lines.push(element("p", { class: "pe-divergence" }, readable(text), " ", go));
+    } else if (data.is_changed) lines.push(element("p", { class: "pe-divergence pe-same" }, "The same comes out as before."));
+    if (data.dropped) lines.push(element("p", { class: "pe-quiet" }, `${counted(data.dropped, "more item")} came after these; they are not kept.`));
+    return lines;
+  }
+
+  /** Show an item. */
+  go(item, { isOwn = true } = {}) {
+    if (!this.story || !this.lanes) return;
+    const { story } = this;
+    this.item = Math.max(0, Math.min(story.last, Math.trunc(item) || 0));
+    const { data } = story;
+    const isEnd = data.end && this.item === story.last;
+    this.root.dataset.item = String(this.item);
+    this.slider.value = String(this.item);
+    this.slider.setAttribute("aria-valuetext", this.words());
+    this.place.textContent = `${isEnd ? "end, " : ""}${(this.item + 1).toLocaleString("en")} / ${story.items.toLocaleString("en")}${data.times ? ` · ${seconds(data.times[this.item])}` : ""}`;
+    this.lanes.draw(this.item);
+    this.changes.replaceChildren(...difference(story, this.item).map((each) => element("li", {}, each)));
+    const raw = data.raw[this.item];
+    this.came.replaceChildren(element("h4", {}, isEnd ? "The input ended" : `What came: item ${this.item + 1}`), isEnd ? element("p", {}, `It ${WORDS_OF_ENDS[data.end.how]}.`) : shownRaw(raw));
+    this.did.replaceChildren(element("h4", {}, "What each stage did with it"), ...story.stages.map((_, stage) => shownStage(story, stage, this.item)));
+    this.drawAnswer();
+    if (isOwn) this.save("item", this.item);
+  }
+
+  drawAnswer() {
+    const { story, item } = this;
+    const open = story.openAt(item);
+    const begun = story.begunAt(item);
+    const latest = Array.from({ length: Math.min(begun, MOST_SEGMENTS) }, (_, place) => begun - 1 - place);
+    const shown = [...new Set([...open.slice(-12), ...latest])].sort((left, right) => right - left).slice(0, 12);
+    const left = begun - shown.length;
+    this.answer.replaceChildren(
+      element("h4", {}, "The answer so far"),
+      ...(shown.length ? shown.map((place) => shownSegment(story, story.segments[place], item)) : [element("p", { class: "pe-quiet" }, "No segment has begun.")]),
+      left > 0 ? element("small", {}, `and ${counted(left, "earlier segment")}`) : "",
+    );
+    const added = this.answer.querySelector("ins");
+    this.answer.scrollTop = added ? Math.max(0, added.offsetTop + added.offsetHeight - this.answer.clientHeight + 24) : 0;
+  }
+
+  words() {
+    const { story, item } = this;
+    const came = story.stages.length ? story.outputCount(story.stages.length - 1, item) : 0;
+    const held = story.heldAt(item).reduce((sum, each) => sum + (each.in_raw ? 0 : each.text.length), 0);
+    const at = story.data.times ? ` at ${seconds(story.data.times[item])}` : "";
+    const end = story.data.end && item === story.last ? ", the end of the input" : "";
+    return `item ${item + 1} of ${story.items}${at}${end}: ${counted(came, "event")}${held ? `, ${counted(held, "character")} held back` : ""}`;
+  }
+
+  save(name, value) {
+    this.store.set(name, value);
+    if (this.saving) return;
+    this.saving = setTimeout(() => {
+      this.saving = null;
+      this.store.save();
+    }, 100); // a slider that is dragged would send sixty a second
+  }
+
+  say(text) {
+    this.live.textContent = text;
+  }
+
+  complain(text) {
+    this.problem.hidden = !text;
+    this.problem.textContent = readable(text ?? "");
+    if (text && this.run) this.run.textContent = "Run";
+  }
+
+  // ---- playing
+
+  play(isWanted) {
+    isWanted = Boolean(isWanted && this.story);
+    if (isWanted === this.isPlaying) return;
+    this.isPlaying = isWanted;
+    if (this.store.get("playing") !== isWanted) this.save("playing", isWanted);
+    cancelAnimationFrame(this.frame);
+    this.drawButton();
+    if (!isWanted) return this.say(`Paused. ${this.words()}`);
+    if (this.item >= this.story.last) this.go(0);
+    this.say("Playing");
+    let before = performance.now();
+    let at = this.timeOf(this.item);
+    let shown = this.item;
+    const advance = (now) => {
+      if (this.item !== shown) at = this.timeOf(this.item); // somebody moved the slider
+      at += ((now - before) / 1000) * Number(this.pace.value);
+      before = now;
+      const item = this.itemAtTime(at);
+      if (item !== this.item) this.go(item);
+      shown = this.item;
+      if (this.item >= this.story.last) return this.play(false);
+      this.frame = requestAnimationFrame(advance);
+    };
+    this.frame = requestAnimationFrame(advance);
+  }
+
+  timeOf(item) {
+    const { times } = this.story.data;
+    return times ? times[item] / 1e9 : item * UNTIMED;
+  }
+
+  itemAtTime(at) {
+    const { times } = this.story.data;
+    return Math.min(this.story.last, times ? Math.max(this.item, countUpTo(times, at * 1e9) - 1) : Math.floor(at / UNTIMED + 1e-9));
+  }
+
+  drawButton() {
+    if (!this.button) return;
+    this.button.textContent = this.isPlaying ? "❚❚" : "▶";
+    this.button.setAttribute("aria-label", this.isPlaying ? "Pause" : "Play");
+  }
+
+  pressed(event) {
+    const target = event.target;
+    if (!this.story || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (target.matches("select, input:not([type=range]), textarea")) return;
+    const isSpaceTaken = target.matches("button, summary");
+    const by = event.shiftKey ? 10 : 1;
+    const moves = {
+      ArrowLeft: () => this.go(this.item - by),
+      ArrowRight: () => this.go(this.item + by),
+      Home: () => this.go(0),
+      End: () => this.go(this.story.last),
+      " ": isSpaceTaken ? null : () => this.play(!this.isPlaying),
+    };
+    if (target === this.slider) Object.assign(moves, { ArrowUp: moves.ArrowRight, ArrowDown: moves.ArrowLeft, PageUp: () => this.go(this.item + 10), PageDown: () => this.go(this.item - 10) });
+    const move = moves[event.key];
+    if (!move) return;
+    event.preventDefault();
+    event.stopPropagation();
+    move();
+  }
+
+  resized(isNewTheme = false) {
+    if (!this.lanes || (!isNewTheme && this.width === this.root.clientWidth) || !this.root.clientWidth) return;
+    this.width = this.root.clientWidth;
+    this.lanes.prepare();
+    this.lanes.draw(this.item);
+  }
+}
+
+async function unpacked(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).text();
+}
+
+/** Follow the page's theme, whichever way the page says it: by the colour behind the explorer. */
+function watchTheme(root, changed) {
+  const look = () => {
+    const theme = isDark(root) ? "dark" : "light";
+    if (root.dataset.theme === theme) return;
+    root.dataset.theme = theme;
+    changed();
+  };
+  const observer = new MutationObserver(look);
+  for (const each of [document.documentElement, document.body]) observer.observe(each, { attributes: true });
+  const media = matchMedia("(prefers-color-scheme: dark)");
+  media.addEventListener("change", look);
+  const later = setInterval(look, 1000); // a theme's stylesheet may come after its attribute
+  look();
+  return () => {
+    observer.disconnect();
+    media.removeEventListener("change", look);
+    clearInterval(later);
+  };
+}
+
+function isDark(root) {
+  for (let node = root.parentNode; node; node = node.assignedSlot ?? node.parentNode ?? node.host) {
+    if (!(node instanceof Element)) continue;
+    const found = /^rgba?\(([\d.]+), ([\d.]+), ([\d.]+)(?:, ([\d.]+))?\)$/.exec(getComputedStyle(node).backgroundColor);
+    if (!found || Number(found[4] ?? 1) < 0.5) continue;
+    return 0.299 * found[1] + 0.587 * found[2] + 0.114 * found[3] < 128;
+  }
+  return getComputedStyle(document.documentElement).colorScheme === "dark" || (matchMedia("(prefers-color-scheme: dark)").matches && getComputedStyle(document.documentElement).colorScheme !== "light" && getComputedStyle(document.documentElement).colorScheme !== "normal");
+}
+
+/** Show the explorer in an element. `store` has `get`, `set`, `save`, and `on(name, callback)`, which returns its undoing. */
+export function mount(host, store) {
+  return new Explorer(host, store);
+}
+
+function render({ model, el }) {
+  const store = {
+    get: (name) => model.get(name),
+    set: (name, value) => model.set(name, value),
+    save: () => model.save_changes(),
+    on: (name, callback) => {
+      model.on(`change:${name}`, callback);
+      return () => model.off(`change:${name}`, callback);
+    },
+  };
+  const explorer = mount(el, store);
+  return () => explorer.dispose();
+}
+
+export default { render };

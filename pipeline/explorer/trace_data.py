@@ -1,0 +1,128 @@
+"""`trace_data`: a trace as the data of the explorer's page."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from ...events.segment_event import SegmentEvent
+from ...events.tool_invocation import ToolCallArgumentProgress
+from ...operators.argument_progress import argument_progress
+from ...operators.engine.stage import Failed, How, Interrupted, stage
+from ...operators.engine.withheld import MOST, Withheld
+from ...operators.tracing.trace import Trace
+from .plain_event import item_text, json_text, plain_event
+
+
+def trace_data(traced: Trace, **more: Any) -> bytes:
+    """Return a trace, and `more` members beside it, as JSON that is packed with gzip.
+
+    It has what is new with each item and never what was there before, so its size grows with the stream only.
+
+    - `raw`: what came, a text for each item; `times`: when, in nanoseconds; `end`: how the input ended.
+    - `outputs`: for each stage its events as `[item, JSON]`; `sizes`, `spent`: for each stage a number for each item.
+    - `held`: what was withheld as `[item, stage, place in withheld]`.
+    - `segment_stage`: the last stage with segments; `arguments`: the pieces of the arguments in them, as `[item, call,
+      kind, path, value]`.
+    """
+    items = traced.items
+    places = range(len(traced.stages))
+    at = _segment_stage(traced)
+    withheld: dict[Withheld, int] = {}
+    held = [
+        (number, place, withheld.setdefault(each, len(withheld)))
+        for number, item in enumerate(items)
+        for place, did in enumerate(item.stages)
+        for each in did.withheld
+    ]
+    data = {
+        "stages": traced.stages,
+        "dropped": traced.dropped,
+        "raw": ["" if _is_end(item) else item_text(item.item if item.raw is None else item.raw) for item in items],
+        "times": _times(traced),
+        "end": _end(traced.ended),
+        "outputs": [
+            [
+                (number, json_text(plain_event(event)))
+                for number, item in enumerate(items)
+                for event in item.stages[place].outputs
+            ]
+            for place in places
+        ],
+        "sizes": [[item.stages[place].state_size for item in items] for place in places],
+        "spent": [[item.stages[place].time_ns for item in items] for place in places],
+        "held": held,
+        "withheld": [_withheld(each) for each in withheld],
+        "segment_stage": at,
+        "arguments": [] if at is None else [*_arguments(traced, at)],
+        **more,
+    }
+    return gzip.compress(json.dumps(data, allow_nan=False, separators=(",", ":")).encode(), 5)
+
+
+def _is_end(item: Any) -> bool:
+    return item.ended is not None and item.item is None
+
+
+def _end(ended: How | None) -> dict[str, str] | None:
+    match ended:
+        case None:
+            return None
+        case Failed(error=error):
+            return {"how": "failed", "reason": f"{type(error).__name__}: {error}"}
+        case Interrupted(reason=reason):
+            return {"how": "interrupted", "reason": reason}
+        case _:
+            return {"how": "completed", "reason": ""}
+
+
+def _times(traced: Trace) -> list[int] | None:
+    """Return the times of the items; an end without one has that of the item before."""
+    times: list[int] = []
+    for item in traced.items:
+        if item.t_ns is None and not (times and _is_end(item)):
+            return None
+        times.append(max(times[-1] if times else 0, times[-1] if item.t_ns is None else item.t_ns))
+    return times
+
+
+def _withheld(each: Withheld) -> dict[str, Any]:
+    return {
+        "text": each.text,
+        "is_part": len(each.text) > MOST,
+        "reason": each.reason,
+        "could_become": each.could_become,
+        "segment_id": each.segment_id,
+        "in_raw": each.in_raw,
+    }
+
+
+def _segment_stage(traced: Trace) -> int | None:
+    """Return the place of the last stage that returned events of segments."""
+    found = {
+        place
+        for item in traced.items
+        for place, did in enumerate(item.stages)
+        if any(isinstance(event, SegmentEvent) for event in did.outputs)
+    }
+    return max(found, default=None)
+
+
+def _arguments(traced: Trace, place: int) -> Iterator[tuple[int, str, str, tuple[str | int, ...], Any]]:
+    follower = stage(argument_progress())
+    for number, item in enumerate(traced.items):
+        for event in item.stages[place].outputs:
+            if not isinstance(event, SegmentEvent):
+                continue
+            for piece in follower.feed(event):
+                if isinstance(piece, ToolCallArgumentProgress):
+                    kind, value = piece.fragment.kind, piece.fragment.value
+                    yield (
+                        number,
+                        piece.tool_call_id,
+                        kind,
+                        piece.fragment.path,
+                        json_text(value) if kind == "SCALAR" else value,
+                    )

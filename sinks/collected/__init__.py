@@ -1,0 +1,1 @@
+"""A whole stream of events as one value, and as a data frame."""

@@ -1,0 +1,207 @@
+"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs `pip install ".[terminal]"`."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from .markdown_inlines import show_all
+from .open_fence import Code, OpenFence
+
+LONGEST = 8000
+"""The most characters of a block; a longer one is divided, which bounds the cost of a frame."""
+TABLE_HEAD = 2
+"""Lines of the head of a table, which is repeated where a table is divided."""
+CLOSED_BY_THEIR_LINE = frozenset(("heading_open", "hr"))
+CLOSED_BY_A_BLANK_LINE = frozenset(("paragraph_open", "blockquote_open", "table_open"))
+LISTS = frozenset(("bullet_list_open", "ordered_list_open"))
+
+# Without what would hide text (HTML, definitions of links). Underlined headings are left out because in an answer
+# hyphens below a text are meant as a rule.
+_PARSER = (
+    MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable(["reference", "lheading"])
+)
+# It tells each rule that it tries, which in a program that logs all would be written across the screen.
+logging.getLogger("markdown_it").setLevel(logging.INFO)
+
+_match_blank_lines = re.compile(r"(?: *\n)+").match
+_last_bare_marks = re.compile(r"(?:^|\n) *(?:[-=*+#>|`~_: ]+|\d+[.)]) *\Z").search
+_match_whole_words = re.compile(r".*\s(?=[^\W\d_])", re.DOTALL).match  # a letter begins no block
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A block that is not code: its tokens, and its source; `joined`: it directly follows the line before."""
+
+    tokens: list[Token]
+    source: str
+    joined: bool
+
+
+class _Block(NamedTuple):
+    passage: Passage
+    start: int
+    end: int
+    """The lines of the block in the text."""
+    number: int | None
+    """Of an item in a numbered list."""
+
+    @property
+    def opening(self) -> Token:
+        return self.passage.tokens[0]
+
+
+class MarkdownReader:
+    r"""Reads Markdown in pieces: finished blocks are in `parts`, the rest is unfinished.
+
+    >>> reader = MarkdownReader()
+    >>> reader.feed("# Title\n\nSome *te")
+    >>> [part.source for part in reader.parts], [part.source for part in reader.unfinished()]
+    (['# Title'], ['Some *te'])
+
+    What is finished depends on complete lines only, so it does not depend on how the text is cut. Each item of a list
+    is a block. Code is read line by line, and `fence` is the open block of code. The cost of a piece depends neither on
+    the finished text nor on open code, and on `LONGEST` characters of an open block at most.
+    """
+
+    def __init__(self) -> None:
+        self.parts: list[Passage | Code] = []
+        self.fence: OpenFence | None = None
+        self._text = ""  # behind the finished blocks
+        self._joined = True
+        self._number: int | None = None  # of the next item, where a numbered list goes on
+
+    def feed(self, text: str) -> None:
+        self._text += text
+        if self.fence is not None or "\n" in text or len(self._text) > LONGEST:
+            self._read(ended=False)
+
+    def end(self) -> None:
+        self._read(ended=True)
+
+    def unfinished(self) -> list[Passage]:
+        """Return the unfinished blocks that are not open code.
+
+        A last line of marks alone is left out, because what follows decides what they mean.
+        """
+        text = self._text
+        if (marks := _last_bare_marks(text)) is not None:
+            text = text[: marks.start()]
+        return [block.passage for block in self._blocks(text)]
+
+    def _read(self, *, ended: bool) -> None:
+        while self._read_block(ended=ended) if self.fence is None else self._read_code(self.fence, ended=ended):
+            pass
+
+    def _read_code(self, fence: OpenFence, *, ended: bool) -> bool:
+        rest = fence.read(self._text)
+        self._text = rest or ""
+        if rest is None:
+            if not ended:
+                return False
+            fence.end()
+        self.parts.append(fence.code())
+        self.fence, self._joined = None, True
+        return True
+
+    def _read_block(self, *, ended: bool) -> bool:
+        """Move finished blocks to `parts`; return whether there may be more."""
+        if (blanks := _match_blank_lines(self._text)) is not None:
+            self._text = self._text[blanks.end() :]
+            self._joined = False
+        text = self._text[:LONGEST]
+        is_rest = len(text) == len(self._text)
+        is_all = ended and is_rest
+        if not is_all:
+            text = text[: text.rfind("\n") + 1]
+            if not text and not is_rest:
+                words = _match_whole_words(self._text, 0, LONGEST)
+                text = words[0] if words else self._text[:LONGEST]
+        if not (blocks := self._blocks(text)):
+            self._text = self._text[len(text) :]
+            return bool(text)
+        lines = text.split("\n")
+        fence = next((at for at, block in enumerate(blocks) if block.opening.type == "fence"), None)
+        if fence == 0:
+            self._open(blocks[0], lines[0])
+            return True
+        done = len(blocks) if fence is None else fence
+        if fence is None and not is_all and not _is_closed(blocks[-1], lines):
+            done -= 1
+        if done:
+            self._finish(blocks, done, text)
+        elif not is_rest:
+            self._divide(blocks[0], text)
+        return done > 0 or not is_rest
+
+    def _open(self, block: _Block, line: str) -> None:
+        """Begin to read code behind the line of its fence."""
+        indent = len(line) - len(line.lstrip(" "))
+        self.fence = OpenFence(block.opening, indent, joined=block.passage.joined)
+        self._text = self._text[len(line) :].removeprefix("\n")
+        self._number = None
+
+    def _divide(self, block: _Block, text: str) -> None:
+        """Move a block that is too long to `parts` as far as it is in a text; a table goes on with the same head."""
+        self._finish([block], 1, text)
+        if block.opening.type == "table_open" and block.end > TABLE_HEAD:
+            self._text = "".join(f"{line}\n" for line in text.split("\n")[:TABLE_HEAD]) + self._text
+
+    def _finish(self, blocks: list[_Block], done: int, text: str) -> None:
+        """Move blocks of a text to `parts`, and go on behind them."""
+        self.parts += [block.passage for block in blocks[:done]]
+        coming = blocks[done] if done < len(blocks) else None
+        at = coming.start if coming else blocks[-1].end
+        self._text = self._text[min(sum(len(line) + 1 for line in text.split("\n")[:at]), len(text)) :]
+        self._joined = coming.passage.joined if coming else True
+        self._number = coming.number if coming else None
+
+    def _blocks(self, text: str) -> list[_Block]:
+        """Return the blocks of a text that goes on behind the finished ones."""
+        tokens = _PARSER.parse(text)
+        show_all(tokens)
+        lines = text.split("\n")
+        blocks: list[_Block] = []
+        for group in _groups(tokens, 0):
+            items = list(_groups(group[1:-1], 1)) if group[0].type in LISTS else [group]
+            number = None
+            for item in items:
+                start, end = item[0].map or (0, len(lines))
+                tokens = item
+                if item is not group:
+                    if group[0].type == "ordered_list_open":
+                        first = self._number if not blocks and self._number is not None else int(item[0].info)
+                        number = first if number is None else number + 1
+                    tokens = [_with_number(group[0], number), *item, group[-1]]
+                joined = not lines[start - 1].isspace() and lines[start - 1] != "" if start else self._joined
+                source = "\n".join(lines[start:end]).rstrip()
+                blocks.append(_Block(Passage(tokens, source, joined), start, end, number))
+        return blocks
+
+
+def _groups(tokens: list[Token], level: int) -> Iterator[list[Token]]:
+    """Divide tokens into those of each block of a level."""
+    group: list[Token] = []
+    for token in tokens:
+        group.append(token)
+        if token.level == level and token.nesting <= 0:
+            yield group
+            group = []
+
+
+def _with_number(opening: Token, number: int | None) -> Token:
+    return opening if number is None else opening.copy(attrs={"start": number})
+
+
+def _is_closed(block: _Block, lines: list[str]) -> bool:
+    """Return whether a block cannot go on behind these lines, the last of which is not complete."""
+    kind = block.opening.type
+    if kind in CLOSED_BY_THEIR_LINE:
+        return True
+    return kind in CLOSED_BY_A_BLANK_LINE and block.end < len(lines) - 1 and not lines[block.end].strip(" ")

@@ -1,0 +1,79 @@
+"""`explore` takes what people have, and its state may be set from Python."""
+
+from __future__ import annotations
+
+import builtins
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from penstock import ChunkResponse, Pipeline, UsageError
+from penstock.operators import holdback, trace
+from penstock.pipeline import explore
+
+BODY = Path(__file__).parents[2] / "streams" / "openai_chat" / "write_file.sse"
+
+
+def shown(explorer: Any) -> dict[str, Any]:
+    return json.loads(gzip.decompress(explorer.data))
+
+
+def test_it_takes_a_trace_a_path_and_a_stream():
+    assert shown(explore(trace(holdback("<tool>")).run(["a<to"])))["stages"] == ['holdback("<tool>")']
+    assert shown(explore(BODY))["title"] == "write_file.sse"
+    assert shown(explore(str(BODY), Pipeline("hermes")))["stages"][1] == 'parse_text("hermes")'
+    answer = [ChunkResponse(content="Hi", is_complete=True, finish_reason="stop")]
+    assert shown(explore(answer))["stages"][:2] == ["decode_sdk()", "to_segments()"]
+    assert shown(explore(lambda: answer, Pipeline("pass_through")))["stages"] == ["decode_sdk()", "to_segments()"]
+
+
+def test_another_strategy_and_another_cutting_are_set_from_python():
+    explorer = explore(BODY)
+    before = shown(explorer)
+    explorer.strategy = "hermes"
+    assert explorer.trace.stages[1] == 'parse_text("hermes")'
+    assert (shown(explorer)["strategy"], shown(explorer)["is_changed"]) == ("hermes", True)
+    explorer.set_state({"strategy": "", "chunk_size": 10})  # as the page sends them
+    assert (explorer.trace.stages[1], shown(explorer)["chunk_size"]) == ("to_segments()", 10)
+    assert len(shown(explorer)["raw"]) > len(before["raw"])
+    explorer.chunk_size = 0
+    assert shown(explorer) == before
+
+
+def test_a_choice_that_is_refused_leaves_what_was_there():
+    explorer = explore(BODY, Pipeline("hermes"))
+    explorer.chunk_size = 5
+    explorer.strategy = "nonsense"
+    assert explorer.problem.startswith("unknown strategy 'nonsense'")
+    assert (explorer.strategy, explorer.chunk_size, shown(explorer)["chunk_size"]) == ("", 5, 5)
+    explorer.strategy = "auto"
+    assert explorer.problem == ""
+
+
+def test_a_code_host_that_runs_no_widget_shows_a_picture():
+    bundle: Any = explore(BODY)._repr_mimebundle_()
+    data = bundle[0] if isinstance(bundle, tuple) else bundle
+    assert "application/vnd.jupyter.widget-view+json" in data
+    assert data["text/plain"]
+
+
+def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch):
+    with pytest.raises(UsageError, match="a trace has been run already"):
+        explore(trace(holdback("a")).run([]), Pipeline())
+    with pytest.raises(UsageError, match="cannot be read"):
+        explore("nowhere.sse")
+    with pytest.raises(UsageError):
+        explore(17)
+    importing = builtins.__import__
+
+    def without_widgets(name: str, *rest: Any) -> Any:
+        if name.endswith("explorer_widget"):
+            raise ModuleNotFoundError(name="anywidget")
+        return importing(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without_widgets)
+    with pytest.raises(UsageError, match=r'pip install "\.\[notebook\]"'):
+        explore(BODY)

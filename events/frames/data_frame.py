@@ -7,7 +7,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, TypeAlias
 
-from ..errors import UsageError
+from ..errors import UsageError, how_to_install
 
 Columns: TypeAlias = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
 """The type of each column by its name; any cell may be None."""
@@ -25,7 +25,7 @@ def data_frame(columns: Columns, rows: Iterable[Sequence[Any]], library: str | N
     """
     name = library or next(filter(find_spec, _MAKERS), None)
     if name is None:
-        message = 'to_frame needs pandas or polars; from a clone, pip install ".[frames]"'
+        message = f"to_frame needs pandas or polars; {how_to_install('frames')}"
         raise UsageError(message)
     if name not in _MAKERS:
         message = f"library must be {' or '.join(map(repr, _MAKERS))}, got {library!r}"

@@ -166,7 +166,10 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         return True
 
     def withheld(self) -> Sequence[Withheld]:
-        return [each for call in self._calls.values() for each in call.withheld()]
+        found: list[Withheld] = []
+        for call in self._calls.values():
+            found += call.withheld()
+        return found
 
     def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:
         return self._followed(self._tool(state["name"]), SegmentStart("", None), "")

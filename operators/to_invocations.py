@@ -55,6 +55,8 @@ Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | T
 CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd
 Result: TypeAlias = AnySegmentEvent | CallResult
 
+_NOT_ENDED = "the call has not ended"
+_WHOLE = "the arguments are whole, and the call has not ended"
 _REASONS = frozenset(get_args(FailureReason))
 
 
@@ -190,11 +192,13 @@ class _ToInvocations(CallFollower[_Call]):
         return (event,)
 
     def withheld(self) -> Sequence[Withheld]:
-        return [
-            Withheld(text, _unsealed(call), (), call.segment_id, self._keep)
-            for call in self._calls.values()
-            if (text := tail_of(call.raw.last_pieces))
-        ]
+        found: list[Withheld] = []
+        for call in self._calls.values():
+            if text := tail_of(call.raw.last_pieces):
+                is_whole = call.values is not None and call.values.done
+                reason = _WHOLE if is_whole else _NOT_ENDED
+                found += (Withheld(text, reason, (), call.segment_id, self._keep),)
+        return found
 
     def take_straight(self, way: StraightWay) -> bool:
         """Keep the text of a call, whose fragments an earlier operator parsed, and emit its event only if asked to."""
@@ -329,11 +333,6 @@ class _ToInvocations(CallFollower[_Call]):
         validate = validator.model_validate if isinstance(validator, type) else validator.validate
         model, errors = validated(validate, arguments)
         return ("", [], model) if errors is None else ("invalid", errors, None)
-
-
-def _unsealed(call: _Call) -> str:
-    is_whole = call.values is not None and call.values.done
-    return "the arguments are whole, and the call has not ended" if is_whole else "the call has not ended"
 
 
 def _refuses(spec: FieldSpec, call: _Call) -> bool:

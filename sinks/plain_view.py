@@ -37,11 +37,11 @@ def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
         print(x)
     → write_file(path='a.py')
 
-    Text starts at the margin. Reasoning has a heading and a bar. Content of a call is indented below its name and path, and a command has a `$`. If
-    several calls are open, each line begins with its call's name. An answer that is not complete has a line that says
-    why. Control characters are escaped. Written to standard
-    output, or to `file`, and flushed line by line; characters outside its encoding are written as `\u2192`. An error of
-    the stream is printed on a line of its own and raised.
+    Text starts at the margin. Reasoning has a heading and a bar. Content of a call is indented below its name and path,
+    and a command has a `$`. If several calls are open, each line begins with its call's name. An answer that is not
+    complete has a line that says why. Control characters are escaped. Written to standard output, or to `file`, and
+    flushed line by line; characters outside its encoding are written as `\u2192`. An error of the stream is printed on
+    a line of its own and raised.
     """
     return each_event(partial(PlainTarget, file))
 
@@ -60,6 +60,7 @@ class PlainTarget:
 
     def __init__(self, file: IO[str] | None = None) -> None:
         self._file = sys.stdout if file is None else file
+        self._has_failed = False  # to write
         self._open: dict[_Identity, _Open] = {}
         self._unsettled: tuple[_Identity, str] | None = None
         """A failed call and the line about its END, which is printed unless the call's `InvocationFailed` follows."""
@@ -86,7 +87,7 @@ class PlainTarget:
                 self._print(line)
 
     def close(self, error: BaseException | None) -> None:
-        if isinstance(error, BrokenPipeError):  # the output may be closed, so this may fail too
+        if self._has_failed or isinstance(error, BrokenPipeError):  # the output may be closed, so this may fail too
             return
         self._settle()
         for segment in list(self._open.values()):
@@ -162,10 +163,14 @@ class PlainTarget:
             self._print(line)
 
     def _print(self, line: str) -> None:
-        for start in range(0, len(line), _SLICE):  # escaping takes many times the room of what it escapes
-            self._write(harmless(line[start : start + _SLICE]).replace("\n", "\\n"))
-        self._write("\n")
-        self._file.flush()
+        try:
+            for start in range(0, len(line), _SLICE):  # escaping takes many times the room of what it escapes
+                self._write(harmless(line[start : start + _SLICE]).replace("\n", "\\n"))
+            self._write("\n")
+            self._file.flush()
+        except Exception:
+            self._has_failed = True
+            raise
 
     def _write(self, text: str) -> None:
         try:

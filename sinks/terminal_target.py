@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from threading import RLock
 from typing import Any
 
@@ -68,7 +69,7 @@ class TerminalTarget:
         self._due = self._now()
         self._waiting = False  # a frame is on its way
         self._closed = False
-        self._failure: Exception | None = None  # the error of a timed frame
+        self._failure: Exception | None = None  # the error of a frame
 
     def feed(self, event: Any) -> None:
         with self._lock:
@@ -89,7 +90,9 @@ class TerminalTarget:
                 return
             self._closed = True
             try:
-                if not isinstance(error, BrokenPipeError):  # else the output may be closed, so this may fail too
+                if self._failure is not None:
+                    self._after_a_failure(error)
+                elif not isinstance(error, BrokenPipeError):  # else the output may be closed, so this may fail too
                     self._page.close(error)
                     self._draw()
                     self._region.stop()
@@ -97,20 +100,29 @@ class TerminalTarget:
                 if self._own is not None:
                     self._own.dispose()
 
+    def _after_a_failure(self, error: BaseException | None) -> None:
+        """Restore the terminal as far as it can be, and raise the failure of a frame, unless it was raised."""
+        with suppress(OSError):  # what could not be written to may not be written to now, and that has been told
+            self._region.stop()
+        if error is None and self._failure is not None:
+            raise self._failure
+
     def _late(self, _scheduler: SchedulerBase, _state: object = None) -> None:
         with self._lock:
             self._waiting = False
             if self._closed:
                 return
-            try:
+            with suppress(Exception):  # it is raised where the next event comes from
                 self._draw()
-            except Exception as failure:  # noqa: BLE001 - raised where the next event comes from
-                self._failure = failure
 
     def _draw(self) -> None:
         begun = self._now()
         width, height = self._console.size
-        self._region.draw(*self._page.take(width, rows_of_region(height)))
+        try:
+            self._region.draw(*self._page.take(width, rows_of_region(height)))
+        except Exception as failure:
+            self._failure = failure
+            raise
         ended = self._now()
         self._due = ended + max(FRAME, REST * (ended - begun))
 

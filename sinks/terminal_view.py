@@ -26,14 +26,17 @@ def terminal_view(
         await terminal_view()(pipeline.astream(source))
         Pipeline(sinks=[terminal_view()])
 
-    Full rows of text go to the scrollback. A file is a panel with its path, its number of lines and its last rows in
-    colour; files written at the same time are side by side if the terminal is wide enough. Once they have ended, the
-    whole files stay, with their long lines wrapped. Changes are drawn at most
-    twelve times a second and never fill the screen; finished parts stay. If the output is not a terminal, or one
-    without cursor movement, the lines of `plain_view` are printed instead.
+    Markdown is drawn: finished blocks of the answer go to the scrollback, the open one is drawn again as it grows, and
+    open code grows as code. Reasoning has a heading and a bar. A call has a line for each of its arguments, as far as
+    they have come. A file is a panel with its path, its number of lines and its last rows in colour; files written at
+    the same time are side by side if the terminal is wide enough. Once they have ended, the whole files stay, with
+    their long lines wrapped. Changes are drawn at most twelve times a second, on about half of the screen; finished
+    parts stay. If the output is not a terminal, or one without cursor movement, the lines of `plain_view` are printed
+    instead.
 
     - `console`: the rich console to draw on, by default standard output. Use one view at a time on a terminal.
     - `theme`: a Pygments theme for code, by default terminal colours readable on dark and light. NO_COLOR is honoured.
+    - `markdown`: whether the Markdown of texts is drawn; if not, they are shown as they are written.
     - `scheduler`: the clock, by default a thread of its own.
 
     An exception of the stream, also Ctrl-C, leaves a clean terminal with a line about it, and is raised. `UsageError`

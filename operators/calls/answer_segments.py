@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from re import Match
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -284,12 +284,13 @@ class AnswerSegments(Stateful):
             if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
                 calls.settle(call, delta, events)
 
-    def withheld(self) -> Iterator[Withheld]:
-        """Yield what is withheld of the text, the reasoning and the calls."""
+    def add_withheld(self, found: list[Withheld]) -> None:
+        """Add what is withheld of the text, the reasoning and the calls."""
         for reader in (self.reasoning_reader, self.text_reader):
             if reader is not None:
-                yield from reader.withheld()
-        yield from self.calls.withheld()
+                found += reader.withheld()
+        if self.calls.open or self.calls.waiting:
+            self.calls.add_withheld(found)
 
     def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         """Process the provider's finish of the answer."""

@@ -63,7 +63,10 @@ class _EachCall(CallFollower[CallMachine]):
         return (event,)
 
     def withheld(self) -> Sequence[Withheld]:
-        return [each for call in self._calls.values() for each in call.withheld(in_raw=self._keep)]
+        found: list[Withheld] = []
+        for call in self._calls.values():
+            found += call.withheld(in_raw=self._keep)
+        return found
 
     def take_straight(self, way: StraightWay) -> bool:
         """Let the event of the text pass if segments are kept, and add that of its call."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ...events.answer_end import AnswerEnd
@@ -14,8 +14,7 @@ from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
-from ..engine.withheld import Withheld, tail_of
-from ..machines.held_by import held_by
+from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
 from .segment_end import error_detail
@@ -226,13 +225,14 @@ class NativeCalls(Stateful):
         for call in list(self.waiting.values()):
             self._end_nameless(call, JsonError("malformed", 0, "a tool's name before the end of the answer"), events)
 
-    def withheld(self) -> Iterator[Withheld]:
-        """Yield what is withheld of each call."""
-        for waiting in self.waiting.values():
-            if text := tail_of(waiting.texts):
-                yield Withheld(text, "the START of the call waits for its name")
+    def add_withheld(self, found: list[Withheld]) -> None:
+        """Add what is withheld of each call."""
+        if self.waiting:
+            reason = "the START of the call waits for its name"
+            found += [Withheld(text, reason) for each in self.waiting.values() if (text := tail_of(each.texts))]
         for call in self.open.values():
-            yield from held_by(call.machine, call.segment_id, in_raw=True)
+            if call.machine is not None:
+                found += held_by(call.machine, call.segment_id, in_raw=True)
 
     def _wait(self, delta: ToolCallDelta, events: Events) -> None:
         text = delta.arguments_delta

@@ -111,7 +111,10 @@ class ResponseAnswers(Stateful):
         return events
 
     def withheld(self) -> list[Withheld]:
-        return [withheld for answer in self._answers.values() for withheld in answer.withheld()]
+        found: list[Withheld] = []
+        for answer in self._answers.values():
+            answer.add_withheld(found)
+        return found
 
     def dump(self) -> Any:
         return {**super().dump(), "answer": self._answer.number}

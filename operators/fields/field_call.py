@@ -15,9 +15,8 @@ from ..calls.segment_metadata import RESERVED
 from ..engine.limits import Limits
 from ..engine.stage import StageChain
 from ..engine.state import Stateful
-from ..engine.withheld import Withheld, tail_of
+from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.fragment_aggregator import FragmentAggregator
-from ..machines.held_by import held_by
 from ..machines.json_machine import JsonMachine
 
 
@@ -106,8 +105,11 @@ class FieldCall(Stateful):
 
     def withheld(self) -> Sequence[Withheld]:
         """Return the source text that no event has yet; else what is withheld of text that has gone on."""
-        if text := tail_of(self.raw):
-            return (Withheld(text, self._reason(), (), self.segment_id),)
+        if self.raw:
+            text = tail_of(self.raw)
+            return (Withheld(text, self._reason(), (), self.segment_id),) if text else ()
+        if self.stripping is None and self.machine is None:
+            return ()
         stripping = () if self.stripping is None else self.stripping.withheld()
         of_markers = [replace(each, segment_id=self.segment_id, in_raw=True) for each in stripping]
         return [*of_markers, *held_by(self.machine, self.segment_id, in_raw=True)]

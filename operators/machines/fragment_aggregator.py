@@ -55,8 +55,11 @@ class GrowingText(Stateful):
 
     @property
     def last_pieces(self) -> list[str]:
-        """The pieces of the text, of a long one its end: the last block and all that is not joined yet."""
-        return [*self.blocks[-MANY:], *self.pieces]
+        """The pieces of the text; of a long one the last of them, behind a `…`."""
+        blocks = self.blocks
+        if blocks and blocks[1:]:
+            return ["…", blocks[-1], *self.pieces]
+        return [*blocks, *self.pieces]
 
     def clear(self) -> None:
         self.blocks.clear()

@@ -244,7 +244,8 @@ class JsonMachine(ValueMachine):
     def _escapes_from(self, text: str) -> tuple[str, ...]:
         length = len(_LONE)
         if len(text) >= length:
-            return text[:length], text + _LOW[len(text) - length :]
+            pair = text + _LOW[len(text) - length :]
+            return (text, pair) if len(text) == length else (pair,)
         return tuple(each for each in (*_SHORT_ESCAPES, text + _LONE[len(text) :]) if text and each.startswith(text))
 
     @property

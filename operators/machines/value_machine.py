@@ -29,6 +29,9 @@ _match_blanks: Final = re.compile(r"[ \t\n\r]++").match
 replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
 
+_NOTHING: Final = "", "", ()
+
+
 class ValueMachine(Stateful):
     """Read one text in pieces cut anywhere; return the fragments that are certain.
 
@@ -101,6 +104,8 @@ class ValueMachine(Stateful):
 
     def held(self) -> tuple[str, str, tuple[str, ...]]:
         """Return the text of a key, word, number or escape that no fragment has yet, why, and what it may become."""
+        if self._text_path is not None and not self._pending:
+            return _NOTHING
         if self._state == "word":
             return self._word[: self.at - self._start], "the word is not whole", (self._word,)
         text = "".join(self._pieces)

@@ -22,15 +22,22 @@ def lane_of(
     known: dict[str, str] | None = None,
     *,
     is_part: bool = False,
+    is_long: bool = False,
 ) -> Lane:
-    """Return a lane of items, each with its moment; `known` has the types of segments that other lanes have told."""
+    """Return a lane of items, each with its moment.
+
+    - `known`: the types of segments that other lanes have told.
+    - `is_part`: whether it is a part of a stream.
+    - `is_long`: whether the marks need no words, because too many are drawn.
+    """
     kinds: dict[str, str] = {} if known is None else known
     marks: list[Mark] = []
     bands: list[Band] = []
     begun: dict[tuple[str | None, str], Band] = {}
     for column, item in items:
         kind = kind_of(item, kinds)
-        marks.append(Mark(column, label_of(item), short_label_of(item), kind, title_of(item)))
+        words = ("", "", kind, "") if is_long else (label_of(item), short_label_of(item), kind, title_of(item))
+        marks.append(Mark(column, *words))
         if isinstance(item, SegmentEvent):
             key = item.turn_id, item.segment_id
             if isinstance(item, SegmentStart):

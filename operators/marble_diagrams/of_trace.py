@@ -11,7 +11,7 @@ from ..engine.stage import How
 from ..engine.withheld import Withheld
 from ..tracing.trace import Trace
 from ..tracing.traced_item import TracedItem
-from .drawing.diagram import Diagram, Held, Lane
+from .drawing.diagram import MOST_COLUMNS, Diagram, Held, Lane
 from .drawing.svg import one_line
 from .lane_of import band_label, lane_of
 
@@ -26,10 +26,11 @@ def diagram_of_trace(trace: Trace, by: By, title: str) -> Diagram:
     items = trace.items
     ended = next(((column, each.ended) for column, each in enumerate(items) if each.ended is not None), None)
     source = ((column, each.item) for column, each in enumerate(items) if each.ended is None or each.item is not None)
-    lanes = [lane_of("source", source, ended)]
+    is_long = len(items) > MOST_COLUMNS
+    lanes = [lane_of("source", source, ended, is_long=is_long)]
     if by == "operator":
         lanes += [
-            lane_of(name, _outputs(items, number), ended, _held(items, number), known)
+            lane_of(name, _outputs(items, number), ended, _held(items, number), known, is_long=is_long)
             for number, name in enumerate(trace.stages)
         ]
     else:
@@ -45,10 +46,12 @@ def _outputs(items: Sequence[TracedItem], number: int) -> Iterator[tuple[int, An
 def _held(items: Sequence[TracedItem], number: int) -> Iterator[Held]:
     for column, each in enumerate(items):
         for withheld in each.stages[number].withheld:
-            yield _held_of(column, withheld)
+            yield _held_of(column, withheld, is_long=len(items) > MOST_COLUMNS)
 
 
-def _held_of(column: int, withheld: Withheld) -> Held:
+def _held_of(column: int, withheld: Withheld, *, is_long: bool) -> Held:
+    if is_long:
+        return Held(column, withheld.text, "")
     could = ", ".join(repr(each) for each in withheld.could_become[:FEW])
     more = f" and {len(withheld.could_become) - FEW:,} more" if len(withheld.could_become) > FEW else ""
     may = f"; it may still become {could}{more}" if could else ""
@@ -57,6 +60,7 @@ def _held_of(column: int, withheld: Withheld) -> Held:
 
 def _by_segment(trace: Trace, ended: tuple[int, How] | None) -> list[Lane]:
     """Return a lane for each segment, with its result, as the last stage told it that had it."""
+    is_long = len(trace.items) > MOST_COLUMNS
     last: dict[tuple[str | None, type[Any]], int] = {}
     for number, _, output in _all_outputs(trace):
         last[_segment_of(output), type(output)] = number
@@ -72,7 +76,7 @@ def _by_segment(trace: Trace, ended: tuple[int, How] | None) -> list[Lane]:
     for column, each in enumerate(trace.items):
         for stage in each.stages:
             for withheld in stage.withheld:
-                held.setdefault(withheld.segment_id, []).append(_held_of(column, withheld))
+                held.setdefault(withheld.segment_id, []).append(_held_of(column, withheld, is_long=is_long))
     known: dict[str, str] = {}
     in_order = sorted(marks, key=lambda key: (key is None, marks[key][0][0]))
     return [
@@ -83,6 +87,7 @@ def _by_segment(trace: Trace, ended: tuple[int, How] | None) -> list[Lane]:
             held.get(key, ()),
             known,
             is_part=key is not None,
+            is_long=is_long,
         )
         for key in in_order
     ]

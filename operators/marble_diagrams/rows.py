@@ -18,7 +18,7 @@ from reactivex.scheduler import VirtualTimeScheduler
 
 from ...events.errors import UsageError
 from ..engine.stage import Completed, Failed, How, Interrupted
-from .drawing.diagram import Diagram, Unit
+from .drawing.diagram import MOST_COLUMNS, Diagram, Unit
 from .lane_of import lane_of
 
 MOST_ITEMS = 20_000
@@ -163,6 +163,7 @@ def diagram_of_rows(rows: Mapping[str, Row], title: str, unit: Unit) -> Diagram:
             ((column[time], item) for time, item in row.items),
             None if row.ended is None else (column[row.ended[0]], row.ended[1]),
             known=known,
+            is_long=len(times) > MOST_COLUMNS,
         )
         for name, row in rows.items()
     )

@@ -164,7 +164,10 @@ class TextEngine(Stateful):
 
     def withheld(self) -> Iterable[Withheld]:
         """Return the text that is in no event's `raw` yet, and what is kept back of text that is."""
-        return withheld_text(self._source_buffer, self._block)
+        source_buffer, block = self._source_buffer, self._block
+        if source_buffer.wait or source_buffer.loose or source_buffer.before or block.call is not None:
+            return withheld_text(source_buffer, block)
+        return ()
 
     def dump(self) -> Any:
         """Return the state as plain data, between two texts."""

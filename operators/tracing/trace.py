@@ -13,7 +13,7 @@ from ...events.errors import UsageError
 from ...events.showing.shown_by import shown_by
 from ..engine.drive import adrive, drive
 from ..engine.stage import Completed, Failed, How, Operator, StageChain, checked_operators, lift
-from .traced_item import TracedItem
+from .traced_item import StageTrace, TracedItem
 from .watched_stage import WatchedStage
 
 Clock: TypeAlias = Callable[[], int | None]
@@ -65,6 +65,7 @@ class Trace(Sequence[TracedItem]):
         self.last_words: list[Any] = []
         """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
         self._items: list[TracedItem] = []
+        self._number = 0
         self._limit = limit
         self._read_raw = read_raw
         self._watched = [WatchedStage(each) for each in stages]
@@ -142,7 +143,7 @@ class Trace(Sequence[TracedItem]):
         if self._is_closed:
             message = "this trace is closed; make a new one with trace(...)"
             raise UsageError(message)
-        is_kept = len(self._items) < self._limit
+        is_kept = self._number < self._limit
         chain = self._traced if is_kept else self._untraced
         try:
             events = chain.feed(item)
@@ -177,8 +178,24 @@ class Trace(Sequence[TracedItem]):
             if self._began is None:
                 self._began = t_ns
             t_ns -= self._began
-        stages = tuple([each.told(is_end=ended is not None) for each in self._watched])
-        self._items.append(TracedItem(len(self._items) + self.dropped, t_ns, item, stages, ended, self._read_raw))
+        stages: list[StageTrace] = []
+        for each in self._watched:
+            stages += (each.told(is_end=ended is not None),)
+        number = self._number + self.dropped
+        self._items += (TracedItem(number, t_ns, item, (*stages,), ended, self._read_raw),)
+        self._number += 1
+
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with a row for each item and stage; `outputs` is a number, `output` shows them.
+
+            trace(holdback("<tool>")).run(texts).to_frame()
+
+        `library`: "pandas" or "polars"; by default the installed one, pandas if both are. `UsageError` if it is not
+        installed.
+        """
+        from .trace_frame import trace_frame  # noqa: PLC0415 - most traces are not made frames
+
+        return trace_frame(self._items, self.stages, library)
 
     def dump(self) -> Any:
         """Return the state of the stages as plain data; the items are not in it."""

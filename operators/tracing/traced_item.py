@@ -16,8 +16,8 @@ class StageTrace(Struct, frozen=True):
 
     - `outputs`: the events that it returned, as the same objects that went on.
     - `withheld`: what it keeps back after the item.
-    - `state_size`: the bytes of its state in MessagePack. A state of more than 4 KB is measured from time to time, and
-      the last size stands for the items between.
+    - `state_size`: the bytes of its state in MessagePack. It is measured from time to time, less often if it is large
+      or has many parts; for the items between, the last size stands.
     - `time_ns`: the time that it took.
     """
 

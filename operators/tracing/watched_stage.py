@@ -16,24 +16,57 @@ from .unexplained_text import UnexplainedText
 class WatchedStage:
     """A stage around another one; it offers no straight way, which would pass by it."""
 
-    __slots__ = ("_given", "_outputs", "_size", "_stage", "_time_ns", "_unexplained", "_withheld", "last_words")
+    __slots__ = (
+        "_feed",
+        "_given",
+        "_outputs",
+        "_paid",
+        "_size",
+        "_stage",
+        "_time_ns",
+        "_unexplained",
+        "_withheld",
+        "last_words",
+    )
 
     def __init__(self, stage: Stage[Any, Any]) -> None:
         self._stage = stage
+        self._feed = stage.feed
         self._withheld: Callable[[], Iterable[Withheld]] | None = getattr(stage, "withheld", None)
         self._unexplained = UnexplainedText()
         self._size = StateSize(stage)
+        self._paid = 0
+        """The items since the state was measured."""
         self._given: list[Any] = []
         self._outputs: list[Any] = []
         self._time_ns = 0
         self.last_words: list[Any] = []
 
     def feed(self, item: Any, /) -> list[Any]:
-        self._given.append(item)
-        return self._returned(self._stage.feed, item)
+        outputs: list[Any] = []
+        began = perf_counter_ns()
+        try:
+            outputs += self._feed(item)
+        except Exception:
+            self._fail(outputs)
+            raise
+        self._time_ns += perf_counter_ns() - began
+        if self._withheld is None:
+            self._given.append(item)
+        self._outputs += outputs
+        return outputs
 
     def close(self, how: How, /) -> list[Any]:
-        return self._returned(self._stage.close, how)
+        outputs: list[Any] = []
+        began = perf_counter_ns()
+        try:
+            outputs += self._stage.close(how)
+        except Exception:
+            self._fail(outputs)
+            raise
+        self._time_ns += perf_counter_ns() - began
+        self._outputs += outputs
+        return outputs
 
     def dump(self) -> Any:
         return self._stage.dump()
@@ -43,22 +76,24 @@ class WatchedStage:
 
     def told(self, *, is_end: bool) -> StageTrace:
         """Return what was noted since the last time; behind its end a stage withholds nothing."""
-        given, outputs, time_ns = self._given, self._outputs, self._time_ns
-        self._given, self._outputs, self._time_ns = [], [], 0
+        outputs, time_ns = self._outputs, self._time_ns
+        self._outputs, self._time_ns = [], 0
         withheld: Iterable[Withheld] = ()
-        if not is_end:
-            withheld = self._unexplained.passed(given, outputs) if self._withheld is None else self._withheld()
-        return StageTrace(tuple(outputs), tuple(withheld), self._size.measured(), time_ns)
+        if is_end:
+            pass
+        elif self._withheld is not None:
+            withheld = self._withheld()
+        else:
+            withheld = self._unexplained.passed(self._given, outputs)
+            self._given = []
+        size = self._size
+        self._paid += 1
+        if self._paid > size.cost or is_end:
+            self._paid = 0
+            size.measure()
+        return StageTrace((*outputs,), (*withheld,), size.size, time_ns)
 
-    def _returned(self, run: Callable[[Any], Iterable[Any]], argument: Any) -> list[Any]:
-        outputs: list[Any] = []
-        began = perf_counter_ns()
-        try:
-            outputs += run(argument)
-        except Exception:
-            self.last_words = outputs = [*outputs, *getattr(self._stage, "last_words", ())]
-            raise
-        finally:
-            self._time_ns += perf_counter_ns() - began
-            self._outputs += outputs
-        return outputs
+    def _fail(self, outputs: list[Any]) -> None:
+        """Note what came before the exception, and what the stage leaves to be delivered."""
+        self.last_words = [*outputs, *getattr(self._stage, "last_words", ())]
+        self._outputs += self.last_words

@@ -30,7 +30,7 @@ def explore(
     - `pipeline`: runs what is no trace; by default `Pipeline()`. `api`: as in `from_recording`.
 
     In the widget another strategy and another cutting can be chosen, if the trace has all items of a provider's stream.
-    Raises `UsageError` without the extra `notebook`, and for what cannot be read.
+    Raises `UsageError` without `pip install ".[notebook]"`, and for what cannot be read.
     """
     try:
         from .explorer_widget import Explorer  # noqa: PLC0415 - what it imports is an extra

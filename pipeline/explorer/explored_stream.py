@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.stage import Completed, How, Operator
+from ...operators.engine.step import Step
 from ...operators.tracing.trace import Trace, trace
 from ...sources.decode_sdk import decode_sdk
 from ...sources.decode_wire import decode_wire
@@ -86,9 +87,12 @@ class ExploredStream(Struct, frozen=True):
     def _source(self) -> list[Operator[Any, Any]]:
         match self.form:
             case "wire":
-                return [decode_wire(self.api or recognised_api(b"".join(self.items)), choices=self.choices)]
+                api = self.api or recognised_api(b"".join(self.items))
+                decoder = decode_wire(api, choices=self.choices, keep_message=True)
+                return [_labelled(decode_wire, (api,), decoder)]
             case "items" | "texts":
-                return [decode_sdk(self.api, choices=self.choices)]
+                decoder = decode_sdk(self.api, choices=self.choices, keep_message=True)
+                return [_labelled(decode_sdk, () if self.api is None else (self.api,), decoder)]
             case "chunks":
                 return []
 
@@ -103,11 +107,16 @@ class ExploredStream(Struct, frozen=True):
         return replace(self, form="wire", items=pieces, api=api)
 
 
+def _labelled(function: Callable[..., Any], args: tuple[str, ...], operator: Operator[Any, Any]) -> Operator[Any, Any]:
+    """Return an operator that is shown without the options which every explored stream has."""
+    return Operator(steps=(Step(function, function.__name__, args, {}, operator.factories),))
+
+
 def stream_of(traced: Trace, title: str) -> ExploredStream | None:
     """Return the stream that a trace ran; None if strategies cannot read it, or not all of it was kept."""
     kept = [each for each in traced.items if each.item is not None]
     items = [each.item for each in kept]
-    form = _form_of(items, has_machine=has_machine(traced))
+    form = form_of(items, has_machine=has_machine(traced))
     if form is None or traced.dropped:
         return None
     times = [each.t_ns for each in kept if each.t_ns is not None]
@@ -123,7 +132,8 @@ def has_machine(traced: Trace) -> bool:
 _FORMS: tuple[tuple[type, Form], ...] = ((bytes, "wire"), (str, "texts"), (ChunkResponse, "chunks"))
 
 
-def _form_of(items: Sequence[Any], *, has_machine: bool) -> Form | None:
+def form_of(items: Sequence[Any], *, has_machine: bool) -> Form | None:
+    """Return what items are; None for what strategies cannot read. `has_machine`: whether a machine reads all else."""
     for kind, form in _FORMS:
         if items and all(isinstance(item, kind) for item in items):
             return form

@@ -1,4 +1,4 @@
-"""`Explorer`: the widget of `explore`. Needs the extra `notebook`."""
+"""`Explorer`: the widget of `explore`. Needs `pip install ".[notebook]"`."""
 
 from __future__ import annotations
 

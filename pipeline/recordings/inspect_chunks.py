@@ -129,8 +129,9 @@ class _Facts:
             place = chunk.choice, delta.index
             if delta.name and delta.call_id:
                 self.places.setdefault(delta.call_id, []).append((len(self._native), *place))
-                self._native.append(self._unnamed.pop(place, None) or CallPieces(self.now))
-                self._by_place[place] = self._native[-1]
+                pieces = self._unnamed.pop(place) if place in self._unnamed else CallPieces(self.now)
+                self._native.append(pieces)
+                self._by_place[place] = pieces
             if delta.arguments_delta:
                 if place not in self._by_place:
                     self._by_place[place] = self._unnamed[place] = CallPieces(self.now)

@@ -1,4 +1,4 @@
-"""`ArgumentLines`: the arguments of a call as they arrive, a line for each. Needs the extra `terminal`."""
+"""`ArgumentLines`: the arguments of a call as they arrive, a line for each. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

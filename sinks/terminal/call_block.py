@@ -1,4 +1,4 @@
-"""`CallBlock`: a call on a terminal, with a line for each of its arguments. Needs the extra `terminal`."""
+"""`CallBlock`: a call on a terminal, with a line for each of its arguments. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`MarkdownFlow`: a text whose Markdown is drawn block by block. Needs the extra `terminal`."""
+"""`MarkdownFlow`: a text whose Markdown is drawn block by block. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Console
 
 from ..wording.event_words import ending
-from .incoming_text import IncomingText
-from .markdown_reader import MarkdownReader
 from .markdown_rows import MarkdownRows, as_written
+from .reading.incoming_text import IncomingText
+from .reading.markdown_reader import MarkdownReader
 from .terminal_blocks import HELD_ROWS, Kind, ending_line
 from .terminal_region import Line
 

@@ -65,7 +65,8 @@ def _side_by_side(panels: list[FilePanel], width: int, height: int) -> list[Line
         return panels[0].lines(width, height, framed=False)
     edges = [(width + 1) * at // len(panels) for at in range(len(panels) + 1)]
     columns = [
-        panel.lines(end - start - 1, height, framed=True) for panel, start, end in zip(panels, edges, edges[1:], strict=False)
+        panel.lines(end - start - 1, height, framed=True)
+        for panel, start, end in zip(panels, edges, edges[1:], strict=False)
     ]
     lines: list[Line] = []
     for first, *others in zip(*columns, strict=True):

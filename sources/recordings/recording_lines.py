@@ -29,8 +29,8 @@ def recording_of_body(body: bytes, api: str) -> bytes:
     machine = WireEvents()
     raws = [wire_text(event) for event in (*machine.feed(body), *machine.close())]
     meta = RecordingMeta(form="wire", api=api, model=model_in(raws[0]) if raws else None)
-    items = (RecordedItem(0, raw) for raw in raws)
-    return b"".join(map(line_of, (meta, *items, RecordingEnd(0, "complete"))))
+    items = (line_of(RecordedItem(0, raw)) for raw in raws)
+    return b"".join((line_of(meta), *items, line_of(RecordingEnd(0, "complete"))))
 
 
 def wire_text(event: bytes) -> str | dict[str, str]:

@@ -5,6 +5,7 @@ The oracles are those of the laws: brute force over all ways on, the joined `raw
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import chain, product
 from random import Random
@@ -19,11 +20,10 @@ from operator_contract import TEXT_CALLS
 from strategies.answers import answers
 from strategies.dialect_texts import answer_by
 from strategies.json_texts import json_texts
-from strategies.marked_texts import MARKER_SETS
 from strategies.randoms import examples, randoms
 from strategies.text_flows import cut_by, flow_by, options_by
-from test_earliest_text import KINDS, MOST, REASONING
-from test_holdback import UNSURE, certain_owners
+from test_earliest_text import KINDS, REASONING
+from test_holdback import SMALL_SETS, UNSURE, certain_owners
 
 from penstock.events.segment_event import SegmentContent, SegmentEvent
 from penstock.operators import (
@@ -43,6 +43,7 @@ from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.engine.withheld import MOST as MOST_TOLD
 from penstock.operators.grammar.dialect import Dialect
+from penstock.operators.grammar.end_tokens import OPENED_BY
 
 NAMES = sorted(DIALECTS)
 MAY_BE_MARKER = "it may be the beginning of a marker"
@@ -72,7 +73,7 @@ def is_all_of(text: str, so_far: str, withheld: str) -> bool:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("markers", some_of(MARKER_SETS, 6), ids=str)
+@pytest.mark.parametrize("markers", some_of(SMALL_SETS, 6), ids=str)
 def test_a_marker_is_withheld_exactly_while_ways_on_disagree(markers: tuple[str, ...]) -> None:
     for text, certain in certain_owners(markers).items():
         withheld = withheld_after(holdback(*markers), text)
@@ -116,7 +117,7 @@ def test_what_the_reader_of_text_withholds_may_become_two_things(name: str) -> N
         ("", "x", " x", "<t", "t>x", ">", *(whole[at:] for whole in kind.whole for at in range(len(whole))))
     )
     for begin, letters in kind.begins.items():
-        for more in chain.from_iterable(product(letters, repeat=length) for length in range(MOST)):
+        for more in chain.from_iterable(product(letters, repeat=length) for length in range(2)):
             text = begin + "".join(more)
             seen = trace(operator)
             given_raw = raw_of(seen.feed(text)) if text else ""
@@ -124,23 +125,29 @@ def test_what_the_reader_of_text_withholds_may_become_two_things(name: str) -> N
             assert is_all_of(text, given_raw, kept_back(withheld)), (text, withheld)
             for each in withheld:
                 if each.reason == MAY_BE_MARKER:
-                    _asks(operator, text, each, [*ways])
+                    stays = _asks(operator, text, each, [*ways])
+                    # In a raw value an opener is content, and a token that may end the answer counts from its opener on.
+                    assert each.segment_id or stays <= {*OPENED_BY.values()}, (text, each)
 
 
-def _asks(operator: Operator[Any, Any], text: str, withheld: Withheld, ways: Sequence[str]) -> None:
+def _asks(operator: Operator[Any, Any], text: str, withheld: Withheld, ways: Sequence[str]) -> set[str]:
+    """Ask whether ways on put the text into different events; return the markers that stay text whatever follows."""
     assert withheld.could_become, (text, withheld)
     length = len(withheld.text)
+    start = len(text) - length
     found: set[tuple[Any, ...]] = set()
+    stays: set[str] = set()
     for member in withheld.could_become:
         assert member.startswith(withheld.text), (text, withheld)
         rest = member[length:]
         runs = [owners_in(answered([text + rest + way], operator)) for way in ("", *ways)]
-        start, end = len(text) - length, len(text) + len(rest)
-        of_member = [tuple(run[start:end]) for run in runs]
-        assert any(not all(owner[-1] for owner in owners) for owners in of_member), (text, member)
+        of_member = [tuple(run[start : len(text) + len(rest)]) for run in runs]
+        if all(all(owner[-1] for owner in owners) for owners in of_member):
+            stays.add(member)
         found.update(owners[:length] for owners in of_member)
     found.update(tuple(owners_in(answered([text + way], operator))[start : start + length]) for way in ways)
     assert len(found) > 1, (text, withheld)
+    return stays
 
 
 def owners_in(events: Iterable[Any]) -> list[tuple[Any, ...]]:
@@ -183,7 +190,9 @@ def _asks_about_text(random: Random, name: str) -> None:
 
 def _held_behind(seen: Trace, whole: str) -> bool:
     passed = raw_of(output for each in seen for output in each.stages[1].outputs)
-    return is_all_of(whole, passed, kept_back(seen[-1].stages[1].withheld))
+    held = kept_back(seen[-1].stages[1].withheld)
+    # A broken call becomes text where it began, so that the raw of calls that are open together changes places.
+    return len(held) > MOST_TOLD or Counter(whole) == Counter(passed + held)
 
 
 @pytest.mark.laws

@@ -32,8 +32,8 @@ TEXTS = sorted(
     )
 )
 EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
-SDKS = {"anthropic", "mistralai", "ollama", "openai", "otter-sdk"}
-"""What is installed on its own; the last one is the example of a new provider."""
+ON_THEIR_OWN = {"anthropic", "mistralai", "ollama", "openai", "otter-sdk", "{name}"}
+"""The SDKs among them, the example of a new provider, and the one of two packages that a user asked for."""
 OURS = re.compile(r'"\.\[([a-z]+(?:[,-][a-z]+)*)\]"')
 COMMAND = re.compile(r"pip install\s+(\S+)")
 OTHER_FORMS = re.compile(r"penstock\[|\bextras? [`\"'][a-z]|-m pip\b|\bpip3\b|\buv (?:pip|add)\b|pip install -")
@@ -45,7 +45,7 @@ def other_forms(text: str) -> list[str]:
     wrong = [text[max(0, found.start() - 20) : found.end() + 20] for found in OTHER_FORMS.finditer(text)]
     for found in COMMAND.finditer(text):
         named = OURS.match(found[1])
-        is_wrong = bool(set(named[1].split(",")) - EXTRAS) if named else found[1].rstrip("`\"',") not in SDKS
+        is_wrong = bool(set(named[1].split(",")) - EXTRAS) if named else found[1].rstrip("`\"',") not in ON_THEIR_OWN
         wrong += [found[0]] * is_wrong
     return wrong
 

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from segment_events import content, end, file, start, together, whole
 
+from penstock import Pipeline
 from penstock.events import (
     AnswerEnd,
     InvocationFailed,
@@ -161,6 +162,22 @@ def test_a_reader_that_has_left_is_not_written_to_again():
     with pytest.raises(BrokenPipeError):
         plain_view(output)(whole("text", "one\n", "two\n"))
     assert output.tries == 1
+
+
+def test_an_output_that_fails_is_told_once(caplog: pytest.LogCaptureFixture):
+    class Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise full
+
+    full = OSError(28, "the disk is full")
+    with pytest.raises(OSError, match="full") as raised:
+        plain_view(Full())(whole("text", "one\n", "two\n"))
+    assert raised.value is full
+    assert full.__context__ is None
+    run = Pipeline(sinks=[plain_view(Full())]).stream(["one\n", "two\n"])
+    assert len(list(run)) > 2
+    assert run.results == [full]
+    assert [record.message.count("OSError") for record in caplog.records] == [1]
 
 
 def test_standard_output_is_the_one_of_the_moment(capsys: pytest.CaptureFixture[str]):

@@ -16,12 +16,13 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from played_terminal import Played, shown
 from rich.console import Console
 from rich.syntax import Syntax
-from played_terminal import Played, shown
 from segment_events import content, end, file, start, together, whole
 from terminal_screen import TerminalScreen
 
+from penstock import Pipeline
 from penstock.events import (
     AnswerEnd,
     InvocationFailed,
@@ -34,7 +35,8 @@ from penstock.events import (
 )
 from penstock.sinks.plain_view import PlainTarget
 from penstock.sinks.terminal import code_rows
-from penstock.sinks.terminal.file_tail import FileTail
+from penstock.sinks.terminal.markdown_rows import MarkdownRows
+from penstock.sinks.terminal.reading.file_tail import FileTail
 from penstock.sinks.terminal_target import FRAME, REST, TerminalTarget, new_target
 from penstock.sinks.terminal_view import terminal_view
 
@@ -102,12 +104,7 @@ def test_a_long_refusal_keeps_all_of_its_words():
 def test_a_file_grows_in_a_panel_with_its_path_its_lines_and_their_number():
     played = Played(width=40)
     text = played.feed(start("write_file", tool_name="write_file", path="src/a.py"), content("x = 1\ny"))
-    assert text == (
-        "╭─ write_file  src/a.py\n"
-        "│ 1 x = 1\n"
-        "│ 2 y\n"
-        "╰─ 2 lines"
-    )
+    assert text == ("╭─ write_file  src/a.py\n│ 1 x = 1\n│ 2 y\n╰─ 2 lines")
     assert "│ 2 y = 2\n" in played.feed(content(" = 2\n"))
     assert "\n│ 3 " in played.feed(content("z"))
     assert played.close() == played.feed()
@@ -477,7 +474,10 @@ LONG_PARAGRAPH = " ".join(f"word{number}" for number in range(200))
         [start("write_file", path="a.py"), content("".join(f"x = {'y' * 70}{n}\n" for n in range(40)))],
         [start("text"), content(LONG_PARAGRAPH)],
         [start("text"), content("```\n" + "x" * 70 + "\n" + "y\n" * 30)],
-        [start("tool_call", tool_name="f"), content(str({f"k{n}": "v" * 90 for n in range(20)}).replace("'", '"')[:-1])],
+        [
+            start("tool_call", tool_name="f"),
+            content(str({f"k{n}": "v" * 90 for n in range(20)}).replace("'", '"')[:-1]),
+        ],
     ],
 )
 def test_in_a_window_of_half_the_width_nothing_is_left_of_rows_that_were_drawn_before(events: list[Any]):
@@ -624,6 +624,47 @@ def test_a_frame_that_cannot_be_written_is_raised_with_the_next_event():
     played.time.advance_by(1)
     with pytest.raises(OSError, match="full"):
         played.target.feed(content("c"))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_an_output_that_fails_is_told_once(caplog: pytest.LogCaptureFixture, is_late: bool):
+    played = Played()
+    played.feed(start("text"), content("Before."), seconds=1)
+    full = OSError(28, "the disk is full")
+
+    def fail(text: str) -> int:
+        raise full
+
+    if is_late:  # the frame of a timer, and then no event
+        played.feed(content("a"), content("b"), seconds=0)
+    played.screen.write = fail  # type: ignore[method-assign]
+    if is_late:
+        played.time.advance_by(1)
+        with pytest.raises(OSError, match="full") as raised:
+            played.close()
+    else:
+        with pytest.raises(OSError, match="full") as raised:
+            terminal_view(played.console, scheduler=played.time)(whole("text", "one\n", "two\n"))
+        run = Pipeline(sinks=[terminal_view(played.console)]).stream(["one\n", "two\n"])
+        assert len(list(run)) > 2
+        assert run.results == [full]
+        assert [record.message.count("OSError") for record in caplog.records] == [1]
+    assert raised.value is full
+    assert full.__context__ is None
+    assert "disk" not in played.screen.written
+
+
+def test_what_fails_in_drawing_is_raised_and_not_written_on_the_screen_too(monkeypatch: pytest.MonkeyPatch):
+    played = Played()
+
+    def fail(*_: Any) -> None:
+        raise ValueError(3)
+
+    monkeypatch.setattr(MarkdownRows, "lines", fail)
+    with pytest.raises(ValueError, match="3"):
+        terminal_view(played.console, scheduler=played.time)(whole("text", "one\n"))
+    assert "ValueError" not in played.screen.text
+    assert played.screen.is_clean
 
 
 def test_after_the_close_nothing_is_drawn():

@@ -100,6 +100,35 @@ def assert_replayed(file: Path, sdk: Sdk, chunks: list[ChunkResponse], ends: lis
     assert in_virtual_time(file, api=sdk.api, pace="original") == (chunks, list(map(str, ends)))
 
 
+@pytest.mark.parametrize(("pace", "takes"), [("original", 60.0), (2.0, 30.0), (0.5, 120.0)])
+def test_a_minute_passes_in_virtual_time_while_nobody_sleeps(
+    pace: Any, takes: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    path = tmp_path / "answer.jsonl"
+    meta = {"penstock_recording": 1, "form": "texts", "start": "2026-01-01T00:00:00.000000Z"}
+    times = [0.5, 20.0, 59.0]
+    lines = [meta, *({"t_ns": int(at * 1e9), "raw": f"{at} "} for at in times), {"t_ns": 60 * 10**9, "end": "complete"}]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def refused(*_: object) -> None:
+        message = "somebody waits"
+        raise AssertionError(message)
+
+    monkeypatch.setattr("time.sleep", refused)
+    monkeypatch.setattr("threading.Condition.wait", refused)
+    scheduler = TestScheduler()
+    seen: list[tuple[float, str]] = []
+    from_recording(path, pace=pace).subscribe(
+        lambda chunk: seen.append((scheduler.clock, chunk.content)),
+        on_completed=lambda: seen.append((scheduler.clock, "completed")),
+        scheduler=scheduler,
+    )
+    scheduler.start()
+    texts = [(at, text) for at, text in seen if text]
+    ratio = takes / 60.0
+    assert texts == [*((pytest.approx(at * ratio), f"{at} ") for at in times), (pytest.approx(takes), "completed")]
+
+
 def test_the_lines_of_a_recording(tmp_path: Path):
     path = tmp_path / "answer.jsonl"
     collected(from_stream(record(path)(ITEMS)))

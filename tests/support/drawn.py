@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from xml.etree import ElementTree
+import xml.etree.ElementTree as ET
 
 from msgspec import Struct
 
@@ -39,7 +39,7 @@ class Drawn(Struct):
 
 def drawn(svg: str) -> Drawn:
     """Read a picture; it must be well-formed, and have nothing that runs or comes from elsewhere."""
-    root = ElementTree.fromstring(svg)
+    root = ET.fromstring(svg)
     assert root.tag == f"{SVG}svg"
     for each in root.iter():
         assert each.tag.removeprefix(SVG) in ELEMENTS, each.tag
@@ -53,7 +53,7 @@ def drawn(svg: str) -> Drawn:
     return Drawn(lanes, "\n".join(root.itertext()), said.text or "", float(root.get("width") or 0))
 
 
-def _lane(group: ElementTree.Element) -> DrawnLane:
+def _lane(group: ET.Element) -> DrawnLane:
     name = next(each.text or "" for each in group if each.tag == f"{SVG}text")
     marks = [each for each in group if each.tag == f"{SVG}g" and each.get("class") is None]
     items = [each for each in marks if each.find(f"{SVG}rect") is not None or each.find(f"{SVG}circle") is not None]
@@ -61,13 +61,17 @@ def _lane(group: ElementTree.Element) -> DrawnLane:
         name,
         [text.text or "" for each in items if (text := each.find(f"{SVG}text")) is not None],
         [title.text or "" for each in items if (title := each.find(f"{SVG}title")) is not None],
-        [each.get("class") or "" for each in group.iter() if each.get("class") in ("completed", "failed", "interrupted")],
+        [
+            each.get("class") or ""
+            for each in group.iter()
+            if each.get("class") in ("completed", "failed", "interrupted")
+        ],
         [each.findtext(f"{SVG}title") or "" for each in group.iter() if each.get("class") == "held"],
         [_begin(each) for each in items],
     )
 
 
-def _begin(mark: ElementTree.Element) -> float:
+def _begin(mark: ET.Element) -> float:
     rect = mark.find(f"{SVG}rect")
     if rect is not None:
         return float(rect.get("x") or 0)

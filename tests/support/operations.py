@@ -2,7 +2,8 @@
 
 Run as a program, because searches must be counted from the first import on:
 
-    python operations.py SIZE NAME...      prints JSON: for each dialect, the most operations a character, and the text
+    python operations.py SIZE NAME...            prints JSON: for each dialect, the most operations a character, and the text
+    python operations.py SIZE,LONGEST NAME...    and of the costliest of these dialects, what a text of that length costs
 """
 
 from __future__ import annotations
@@ -101,9 +102,13 @@ def units_of(dialect: Any) -> list[str]:
     return [each for each in dict.fromkeys((*own, *brackets, *mixed, *half_said)) if each]
 
 
-def main(size: int, names: Sequence[str]) -> dict[str, Any]:
+def main(size: int, names: Sequence[str], longest: int = 0) -> dict[str, Any]:
     """Return what a character costs: with the unit that costs most, and with a text of it that is eight times as long."""
-    return {name: _worst(name, size) for name in names}
+    found = {name: _worst(name, size) for name in names}
+    if longest:
+        name = max(found, key=lambda each: found[each]["most"])
+        found[name] |= _at_the_end(name, found[name]["unit"], longest, found[name]["width"])
+    return found
 
 
 def _worst(name: str, size: int) -> dict[str, Any]:
@@ -137,7 +142,32 @@ def _cost(name: str, unit: str, size: int, width: int) -> float:
     return operations(read) / len(text)
 
 
+def _at_the_end(name: str, unit: str, size: int, width: int) -> dict[str, float]:
+    """Return what is scanned for a character of a long text, and the operations for one of its last 4,000.
+
+    Calls are counted at the end only, because counting takes ten times as long as reading.
+    """
+    from penstock.operators.engine.stage import Completed, stage  # noqa: PLC0415
+    from penstock.operators.parse_text import parse_text  # noqa: PLC0415
+
+    text = unit * (size // len(unit) + 1)
+    reader = stage(parse_text(name, tools={"f": None}, turn_id="t"))
+    end = len(text) - 4000
+    SCANNED[0] = 0
+    for at in range(0, end, 1 << 14):
+        reader.feed(text[at : min(end, at + (1 << 14))])
+    scanned = SCANNED[0] / end
+
+    def read() -> None:
+        for at in range(end, len(text), width):
+            reader.feed(text[at : at + width])
+        reader.close(Completed())
+
+    return {"scanned": round(scanned, 1), "at_the_end": round(operations(read) / 4000, 1)}
+
+
 if __name__ == "__main__":
     re.compile = _compile
     sys.path.insert(0, str(Path(__file__).parent))
-    sys.stdout.write(json.dumps(main(int(sys.argv[1]), sys.argv[2:])))
+    sizes = [int(each) for each in sys.argv[1].split(",")]
+    sys.stdout.write(json.dumps(main(sizes[0], sys.argv[2:], *sizes[1:])))

@@ -13,6 +13,10 @@ Shape: TypeAlias = Literal["item", "completed", "failed", "interrupted"]
 Unit: TypeAlias = Literal["s", "frames"]
 
 
+MOST_COLUMNS = 128
+"""The most moments of a picture with a mark for each item; of a longer stream only numbers are drawn, and no words."""
+
+
 class Mark(Struct, frozen=True):
     """One item of a lane, or the lane's end.
 

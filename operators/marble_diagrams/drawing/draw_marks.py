@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from .colours import BAD, GOOD, WARNING, colour_of
 from .diagram import Diagram, Held, Lane, Mark
-from .place import GAP, Places, held_text, mark_width, written
+from .place import GAP, Places, held_by_column, held_words, mark_width, written
 from .svg import Markup, element, one_line
 
 LEFT, RIGHT = 14, 34
@@ -38,7 +38,7 @@ def _lane(lane: Lane, places: Places, hatch: str, y: float) -> Iterator[Markup]:
     yield from _bands(lane, places, spots, middle)
     for mark, x in spots:
         yield _mark(mark, x, middle, places.label)
-    for column, every in _held_together(lane.held).items():
+    for column, every in held_by_column(lane).items():
         begin = LEFT + places.at[column]
         until = LEFT + places.at[column + 1] if column + 1 < len(places.at) else right
         yield _held(every, begin, until, y + NAME + ROW, hatch, places.label)
@@ -115,20 +115,14 @@ def glyph(shape: str, x: float, middle: float, reach: float = 12) -> Markup:
             return element("path", d=f"M{x:.1f} {up:.1f}V{down:.1f}", stroke=GOOD, stroke_width=3, class_="completed")
 
 
-def _held_together(held: tuple[Held, ...]) -> dict[int, list[Held]]:
-    columns: dict[int, list[Held]] = {}
-    for each in held:
-        columns.setdefault(each.column, []).append(each)
-    return columns
-
-
 def _held(every: list[Held], begin: float, until: float, y: float, hatch: str, label: int) -> Markup:
-    text = " ".join(held_text(each.text, label) for each in every)
     width = max(until - begin - 4, 4)
     box = element(
         "rect", x=begin + 2, y=y, width=width, height=20, rx=3, fill=hatch, stroke="currentColor", stroke_opacity="0.5"
     )
-    written = element("text", text, x=begin + 2 + width / 2, y=y + 14, text_anchor="middle", fill="currentColor")
+    written = element(
+        "text", held_words(every, label), x=begin + 2 + width / 2, y=y + 14, text_anchor="middle", fill="currentColor"
+    )
     title = element("title", "\n".join(each.title for each in every))
     return element("g", title, box, *([written] if label else []), class_="held")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from .diagram import Diagram, Lane, Mark
+from .diagram import MOST_COLUMNS, Diagram, Held, Lane, Mark
 from .svg import CHARACTER, columns, one_line
 
 WIDTH = 1280
@@ -30,7 +30,7 @@ class Places(Struct, frozen=True):
 
 def places(diagram: Diagram, *, by_time: bool) -> Places | None:
     """Return the places with the longest labels that fit; None if there are too many marks even without labels."""
-    if not diagram.columns or diagram.columns * _DOT > WIDTH:
+    if not 0 < diagram.columns <= MOST_COLUMNS:
         return None
     for label in LABELS:
         needs = _needs(diagram, label)
@@ -51,10 +51,21 @@ def written(mark: Mark, label: int) -> str:
     return mark.short if mark.short and columns(mark.label) > label else one_line(mark.label, label)
 
 
-def held_text(text: str, label: int) -> str:
-    """Return what is written of a text that is held back: its end is what grows."""
-    if not label:
-        return ""
+def held_by_column(lane: Lane) -> dict[int, list[Held]]:
+    """Return what is held back at each moment."""
+    found: dict[int, list[Held]] = {}
+    for each in lane.held:
+        found.setdefault(each.column, []).append(each)
+    return found
+
+
+def held_words(held: list[Held], label: int) -> str:
+    """Return what is written of the texts that are held back at one moment."""
+    return " ".join(_end(each.text, label) for each in held) if label else ""
+
+
+def _end(text: str, label: int) -> str:
+    """Return the end of a text, which is what grows."""
     short = one_line(text[-label:])
     return short if len(text) <= label else "…" + short[1:]
 
@@ -71,9 +82,9 @@ def _lane_needs(lane: Lane, label: int) -> dict[int, float]:
     widths: dict[int, float] = {}
     for mark in lane.marks:
         widths[mark.column] = widths.get(mark.column, 0) + mark_width(mark, label) + GAP
-    for held in lane.held:
-        width = columns(held_text(held.text, label)) * CHARACTER + _PADDING
-        widths[held.column] = max(widths.get(held.column, 0), width)
+    for column, held in held_by_column(lane).items():
+        width = columns(held_words(held, label)) * CHARACTER + _PADDING
+        widths[column] = max(widths.get(column, 0), width)
     return widths
 
 

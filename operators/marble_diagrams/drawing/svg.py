@@ -64,6 +64,8 @@ def columns(text: str) -> int:
     >>> columns("ab"), columns("日本"), columns("e\u0301")
     (2, 4, 1)
     """
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(each) else 2 if unicodedata.east_asian_width(each) in "WF" else 1 for each in text
     )

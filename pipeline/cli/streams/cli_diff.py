@@ -152,5 +152,10 @@ def _plain(found: Divergence | None, sides: tuple[Side, Side], traces: list[Trac
 
 
 def _json(output: Any) -> Any:
-    is_event = output is not None and not isinstance(output, Completed | Failed | Interrupted)
-    return to_dict(output) if is_event else None if output is None else _words(output)
+    match output:
+        case None:
+            return None
+        case Completed() | Failed() | Interrupted():
+            return _words(output)
+        case _:
+            return to_dict(output)

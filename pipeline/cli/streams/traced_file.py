@@ -10,7 +10,7 @@ from ....operators.tracing.trace import Clock, Trace, no_time, trace
 from ....sources.recordings.read_recording import TimedItem
 from ....sources.recordings.recut import recut
 from ...pipeline import Pipeline
-from ...recordings.inspect_recording import Progress
+from ...recordings.inspect_recording import PIECE_OF_ITEMS, Progress
 from ...recordings.play_recording import decoders
 from ...recordings.recorded import Recorded, read_recorded
 from .progress_shown import progress_shown
@@ -56,7 +56,7 @@ def _cut(file: str, recorded: Recorded, chunk_size: int | None) -> list[TimedIte
 def _items(items: list[TimedItem], error: Exception | None, progress: Progress | None) -> Iterator[Any]:
     for number, each in enumerate(items, 1):
         yield each.item
-        if progress is not None:
+        if progress is not None and number % PIECE_OF_ITEMS == 0:
             progress(number, len(items))
     if error is not None:
         raise error

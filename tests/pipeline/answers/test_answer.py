@@ -263,3 +263,13 @@ def test_a_step_may_add_the_results_to_the_stream():
 def now(zone: str) -> str:
     """Tell the time."""
     return zone
+
+
+def test_a_notebook_shows_the_answer_with_what_became_of_its_calls():
+    cut = ToolCallDelta(1, "c2", "later", '{"zone": "')
+    answer = answer_of(ChunkResponse(content="See <b>."), ChunkResponse(tool_calls=(NOW, cut), finish_reason="length"))
+    bundle = answer._repr_mimebundle_(include=None, exclude=None)
+    lines = [line for line in bundle["text/plain"].splitlines() if not line.startswith(" ")]
+    assert [line.partition(" ")[0] for line in lines] == ["text", "tool_call", "→", "tool_call", "later", "answer"]
+    assert "See &lt;b&gt;." in bundle["text/html"]
+    assert lines[-1] == "answer · truncated · length"

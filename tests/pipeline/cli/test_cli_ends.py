@@ -46,6 +46,7 @@ WORKING = {
     "schema": ("schema",),
     "serve-recordings": ("serve-recordings", str(STREAMS)),
     "app": ("app", str(STREAMS)),
+    "explore": ("explore", ONE_CALL, "--no-browser"),
 }
 OUTPUTS = some_of(product(WORKING, ("a full disk", "a reader that has left")), 5)
 READING = {

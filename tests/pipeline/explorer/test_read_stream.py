@@ -9,7 +9,7 @@ import pytest
 
 from penstock import ChunkResponse, Pipeline, UsageError
 from penstock.events import to_json
-from penstock.operators import Completed, Failed, Interrupted
+from penstock.operators import Completed, Failed
 from penstock.pipeline.explorer.read_stream import read_stream
 from penstock.sources import record
 
@@ -30,7 +30,8 @@ def test_a_body_is_cut_into_its_events_and_a_timing_beside_it_gives_their_times(
     path.with_suffix(".timing.json").write_text(json.dumps(timing))
     times = read_stream(path).times
     assert times is not None
-    assert [times[0], times[1], times[-1]] == [0, 2_500_000_000, 2_500_000_000]
+    assert [*times] == [0, 2_500_000_000]
+    assert b"".join(read_stream(path).items) == BODY.read_bytes()
 
 
 def recorded(path: Path, items: list[object]) -> Path:
@@ -60,21 +61,16 @@ def test_a_recording_that_was_broken_off_says_so_where_it_matters(tmp_path: Path
     assert isinstance(read_stream(cut).end, Failed)
 
 
-def test_a_recording_that_its_reader_closed_was_interrupted(tmp_path: Path):
-    stream = record(tmp_path / "a.jsonl")([{"choices": [{"delta": {"content": "Hi"}}]}, {"choices": []}])
-    next(stream)
-    stream.close()
-    assert isinstance(read_stream(tmp_path / "a.jsonl").end, Interrupted)
-
-
 def test_a_cassette_and_stored_chunks_are_read(tmp_path: Path):
     cassette = tmp_path / "a.yaml"
     body = BODY.read_text(encoding="utf-8")
-    cassette.write_text(f"interactions:\n- response:\n    body:\n      string: {json.dumps(body)}\nversion: 1\n")
+    cassette.write_text(
+        f"interactions:\n- response:\n    body:\n      string: {json.dumps(body, ensure_ascii=False)}\nversion: 1\n"
+    )
     assert b"".join(read_stream(cassette).items).decode() == body
     stored = tmp_path / "b.jsonl"
     stored.write_bytes(to_json(ChunkResponse(content="Hi")) + b"\n")
-    assert read_stream(stored).items == (ChunkResponse(content="Hi"),)
+    assert read_stream(stored).items == [ChunkResponse(content="Hi")]
 
 
 def test_what_cannot_be_explored_is_told(tmp_path: Path):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..wording.printable import harmless
+from ...wording.printable import harmless
 
 TAB = 4
 
@@ -26,7 +26,7 @@ class IncomingText:
         self._pieces.append(piece)
 
     def take(self, *, ended: bool = False) -> str:
-        """Return what has arrived since the last time; a `\\r` at the end waits until a line feed may have followed."""
+        """Return what has arrived since the last time; half of a line's end waits for the other half."""
         if not self._pieces:
             return ""
         text = "".join(self._pieces)

@@ -1,7 +1,8 @@
-"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs the extra `terminal`."""
+"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -23,7 +24,12 @@ LISTS = frozenset(("bullet_list_open", "ordered_list_open"))
 
 # Without what would hide text (HTML, definitions of links). Underlined headings are left out because in an answer
 # hyphens below a text are meant as a rule.
-_PARSER = MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable(["reference", "lheading"])
+_PARSER = (
+    MarkdownIt("commonmark", {"html": False}).enable(["strikethrough", "table"]).disable(["reference", "lheading"])
+)
+# It tells each rule that it tries, which in a program that logs all would be written across the screen.
+logging.getLogger("markdown_it").setLevel(logging.INFO)
+
 _match_blank_lines = re.compile(r"(?: *\n)+").match
 _last_bare_marks = re.compile(r"(?:^|\n) *(?:[-=*+#>|`~_: ]+|\d+[.)]) *\Z").search
 _match_whole_words = re.compile(r".*\s(?=[^\W\d_])", re.DOTALL).match  # a letter begins no block

@@ -1,4 +1,4 @@
-"""`show_all`: Markdown's tokens changed so that rich shows all that was written. Needs the extra `terminal`."""
+"""`show_all`: Markdown's tokens changed so that rich shows all that was written. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from markdown_it.token import Token
 
-from ..wording.printable import harmless
+from ...wording.printable import harmless
 
 
 def show_all(tokens: Iterable[Token]) -> None:
@@ -17,7 +17,7 @@ def show_all(tokens: Iterable[Token]) -> None:
     for token in tokens:
         token.content = harmless(token.content)
         if token.children is not None:
-            token.children = list(_shown(token.children))
+            token.children = _joined(_shown(token.children))
 
 
 def _shown(inlines: list[Token]) -> Iterator[Token]:
@@ -32,10 +32,21 @@ def _shown(inlines: list[Token]) -> Iterator[Token]:
                 yield _text(f" ({target})")
         elif token.type == "image":
             yield _text(f"![{token.content}]({token.attrs.get('src', '')})")
-        elif token.type == "softbreak":
-            yield Token("hardbreak", "br", 0)
+        elif token.type in ("softbreak", "hardbreak"):
+            yield _text("\n")
         else:
             yield token
+
+
+def _joined(inlines: Iterable[Token]) -> list[Token]:
+    """Return tokens with one text for texts that follow each other, which rich draws in much less time."""
+    joined: list[Token] = []
+    for token in inlines:
+        if joined and joined[-1].type == token.type == "text":
+            joined[-1] = _text(joined[-1].content + token.content)
+        else:
+            joined.append(token)
+    return joined
 
 
 def _text(content: str) -> Token:

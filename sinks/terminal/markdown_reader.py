@@ -1,4 +1,4 @@
-"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs the extra `terminal`."""
+"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs `pip install ".[terminal]"`."""
 
 from __future__ import annotations
 

@@ -86,7 +86,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a trace does not say that a stage raised",
-        (Edit("operators/tracing/trace.py", "self._note(item, t_ns, Failed(error))", "self._note(item, t_ns, None)"),),
+        (
+            Edit(
+                "operators/tracing/trace.py",
+                "self._note_end(item, t_ns, Failed(error))",
+                "self._note_end(item, t_ns, Completed())",
+            ),
+        ),
         ("tests/operators/tracing/test_trace.py of_a_stage",),
     ),
     Mutant(

@@ -21,7 +21,7 @@ HEAD = Path(__file__).with_name("events.md")
 MADE = Path(__file__).parents[1] / "build" / "docs" / HEAD.name
 SECTIONS = {
     "From a source": ("ChunkResponse", "ToolCallDelta", "TokenUsage", "ProviderEvent"),
-    "Segments": ("SegmentStart", "SegmentContent", "SegmentEnd"),
+    "Segments": ("SegmentEvent", "SegmentStart", "SegmentContent", "SegmentEnd"),
     "Calls": (
         "ToolInvocation",
         "InvocationFailed",
@@ -35,6 +35,8 @@ SECTIONS = {
     "The end, and what is noticed": ("AnswerEnd", "Notice"),
 }
 """Each event, and each value in one, under a title."""
+ALIASES = ("AnswerStatus", "FileAction", "OutputFailure", "ProviderEventKind", "ToolCallState")
+"""Names of types that fields have, to be imported by who annotates with them."""
 _UNIONS = (Union, UnionType)
 _MODULES = re.compile(r"\b(?:penstock(?:\.\w+)*|typing|collections\.abc|types)\.")
 
@@ -49,6 +51,8 @@ def whole_page() -> str:
         )
         blocks += [f"## {title}", "\n".join(("| | `type` in JSON | |", "| --- | --- | --- |", *rows))]
         blocks += [block for kind in kinds for block in _blocks(kind)]
+    names = (f"| `{name}` | {_type(getattr(events, name))} |" for name in ALIASES)
+    blocks += ["## Names for types of fields", "\n".join(("| name | type |", "| --- | --- |", *names))]
     return "\n\n".join(blocks) + "\n"
 
 

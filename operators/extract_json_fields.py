@@ -13,8 +13,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
 from .engine.state import Stateful
-from .engine.withheld import Withheld
-from .machines.held_by import held_by
+from .engine.withheld import Withheld, held_by
 from .machines.json_machine import JsonMachine
 from .machines.path_tree import FieldPath, PathNode, following, path_tree
 

@@ -9,8 +9,7 @@ from ..events.fragment import Fragment, JsonError
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift
-from .engine.withheld import Withheld
-from .machines.held_by import held_by
+from .engine.withheld import Withheld, held_by
 from .machines.json_machine import JsonMachine
 
 

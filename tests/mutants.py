@@ -70,7 +70,36 @@ HOSTILE_CALLS = "tests/sinks/files/test_hostile_calls.py"
 HOSTILE_PATHS = "tests/sinks/files/test_hostile_paths.py"
 FILE_DRAFTS = "tests/sinks/files/test_file_drafts.py"
 
+WITHHELD = "tests/laws/test_withheld_text.py"
+DIVERGENCE = "tests/operators/tracing/test_first_divergence.py"
+
 MUTANTS: tuple[Mutant, ...] = (
+    Mutant(
+        "a withheld text could become any marker",
+        (Edit("operators/machines/marker_search.py", "else each.text.startswith(text))", "else True)"),),
+        (f"{WITHHELD} marker_is",),
+    ),
+    Mutant(
+        "what waits in the reader of text is not told as withheld",
+        (Edit("operators/text/withheld_text.py", "    wait = source_buffer.wait", '    wait = ""'),),
+        (f"{WITHHELD} of_a_text_is_lost",),
+    ),
+    Mutant(
+        "a trace does not say that a stage raised",
+        (Edit("operators/tracing/trace.py", "self._note(item, t_ns, Failed(error))", "self._note(item, t_ns, None)"),),
+        ("tests/operators/tracing/test_trace.py of_a_stage",),
+    ),
+    Mutant(
+        "a difference behind the first piece of a text is not seen",
+        (
+            Edit(
+                "operators/tracing/first_divergence.py",
+                "a.piece.text[at_a : at_a + length]",
+                "b.piece.text[at_b : at_b + length]",
+            ),
+        ),
+        (f"{DIVERGENCE} with_their_items",),
+    ),
     Mutant(
         "a chunk goes straight though it has more than text",
         (Edit("operators/calls/straight_calls.py", "if chunk != like:", "if False:"),),

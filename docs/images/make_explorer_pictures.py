@@ -20,10 +20,12 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from penstock.sources.replay.replay_pieces import split_events
+
 PICTURES = Path(__file__).parent
 DEMO = PICTURES.parents[1] / "pipeline" / "demo" / "demo_anthropic.sse"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-SIZE = {"width": 1280, "height": 800}
+SIZE = {"width": 1280, "height": 880}
 NARROW = {"width": 400, "height": 800}
 IN_THE_FILE, HELD_BACK = 39, 21
 
@@ -49,9 +51,9 @@ def main() -> None:
 def timed(path: Path) -> Path:
     """Write the answer with times as a model has them: words come evenly, and after a thought there is a pause."""
     body = DEMO.read_bytes()
-    sizes = [len(event) + 2 for event in body.split(b"\n\n")[:-1]]
+    sizes = [len(event) for event in split_events(body)]
     path.write_bytes(body)
-    times = [number * 0.04 + (0.6 if number > 9 else 0) + 0.02 * (number % 3) for number in range(len(sizes))]
+    times = [number * 0.04 + (0.6 if number > 9 else 0) + 0.015 * (number % 3) for number in range(len(sizes))]
     timing = {"network_chunk_sizes": sizes, "network_chunk_times": times}
     path.with_suffix(".timing.json").write_text(json.dumps(timing), encoding="utf-8")
     return path

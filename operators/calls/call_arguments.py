@@ -11,8 +11,7 @@ from ...events.fragment import Fragment
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..engine.state import Stateful
-from ..engine.withheld import Withheld
-from ..machines.held_by import held_by
+from ..engine.withheld import Withheld, held_by
 from ..machines.json_machine import JsonMachine
 from .field_spec import FieldSpec
 from .segment_metadata import Specs, told_arguments

@@ -14,8 +14,7 @@ from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
-from ..engine.withheld import Withheld, tail_of
-from ..machines.held_by import held_by
+from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
 from .segment_end import error_detail

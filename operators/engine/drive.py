@@ -108,7 +108,12 @@ def _drive(items: Iterable[Any], chain: StageChain[Any, Any]) -> Iterator[Any]:
             except Exception as error:
                 yield from _closed(chain, Failed(error))
                 raise
-            yield from _fed(chain, item)
+            try:
+                events = chain.feed(item)
+            except Exception:
+                yield from chain.last_words
+                raise
+            yield from events
         yield from _closed(chain, Completed())
     finally:
         for each in (iterator, items):
@@ -128,7 +133,13 @@ async def _adrive(items: AsyncIterable[Any] | Iterable[Any], chain: StageChain[A
                 for event in _closed(chain, Failed(error)):
                     yield event
                 raise
-            for event in _fed(chain, item):
+            try:
+                events = chain.feed(item)
+            except Exception:
+                for event in chain.last_words:
+                    yield event
+                raise
+            for event in events:
                 yield event
         for event in _closed(chain, Completed()):
             yield event
@@ -137,15 +148,6 @@ async def _adrive(items: AsyncIterable[Any] | Iterable[Any], chain: StageChain[A
             close = getattr(each, "aclose", None) or getattr(each, "close", None)
             if close is not None and isawaitable(closing := close()):
                 await closing
-
-
-def _fed(chain: StageChain[Any, Any], item: Any) -> Iterator[Any]:
-    try:
-        events = chain.feed(item)
-    except Exception:
-        yield from chain.last_words
-        raise
-    yield from events
 
 
 def _closed(chain: StageChain[Any, Any], how: How) -> Iterator[Any]:

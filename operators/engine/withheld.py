@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from msgspec import Struct
 
@@ -37,6 +37,27 @@ def tail_of(pieces: Sequence[str]) -> str:
     """
     text = "".join(pieces[-MOST:])
     return "…" + text[-MOST:] if text[MOST:] else text
+
+
+class Holding(Protocol):
+    """What can tell a text of which nothing has gone on, why, and what it may become; an empty text if all has."""
+
+    def held(self) -> tuple[str, str, tuple[str, ...]]: ...
+
+
+def held_by(machine: Holding | None, segment_id: str | None = None, *, in_raw: bool = False) -> Sequence[Withheld]:
+    """Return the text of which a machine of JSON or of code has returned no fragment, with its reason.
+
+    >>> from penstock.operators.machines.json_machine import JsonMachine
+    >>> machine = JsonMachine()
+    >>> _ = machine.feed("[tr")
+    >>> held_by(machine)[0].text, held_by(machine)[0].could_become
+    ('tr', ('true',))
+    """
+    if machine is None:
+        return ()
+    text, reason, could_become = machine.held()
+    return (Withheld(tail_of((text,)), reason, could_become, segment_id, in_raw),) if text else ()
 
 
 def withheld_by(part: Any) -> Iterable[Withheld]:

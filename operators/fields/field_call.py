@@ -15,9 +15,8 @@ from ..calls.segment_metadata import RESERVED
 from ..engine.limits import Limits
 from ..engine.stage import StageChain
 from ..engine.state import Stateful
-from ..engine.withheld import Withheld, tail_of
+from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.fragment_aggregator import FragmentAggregator
-from ..machines.held_by import held_by
 from ..machines.json_machine import JsonMachine
 
 

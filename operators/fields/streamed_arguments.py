@@ -10,9 +10,8 @@ from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd,
 from ..calls.field_spec import FieldSpec
 from ..engine.limits import Limits
 from ..engine.state import Stateful
-from ..engine.withheld import Withheld
+from ..engine.withheld import Withheld, held_by
 from ..machines.fragment_aggregator import FragmentAggregator
-from ..machines.held_by import held_by
 from ..machines.json_machine import JsonMachine
 from ..machines.path_tree import PathNode, following
 

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 from ...events.fragment import Fragment, JsonError
 from ..engine.limits import Limits
 from ..engine.state import Stateful
-from ..engine.withheld import Withheld
-from .held_by import held_by
+from ..engine.withheld import Withheld, held_by
 from .json_machine import JsonMachine
 
 _BLANKS: Final = " \t\n\r"

@@ -26,7 +26,7 @@ class MarbleString(Struct, frozen=True):
     """
 
     text: str
-    lookup: dict[str, Any]
+    lookup: dict[str | float, Any]
     error: Exception | None = None
     timespan: float = 1.0
     """The time that a character stands for."""
@@ -36,7 +36,7 @@ class MarbleString(Struct, frozen=True):
 
 
 def marble_string(
-    messages: Iterable[Any], lookup: Mapping[str, Any] | None = None, *, timespan: float = 1.0, start: float = 0.0
+    messages: Iterable[Any], lookup: Mapping[Any, Any] | None = None, *, timespan: float = 1.0, start: float = 0.0
 ) -> MarbleString:
     """Write messages, which `reactivex.testing` recorded, as a marble string.
 
@@ -77,8 +77,8 @@ def marble_string(
 class _Letters:
     """What stands for each value."""
 
-    def __init__(self, lookup: Mapping[str, Any], values: list[Any]) -> None:
-        self.lookup = dict(lookup)
+    def __init__(self, lookup: Mapping[Any, Any], values: list[Any]) -> None:
+        self.lookup: dict[str | float, Any] = dict(lookup)
         taken = {each for each in values if isinstance(each, str)} | set(self.lookup)
         self._free = (letter for letter in _names() if letter not in taken)
 
@@ -87,9 +87,11 @@ class _Letters:
             return "|" if notification.kind == "C" else "#"
         value = notification.value
         for letter, known in self.lookup.items():
-            if known is value or (type(known) is type(value) and bool(known == value)):
-                return letter
-        if (own := _own_sign(value)) is not None and own not in self.lookup:
+            is_same = known is value or (type(known) is type(value) and bool(known == value))
+            if is_same and _read(str(letter)) == letter:
+                return str(letter)
+        own = value if type(value) is str else repr(value)
+        if type(value) in (str, int, float) and _read(own) == value and value not in self.lookup:
             return own
         letter = next(self._free)
         self.lookup[letter] = value
@@ -103,21 +105,16 @@ def _names() -> Iterator[str]:
             yield f"{letter}{number}"
 
 
-def _own_sign(value: Any) -> str | None:
-    """Return the word or number that reactivex reads as this value, if there is one."""
-    if type(value) is str:
-        return value if _PLAIN.fullmatch(value) and not _is_number(value) else None
-    if type(value) in (int, float):
-        return repr(value) if _PLAIN.fullmatch(repr(value)) and value == value else None  # noqa: PLR0124 - nan is not
-    return None
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+def _read(text: str) -> str | float | None:
+    """Return the number or the word as which reactivex reads a text; None if it reads more than one, or none."""
+    if not _PLAIN.fullmatch(text):
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
 
 
 def _frame(time: float, start: float, timespan: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
@@ -19,6 +20,7 @@ from ..partial_arguments import PartialArguments
 from ..partial_output import PartialOutput
 from .drawing.svg import one_line
 
+_RANDOM_ID = re.compile(r"turn_[0-9a-f]{32}")
 LABEL = 16
 """The most columns of a label."""
 TITLE = 160
@@ -41,12 +43,12 @@ def short_label_of(item: Any) -> str:
 
 
 def title_of(item: Any) -> str:
-    """Return what is told of an item to people who point at it."""
+    """Return what is told of an item to people who point at it; of a random id only that it is one."""
     if isinstance(item, SegmentContent):
-        return one_line(f"CONTENT of {item.segment_id}: {item.delta}", TITLE)
-    if isinstance(item, str):
-        return one_line(item, TITLE)
-    return one_line(_represented(item), TITLE)
+        told = f"CONTENT of {item.segment_id}: {item.delta}"
+    else:
+        told = item if isinstance(item, str) else _represented(item)
+    return one_line(_RANDOM_ID.sub("turn_…", told[: 4 * TITLE]), TITLE)
 
 
 def kind_of(item: Any, known: dict[str, str]) -> str:

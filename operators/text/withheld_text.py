@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from ..engine.withheld import Withheld, tail_of
+from ..engine.withheld import Withheld, held_by, tail_of
 from ..grammar.end_tokens import END_TOKENS
-from ..machines.held_by import held_by
 from ..machines.marker_search import BLANKS, MAY_BE_MARKER, MarkerSearch
 from .block_json import BlockJson
 from .block_text import BlockText

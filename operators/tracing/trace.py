@@ -185,6 +185,18 @@ class Trace(Sequence[TracedItem]):
         self._items += (TracedItem(number, t_ns, item, (*stages,), ended, self._read_raw),)
         self._number += 1
 
+    def to_frame(self, library: str | None = None) -> Any:
+        """Return a data frame with a row for each item and stage; `outputs` is a number, `output` shows them.
+
+            trace(holdback("<tool>")).run(texts).to_frame()
+
+        `library`: "pandas" or "polars"; by default the installed one, pandas if both are. `UsageError` if it is not
+        installed.
+        """
+        from .trace_frame import trace_frame  # noqa: PLC0415 - most traces are not made frames
+
+        return trace_frame(self._items, self.stages, library)
+
     def dump(self) -> Any:
         """Return the state of the stages as plain data; the items are not in it."""
         return self._untraced.dump()

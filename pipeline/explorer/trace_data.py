@@ -11,12 +11,9 @@ from ...events.segment_event import SegmentEvent
 from ...events.tool_invocation import ToolCallArgumentProgress
 from ...operators.argument_progress import argument_progress
 from ...operators.engine.stage import Failed, How, Interrupted, stage
-from ...operators.engine.withheld import Withheld
+from ...operators.engine.withheld import MOST, Withheld
 from ...operators.tracing.trace import Trace
 from .plain_event import item_text, json_text, plain_event
-
-_SHOWN = 500
-"""The characters of each end of a withheld text that are sent; they are sent again for each item."""
 
 
 def trace_data(traced: Trace, **more: Any) -> bytes:
@@ -92,13 +89,13 @@ def _times(traced: Trace) -> list[int] | None:
 
 
 def _withheld(each: Withheld) -> dict[str, Any]:
-    text = each.text if len(each.text) <= 2 * _SHOWN else f"{each.text[:_SHOWN]} … {each.text[-_SHOWN:]}"
     return {
-        "text": text,
-        "length": len(each.text),
+        "text": each.text,
+        "is_part": len(each.text) > MOST,
         "reason": each.reason,
         "could_become": each.could_become,
         "segment_id": each.segment_id,
+        "in_raw": each.in_raw,
     }
 
 

@@ -14,8 +14,8 @@ from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 from ..wording.printable import harmless
-from .file_tail import FileTail
-from .incoming_text import TAB
+from .reading.file_tail import FileTail
+from .reading.incoming_text import TAB
 
 CONTEXT = 60
 """The lines above the shown ones that are read to find the colours."""

@@ -15,7 +15,7 @@ from rich.text import Text
 from ..wording.event_words import ending, subject
 from ..wording.printable import harmless, in_a_line
 from .code_rows import code_rows, lexer_of, whole_rows
-from .file_tail import FileTail
+from .reading.file_tail import FileTail
 from .terminal_region import Line
 from .wrap_rows import last_cells
 

@@ -7,9 +7,9 @@ from typing import Any
 from rich.console import Console
 
 from ..wording.event_words import ending
-from .incoming_text import IncomingText
-from .markdown_reader import MarkdownReader
 from .markdown_rows import MarkdownRows, as_written
+from .reading.incoming_text import IncomingText
+from .reading.markdown_reader import MarkdownReader
 from .terminal_blocks import HELD_ROWS, Kind, ending_line
 from .terminal_region import Line
 

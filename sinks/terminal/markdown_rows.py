@@ -17,8 +17,8 @@ from rich.text import Text
 from rich.theme import Theme
 
 from .code_rows import code_rows, lexer_named, whole_rows
-from .markdown_reader import Passage
-from .open_fence import Code, OpenFence
+from .reading.markdown_reader import Passage
+from .reading.open_fence import Code, OpenFence
 from .terminal_region import Line
 from .wrap_rows import rows_of
 
@@ -56,7 +56,9 @@ class MarkdownRows:
     def lines(self, block: Passage | Code, width: int) -> list[Line]:
         """Return a block in full."""
         if isinstance(block, Code):
-            rows = whole_rows(block.source, block.lexer, self._theme, width - INDENT, self._console, numbered=False)
+            rows = whole_rows(
+                block.source, lexer_named(block.info), self._theme, width - INDENT, self._console, numbered=False
+            )
             return self._code(rows)
         lines: list[Line] = []
         if not _is_as_written(block, width):
@@ -68,7 +70,7 @@ class MarkdownRows:
 
     def open_code(self, fence: OpenFence, width: int, rows: int) -> list[Line]:
         """Return the last rows of code that grows, with its long lines cropped."""
-        shown = code_rows(fence.tail, rows, fence.lexer, self._theme, numbered=False)
+        shown = code_rows(fence.tail, rows, lexer_named(fence.info), self._theme, numbered=False)
         for row in shown:
             row.truncate(max(1, width - INDENT), overflow="ellipsis")
         return self._code(shown)

@@ -13,7 +13,7 @@ from rich.style import Style
 
 from ..wording.event_words import ending
 from ..wording.printable import harmless, in_a_line
-from .incoming_text import IncomingText
+from .reading.incoming_text import IncomingText
 from .terminal_region import Line
 from .wrap_rows import last_cells, row_starts, rows_of
 

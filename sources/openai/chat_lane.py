@@ -128,7 +128,7 @@ class ChatLane(Answers[Choice]):
         self._extras: dict[str, Any] = {}
         """The last value of each key that servers repeat."""
 
-    def lane(self, data: str, /) -> list[ChunkResponse] | None:  # noqa: PLR0911 - one line for each way
+    def lane(self, data: str, /) -> list[ChunkResponse] | None:
         """Return the chunks of a wire chunk, from its JSON text; None, and no change, for one that does not fit."""
         if self.stopped:
             return None
@@ -149,7 +149,7 @@ class ChatLane(Answers[Choice]):
         if self.response_id is None or chunk.model != self.model:
             self.identify(chunk.id, chunk.model)
         content, calls = delta.content, delta.tool_calls
-        if content.__class__ is list or given.finish_reason or chunk.usage is not None:
+        if isinstance(content, list) or given.finish_reason or chunk.usage is not None:
             return self._put_together(chunk, given, choice)
         reasoning = delta.reasoning_content or delta.reasoning or (_reasoning(delta) if delta.reasoning_details else "")
         new_calls = _calls(choice.calls, calls) if calls else ()

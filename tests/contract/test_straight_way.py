@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -13,7 +14,15 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from operator_contract import TURN, frozen, raising_after, thawed
 
-from penstock.events import ChunkResponse, ProviderError, SegmentContent, TokenUsage, ToolCallDelta, ToolInvocation
+from penstock.events import (
+    ChunkResponse,
+    ProviderError,
+    SegmentContent,
+    TokenUsage,
+    ToolCallDelta,
+    ToolInvocation,
+    UsageError,
+)
 from penstock.operators import (
     FieldSpec,
     Limits,
@@ -26,7 +35,7 @@ from penstock.operators import (
     to_segments,
     tool_call_updates,
 )
-from penstock.operators.engine.stage import Completed, Failed, Interrupted, Operator
+from penstock.operators.engine.stage import Completed, Failed, Interrupted, Operator, lift
 from penstock.pipeline.strategies.strategies import api_tool_call
 
 SHORT = Limits(arguments_length=90, key_length=9, deferred_length=30)
@@ -70,9 +79,35 @@ TEXTS = st.text(st.sampled_from('abc xyz"\\\n\té€🔧\ud83d<a/>'), max_size=9
 ENDINGS = ('"}', '", "n": 1}', '"', "", '", "content": "again"}', '\\x"}', "\n", '"} {', '\\ud8"}')
 
 
+PASSING: Operator[Any, Any] = raising_after(10**9, ValueError("never"))
+
+
+class _Failing:
+    """A stage that fails at its event with a number, and takes every straight way."""
+
+    def __init__(self, left: int) -> None:
+        self._left = left
+
+    def feed(self, event: Any) -> list[Any]:
+        self._left -= 1
+        return [event] if self._left >= 0 else [1 / 0]
+
+    def take_straight(self, _: Any) -> bool:
+        return True
+
+    def close(self, _: Any) -> list[Any]:
+        return []
+
+    def dump(self) -> Any:
+        return self._left
+
+    def load(self, state: Any) -> None:
+        self._left = state
+
+
 def declining(chain: Operator[Any, Any]) -> Operator[Any, Any]:
     """Return a chain with a stage behind that passes everything and takes no straight way."""
-    return compose(chain, raising_after(10**9, ValueError("never")))
+    return compose(chain, PASSING)
 
 
 @st.composite
@@ -149,6 +184,43 @@ def test_it_gives_the_same_for_each_item_and_at_any_end(chain: Operator[Any, Any
                 there.load([False, [*straight.dump()[1], 0]])
                 assert here.close(how) == there.close(how)
     assert straight.close() == plain.close()
+
+
+@by_chain
+@settings(max_examples=scaled(34))
+@given(streams(), st.integers(0, 30))
+def test_it_begins_behind_a_stage_as_well(chain: Operator[Any, Any], chunks: list[ChunkResponse], place: int) -> None:
+    straight, plain = stage(compose(PASSING, chain)), stage(compose(PASSING, declining(chain)))
+    assert plain._straight is None
+    for number, chunk in enumerate(chunks):
+        if number == place:
+            straight.load(straight.dump())
+            plain.load(plain.dump())
+        assert straight.feed(chunk) == plain.feed(chunk)
+        assert straight.dump()[1] == plain.dump()[1][:-1]
+    assert straight.close() == plain.close()
+
+
+def fed_and_closed(run: Any, chunks: list[ChunkResponse]) -> None:
+    for chunk in chunks:
+        run.feed(chunk)
+    run.close()
+
+
+@by_chain
+@pytest.mark.parametrize("raised_at", [0, 1])
+def test_an_error_behind_a_stage_closes_what_is_behind_it(chain: Operator[Any, Any], raised_at: int) -> None:
+    failing = lift(partial(_Failing, raised_at))
+    chunks = [ChunkResponse(tool_calls=(delta,)) for delta in DELTAS[:12]]
+    last: list[list[Any]] = []
+    for operators in ((PASSING, chain, failing), (PASSING, declining(chain), failing)):
+        run = stage(compose(*operators))
+        with pytest.raises(ZeroDivisionError):
+            fed_and_closed(run, chunks)
+        with pytest.raises(UsageError, match="closed"):
+            run.feed(chunks[0])
+        last.append(run.last_words)
+    assert last[0] == last[1]
 
 
 @by_chain

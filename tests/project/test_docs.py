@@ -9,9 +9,11 @@ from functools import cache
 from inspect import signature
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from msgspec import Struct
 
 from penstock.operators import parse_text
 
@@ -23,7 +25,12 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-COMPLETED = {DOCS / "dialect-catalogue.md": "make_dialects_page.py", DOCS / "operators.md": "make_operators_page.py"}
+COMPLETED = {
+    DOCS / "dialect-catalogue.md": "make_dialects_page.py",
+    DOCS / "events.md": "make_events_page.py",
+    DOCS / "laws.md": "make_laws_page.py",
+    DOCS / "operators.md": "make_operators_page.py",
+}
 """Pages that a script completes from the code when the site is built."""
 
 
@@ -69,7 +76,7 @@ def test_a_link_to_nowhere_is_found(tmp_path: Path):
     assert dead_links(page) == ["other.md", "#two"]
 
 
-@pytest.mark.parametrize("room", ["operators", "sources", "sinks", "pipeline"])
+@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline"])
 def test_every_public_name_is_told_in_a_page(room: str):
     told = "".join(text_of(page) for page in PAGES)
     names = importlib.import_module(f"penstock.{room}").__all__
@@ -80,7 +87,8 @@ def test_the_page_of_operators_tells_every_public_name_under_a_heading_of_its_ow
     page = DOCS / "operators.md"
     assert text_of(page).startswith(page.read_text(encoding="utf-8"))
     told = re.findall(r"^### (?:class )?(\w+)$", text_of(page), re.MULTILINE)
-    assert sorted(told) == sorted(importlib.import_module("penstock.operators").__all__)
+    # `trace` is not in `__all__`, as `import *` would then hide Python's module.
+    assert sorted(told) == sorted([*importlib.import_module("penstock.operators").__all__, "trace"])
 
 
 def test_the_page_of_operators_tells_each_option_of_parse_text_with_its_default():
@@ -88,6 +96,70 @@ def test_the_page_of_operators_tells_each_option_of_parse_text_with_its_default(
     told = re.findall(r"^    (\w+): .+ = .+,$", said.partition(") ->")[0], re.MULTILINE)
     assert ["dialects", *told] == list(signature(parse_text).parameters)
     assert '\n    blanks: Literal["lone", "keep", "drop"]' in said
+
+
+def test_the_page_of_events_tells_every_event_and_each_field_with_its_type_and_what_it_says():
+    page = DOCS / "events.md"
+    assert text_of(page).startswith(page.read_text(encoding="utf-8"))
+    events = importlib.import_module("penstock.events")
+    kinds = {
+        name for name in events.__all__ if isinstance(kind := getattr(events, name), type) and issubclass(kind, Struct)
+    }
+    sections = text_of(page).partition("\n## Names for types")[0].split("\n### ")[1:]
+    assert {each.partition("\n")[0] for each in sections} == kinds
+    for section in sections:
+        kind: Any = getattr(events, section.partition("\n")[0])
+        rows = re.findall(r"^\| `(\w+)` \| `(.+?)` \| (?:`(.*)`)? \| (.*) \|$", section, re.MULTILINE)
+        assert [row[0] for row in rows] == list(kind.__struct_fields__)
+        assert all(said for *_, said in rows), section
+    assert '| `ToolCallState` | `"requested" \\| ' in text_of(page)
+    assert "| `choice` | `int` | `0` | Which of n answers this belongs to. |" in text_of(page)
+    assert "penstock." not in "".join(re.findall(r"^\| `\w+` \| (`.+?`)", text_of(page), re.MULTILINE))
+
+
+def test_the_page_of_laws_tells_each_test_and_links_to_each_file():
+    page, laws = text_of(DOCS / "laws.md"), sorted((ROOT / "tests/laws").glob("test_*.py"))
+    assert len(laws) > 20
+    for path in laws:
+        names = re.findall(r"^(?:async )?def test_(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE)
+        section = page.partition(f"\n[{path.name}](../tests/laws/{path.name})")[2].partition("\n### ")[0]
+        assert re.findall(r"^- (.+)$", section, re.MULTILINE) == [name.replace("_", " ").capitalize() for name in names]
+
+
+def test_each_law_of_the_concepts_is_in_the_table_of_the_page_of_laws():
+    laws = re.findall(
+        r"^(\d)\. \*\*(.+?)\.?\*\*", (DOCS / "concepts.md").read_text("utf-8").partition("## The laws")[2], re.MULTILINE
+    )
+    told = re.findall(r"^\| (\d)\. (.+?) \| \[", (DOCS / "laws.md").read_text("utf-8"), re.MULTILINE)
+    assert [number for number, _ in told] == [number for number, _ in laws] == list("12345678")
+    for (_, said), (_, law) in zip(told, laws, strict=True):
+        assert said.startswith(law.rstrip("."))
+
+
+LINKING = runpy.run_path(str(DOCS / "link_outside_files.py"))
+
+
+def test_links_to_other_files_of_the_repository_stay_in_the_site():
+    page = "[a](../examples/agent.py), [b](../notebooks/01_first_stream.ipynb), [c](../operators), [d](tools.md#x)"
+    assert LINKING["linked_files"](page) == {"examples/agent.py", "notebooks/01_first_stream.ipynb"}
+    assert LINKING["with_links_inside"](page) == (
+        "[a](repository/examples/agent.py.md), [b](repository/notebooks/01_first_stream.ipynb), c (`operators/`), [d](tools.md#x)"
+    )
+    code = LINKING["page_of_code"]("examples/agent.py")
+    assert (ROOT / "examples/agent.py").read_text("utf-8").rstrip() in code
+    assert code.startswith("# examples/agent.py\n\n````````````python\n")
+
+
+def test_a_pipe_in_the_code_of_a_table_is_shown_without_its_escape():
+    hook = runpy.run_path(str(DOCS / "pipes_in_tables.py"))["on_page_content"]
+    assert hook(r"<td><code>a \| b</code> \|</td>") == r"<td><code>a | b</code> \|</td>"
+
+
+def test_the_first_screen_has_a_picture_and_three_steps_before_the_list_of_pages():
+    first, _, _ = text_of(DOCS / "index.md").partition("## All pages")
+    assert "![" in first
+    assert len(re.findall(r"^\*\*\w[^*]*\*\*", first.partition("## Three steps")[2], re.MULTILINE)) == 3
+    assert len(first.splitlines()) <= 60
 
 
 @pytest.mark.parametrize("page", COMPLETED, ids=lambda page: page.name)

@@ -134,9 +134,15 @@ class Story {
     return item < 0 ? [] : this.data.held.slice(this.firstHeld[item], this.firstHeld[item + 1]).map(([, stage, place]) => ({ stage, ...this.data.withheld[place] }));
   }
 
+  /** Return whether a stage holds text back, "meaning" where the text has gone on and only its meaning is kept. */
   isHeld(stage, item) {
-    for (let row = this.firstHeld[item]; row < this.firstHeld[item + 1]; row += 1) if (this.data.held[row][1] === stage) return true;
-    return false;
+    let found = "";
+    for (let row = this.firstHeld[item]; row < this.firstHeld[item + 1]; row += 1) {
+      const [, at, place] = this.data.held[row];
+      if (at === stage && !this.data.withheld[place].in_raw) return "text";
+      if (at === stage) found = "meaning";
+    }
+    return found;
   }
 
   /** Return the segments that are open behind an item: a kept list, and what changed since. */
@@ -314,7 +320,7 @@ class Lanes {
       const x = Math.floor(this.xOf(item));
       counts[x] += 1;
       kinds[x] ??= story.kinds[stage]?.[item];
-      held[x] |= story.firstHeld[item + 1] > story.firstHeld[item];
+      held[x] |= story.stages.some((_, stage) => story.isHeld(stage, item) === "text");
     }
     const most = Math.log1p(counts.reduce((left, right) => Math.max(left, right), 1));
     for (const [x, count] of counts.entries()) {
@@ -361,9 +367,12 @@ class Lanes {
     }
     for (let stage = 0; stage < story.stages.length; stage += 1) {
       const y = (stage + 1) * ROW;
-      if (story.isHeld(stage, item)) {
+      const held = story.isHeld(stage, item);
+      if (held) {
         pen.fillStyle = this.hatch;
+        pen.globalAlpha = held === "text" ? 1 : 0.3;
         pen.fillRect(x - column / 2, y + 3, column, ROW - 6);
+        pen.globalAlpha = 1;
       }
       const count = story.outputCount(stage, item);
       if (!count) {
@@ -555,14 +564,13 @@ function shownEvent(text) {
   return details;
 }
 
-function shownHeld({ text, length, reason, could_become: could, segment_id: segment }) {
-  const more = length - [...text].length;
+function shownHeld({ text, is_part: isPart, reason, could_become: could, segment_id: segment, in_raw: inRaw }) {
   return element(
     "div",
-    { class: "pe-held" },
-    element("b", {}, "held back "),
-    element("code", {}, text ? readable(text) : counted(length, "character")),
-    more > 0 && text ? element("small", {}, ` (${counted(length, "character")}, shown in part)`) : null,
+    { class: inRaw ? "pe-held pe-meaning" : "pe-held" },
+    element("b", {}, inRaw ? "gone on, its meaning is kept back " : "held back "),
+    element("code", {}, readable(text)),
+    isPart ? element("small", {}, " the last 1,000 characters of it") : null,
     element("p", {}, readable(reason)),
     segment ? element("small", {}, `of ${readable(segment)} `) : null,
     could.length ? element("p", { class: "pe-could" }, "may become ", ...could.slice(0, 12).flatMap((each) => [element("code", {}, readable(each)), " "]), could.length > 12 ? `… ${could.length - 12} more` : "") : null,
@@ -661,11 +669,13 @@ function difference(story, item) {
     if (segment.end === item) said.push(`${name} ends: ${readable(segment.status)}`);
   }
   const [before, now] = [story.heldAt(item - 1), story.heldAt(item)];
-  const keyOf = (each) => `${each.stage} ${each.length} ${each.text} ${each.reason}`;
-  const [keysBefore, keysNow] = [new Set(before.map(keyOf)), new Set(now.map(keyOf))];
   const inStage = (each) => `in ${readable(shortened(story.stages[each.stage], 40))}`;
-  for (const each of now) if (!keysBefore.has(keyOf(each))) said.push(each.text ? `${quoted(each.text)} is held back ${inStage(each)}` : `${counted(each.length, "character")} held back ${inStage(each)}`);
-  for (const each of before) if (!keysNow.has(keyOf(each)) && !now.some((other) => other.stage === each.stage)) said.push(`nothing is held back any more ${inStage(each)}`);
+  const isThere = (held, each) => held.some((other) => other.stage === each.stage && other.in_raw === each.in_raw && (!each.in_raw || other.segment_id === each.segment_id));
+  for (const each of now) {
+    if (each.in_raw && !isThere(before, each)) said.push(`the meaning of ${readable(each.segment_id ?? "the text")} is kept back ${inStage(each)}`);
+    if (!each.in_raw && !before.some((other) => other.stage === each.stage && other.text === each.text)) said.push(`${quoted(each.text)} is held back ${inStage(each)}`);
+  }
+  for (const each of before) if (!isThere(now, each)) said.push(each.in_raw ? `the meaning of ${readable(each.segment_id ?? "the text")} is out ${inStage(each)}` : `nothing is held back any more ${inStage(each)}`);
   const others = stage === null || stage === undefined ? [] : story.outputsAt(story.stages.length - 1, item).map(([, text]) => JSON.parse(text).type ?? "").filter((type) => type && !type.startsWith("SEGMENT_"));
   for (const type of new Set(others)) said.push(`${readable(type)} comes out`);
   if (story.data.end && item === story.last) said.unshift(`the input ${WORDS_OF_ENDS[story.data.end.how]}${story.data.end.reason ? `: ${readable(story.data.end.reason)}` : ""}`);
@@ -835,7 +845,7 @@ class Explorer {
   words() {
     const { story, item } = this;
     const came = story.stages.length ? story.outputCount(story.stages.length - 1, item) : 0;
-    const held = story.heldAt(item).reduce((sum, each) => sum + each.length, 0);
+    const held = story.heldAt(item).reduce((sum, each) => sum + (each.in_raw ? 0 : each.text.length), 0);
     const at = story.data.times ? ` at ${seconds(story.data.times[item])}` : "";
     const end = story.data.end && item === story.last ? ", the end of the input" : "";
     return `item ${item + 1} of ${story.items}${at}${end}: ${counted(came, "event")}${held ? `, ${counted(held, "character")} held back` : ""}`;

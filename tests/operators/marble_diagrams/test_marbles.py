@@ -11,6 +11,7 @@ import reactivex
 from drawn import DrawnLane, drawn
 from hypothesis import given
 from hypothesis import strategies as st
+from reactivex import Observable
 from reactivex import operators as ops
 from reactivex.subject import Subject
 from reactivex.testing import ReactiveTest, TestScheduler
@@ -197,6 +198,10 @@ def test_an_observable_of_another_thread_is_waited_for():
     subject: Subject[str] = Subject()
     subscribed = threading.Event()
 
+    def ready(_: Any) -> Observable[str]:
+        subscribed.set()
+        return reactivex.empty()
+
     def speak() -> None:
         subscribed.wait(30)
         subject.on_next("a")
@@ -204,8 +209,7 @@ def test_an_observable_of_another_thread_is_waited_for():
 
     thread = threading.Thread(target=speak)
     thread.start()
-    source = reactivex.defer(lambda _: subject.pipe(ops.do_action(on_next=None)))
-    watched = reactivex.merge(source, reactivex.defer(lambda _: (subscribed.set(), reactivex.empty())[1]))
+    watched = reactivex.merge(subject, reactivex.defer(ready))
     (lane,) = lanes_of(watched, seconds=60)
     thread.join()
     assert (lane.labels, lane.ends) == (["a"], ["completed"])

@@ -69,7 +69,7 @@ from penstock.operators.marble_diagrams.mark_of import kind_of, label_of, short_
         (OutputFailed("s", None, "", "invalid"), "✗ invalid"),
         (JsonError("limit", 0, "less"), "✗ limit"),
         (Notice("text_call", "it is text"), "! text_call"),
-        (ProviderEvent("citation", "openai", {}), "citation"),
+        (ProviderEvent("citation", {}), "citation"),
     ],
     ids=repr,
 )
@@ -112,3 +112,9 @@ def test_a_title_has_more_than_the_label():
     assert title_of(SegmentContent("s", "text", delta="a\nb")) == "CONTENT of s: a⏎b"
     assert title_of("x" * 500) == "x" * 159 + "…"
     assert title_of(Notice("c", "d")) == "Notice(code='c', detail='d')"
+
+
+def test_a_random_id_is_not_told_so_that_a_picture_is_always_the_same():
+    titles = [[title_of(each) for each in drive(chunks(), to_segments())] for _ in range(2)]
+    assert titles[0] == titles[1]
+    assert any("turn_…:text_0" in each for each in titles[0])

@@ -84,7 +84,7 @@ def test_texts_that_are_held_back_at_one_moment_have_room(tab: Tab, tmp_path: Pa
     pieces = [text[at : at + 9] for at in range(0, len(text), 9)]
     seen = trace(parse_text("hermes"), stream_fields(), to_invocations(keep_segments=True)).run(pieces)
     for by in ("operator", "segment"):
-        tab.page.goto(marbles(seen, by=by).save(tmp_path / "picture.svg").as_uri())  # type: ignore[arg-type]
+        tab.page.goto(marbles(seen, by=by).save(tmp_path / "picture.svg").as_uri())
         looked = tab.page.locator("svg").evaluate(LOOK)
         assert (looked["wide"], looked["over"], looked["outside"]) == ([], 0, [])
         assert tab.page.locator("g.held").count() > 3

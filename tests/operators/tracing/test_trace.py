@@ -99,3 +99,20 @@ def test_wrong_arguments_are_refused():
         trace()
     with pytest.raises(UsageError, match="got a bare str"):
         trace(TOOL).run("text")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_frame_has_a_row_for_each_item_and_stage(library: str):
+    pytest.importorskip(library)
+    seen = trace(TOOL, holdback("<b")).run(["a<to", "ol>"])
+    frame = seen.to_frame(library)
+    rows = frame.to_dict("records") if library == "pandas" else frame.to_dicts()
+    assert [(row["number"], row["stage"], row["outputs"], row["output"]) for row in rows[:3]] == [
+        (0, 0, 1, "a"),
+        (0, 1, 1, "a"),
+        (1, 0, 1, "<tool>"),
+    ]
+    assert (rows[0]["withheld"], rows[0]["could_become"]) == ("<to", "<tool>")
+    assert rows[0]["reason"] == "it may be the beginning of a marker"
+    assert (len(rows), rows[-1]["ended"], rows[-1]["operator"]) == (6, "completed", 'holdback("<b")')
+    assert rows[0]["state_size"] == 4

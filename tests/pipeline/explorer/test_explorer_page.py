@@ -42,12 +42,12 @@ def test_a_recording_of_the_app_is_explored_and_run_otherwise(tab: Tab, monkeypa
     with nothing_left(), app_served(monkeypatch, playable=PLAYABLE) as served:
         page = tab.page
         page.goto(served.page)
-        page.get_by_label("Recording").select_option("two calls")
+        page.get_by_label("Recording", exact=True).select_option("two calls")
         page.get_by_role("button", name="Explore").click()
         ready(page)
         expect(page.get_by_role("heading", level=3)).to_have_text("Two <b>calls</b>")
         assert page.url == f"{served.address}/explore#two%20calls"
-        page.get_by_label("Stream").select_option("A file")
+        page.get_by_label("Stream", exact=True).select_option("A file")
         ready(page)
         expect(page.get_by_role("heading", level=3)).to_have_text("A file")
         slider(page).focus()
@@ -73,7 +73,7 @@ def test_a_recording_of_the_app_is_explored_and_run_otherwise(tab: Tab, monkeypa
         page.reload()
         ready(page)
         page.get_by_role("link", name="Penstock").click()
-        expect(page.get_by_label("Recording")).to_be_visible()
+        expect(page.get_by_label("Recording", exact=True)).to_be_visible()
         leave(tab)
     assert [each for each in tab.complaints if "400" not in each] == []  # which the browser says of the refused size
 
@@ -116,13 +116,13 @@ def test_without_a_token_or_without_a_recording_it_says_what_to_do(tab: Tab, mon
 def test_the_data_needs_the_token_and_wrong_requests_are_told(monkeypatch: pytest.MonkeyPatch):
     with (
         app_served(monkeypatch, playable=PLAYABLE) as served,
-        httpx.Client(base_url=served.address, trust_env=False) as client,
+        httpx.Client(base_url=served.address, trust_env=False, timeout=60) as client,
     ):
         assert client.get("/api/explored").status_code == 401
         assert client.get("/explorer/explorer.js").headers["content-type"].startswith("text/javascript")
         client.headers["authorization"] = f"Bearer {TOKEN}"
         assert [each["name"] for each in client.get("/api/explored").json()["streams"]] == ["chat", "two calls"]
-        data = client.get("/api/explored/data", params={"name": "chat", "strategy": "hermes", "chunk_size": "9"})
+        data = client.get("/api/explored/data", params={"name": "chat", "strategy": "hermes", "chunk_size": "900"})
         assert (data.status_code, data.content[:2]) == (200, b"\x1f\x8b")
         for wrong, said in [
             ({"name": "../../etc/passwd"}, "unknown stream"),

@@ -54,15 +54,17 @@ def test_each_output_of_each_stage_is_in_it_once_and_the_arguments_are_those_of_
     ]
 
 
-def test_what_is_withheld_is_in_it_with_each_item_and_long_text_in_part():
+def test_what_is_withheld_is_in_it_with_each_item():
     traced = trace(holdback("<tool>"), holdback("x" * 5000)).run(["a<to", "b", "x" * 4999])
     data = read(trace_data(traced))
     assert [(item, stage, data["withheld"][place]["text"]) for item, stage, place in data["held"][:1]] == [
         (0, 0, "<to")
     ]
-    (long,) = (each for each in data["withheld"] if each["length"] == 4999)
-    assert len(long["text"]) < 1100
-    assert {"reason", "could_become", "segment_id"} <= {*long}
+    (long,) = (each for each in data["withheld"] if each["is_part"])
+    assert len(long["text"]) == 1001
+    assert long["in_raw"] is False
+    assert long["reason"]
+    assert {"could_become", "segment_id"} <= {*long}
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.theme import Theme
 
-from penstock.sinks.terminal.markdown_reader import MarkdownReader
 from penstock.sinks.terminal.markdown_rows import MarkdownRows
+from penstock.sinks.terminal.reading.markdown_reader import MarkdownReader
 
 
 def segments(text: str, width: int = 80, **options: object) -> list[list[Segment]]:

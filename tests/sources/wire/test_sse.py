@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 from depth import scaled
@@ -7,6 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 
+from penstock.sources.anthropic.anthropic_wire import AnthropicDecoder
+from penstock.sources.assistants.assistants_wire import AssistantsDecoder
+from penstock.sources.gemini.gemini_wire import GeminiDecoder
 from penstock.sources.wire.sse import SseDecoder
 
 
@@ -63,6 +68,35 @@ def test_any_cutting_gives_the_same(body: bytes, places: list[int]):
     bounds = sorted(min(place, len(body)) for place in places)
     pieces = [body[start:end] for start, end in zip([0, *bounds], [*bounds, len(body)], strict=True)]
     assert decoded(*pieces) == decoded(body)
+
+
+DECODERS = (SseDecoder, AnthropicDecoder, AssistantsDecoder, GeminiDecoder)
+one_event = st.tuples(
+    st.sampled_from((b"", b"event: x", b"event: ping", b"event: error", b"event: ", b"event:x", b"id: 1")),
+    st.sampled_from((b"data: a", b"data:a", b"data: ", b"data: a\xff", b"{", b"data: a\x85b", b"data: data: a")),
+    st.sampled_from((b"\n", b"\r\n", b"\r")),
+).map(lambda parts: (parts[0] + parts[2] if parts[0] else b"") + parts[1] + parts[2] * 2)
+
+
+@settings(max_examples=scaled(300), deadline=None)
+@given(st.sampled_from(DECODERS), st.lists(st.one_of(one_event, bodies), max_size=4), st.data())
+def test_a_whole_event_is_what_feed_makes_of_it(new: Any, before: list[bytes], data: st.DataObject):
+    looked_at, fed = new(), new()
+    for piece in (*before, data.draw(one_event)):
+        state, events = fed.dump(), fed.feed(piece)
+        found = looked_at.whole(piece)
+        if found is None:
+            assert looked_at.dump() == state
+            assert looked_at.feed(piece) == events
+        else:
+            assert [event.data for event in events] == [found]
+        assert looked_at.dump() == fed.dump()
+
+
+@pytest.mark.parametrize("piece", [b"data: a\n\n", b"event: x\ndata: a\n\n", b"data: a\r\n\r\n"])
+def test_what_most_servers_write_is_a_whole_event(piece: bytes):
+    decoder = SseDecoder()
+    assert decoder.whole(piece) == decoder.whole(piece) == "a"
 
 
 @settings(max_examples=scaled(200), deadline=None)

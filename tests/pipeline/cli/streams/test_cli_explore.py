@@ -43,31 +43,34 @@ def test_a_recording_and_a_body_are_explored_until_ctrl_c(tab: Tab, tmp_path: Pa
         env=ENVIRONMENT,
         start_new_session=True,
     ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        found = next(filter(None, map(ADDRESS.search, process.stdout)), None)
-        assert found is not None, process.stderr.read()
-        page = tab.page
-        page.goto(found[0])
-        explorer = page.locator(".penstock-explorer")
-        expect(explorer).to_have_attribute("data-ready", "true")
-        expect(page.get_by_role("heading", level=3)).to_have_text("write_file.sse")
-        slider(page).focus()
-        page.keyboard.press("End")
-        expect(explorer.get_by_role("heading", name="The input ended")).to_be_visible()
-        page.get_by_label("Stream").select_option("own.jsonl")
-        expect(page.get_by_role("heading", level=3)).to_have_text("own.jsonl")
-        slider(page).focus()
-        page.keyboard.press("ArrowRight")
-        expect_item(page, 1)
-        expect(explorer.locator(".pe-text")).to_have_text("ab")
-        expect(page.locator(".pe-place")).to_contain_text("s")  # it has times
-        page.get_by_label("Bytes a chunk").fill("3")
-        page.get_by_role("button", name="Run").click()
-        expect(page.get_by_text("The same comes out as before.")).to_be_visible()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(30) == 130
-        assert process.stderr.read() == ""
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            found = next(filter(None, map(ADDRESS.search, process.stdout)), None)
+            assert found is not None, process.stderr.read()
+            page = tab.page
+            page.goto(found[0])
+            explorer = page.locator(".penstock-explorer")
+            expect(explorer).to_have_attribute("data-ready", "true")
+            expect(page.get_by_role("heading", level=3)).to_have_text("write_file.sse")
+            slider(page).focus()
+            page.keyboard.press("End")
+            expect(explorer.get_by_role("heading", name="The input ended")).to_be_visible()
+            page.get_by_label("Stream", exact=True).select_option("own.jsonl")
+            expect(page.get_by_role("heading", level=3)).to_have_text("own.jsonl")
+            slider(page).focus()
+            page.keyboard.press("ArrowRight")
+            expect_item(page, 1)
+            expect(explorer.locator(".pe-text")).to_have_text("ab")
+            expect(page.locator(".pe-place")).to_contain_text("s")  # it has times
+            page.get_by_label("Bytes a chunk").fill("3")
+            page.get_by_role("button", name="Run").click()
+            expect(page.get_by_text("The same comes out as before.")).to_be_visible()
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            assert process.stderr.read() == ""
+        finally:
+            process.kill()
     assert tab.complaints == []
 
 

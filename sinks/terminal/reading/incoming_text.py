@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..wording.printable import harmless
+from ...wording.printable import harmless
 
 TAB = 4
 

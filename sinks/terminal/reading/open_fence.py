@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from markdown_it.token import Token
 
-from .code_rows import lexer_named
 from .file_tail import FileTail
 
 _lines = re.compile(r"[^\n]*\n|[^\n]+").finditer
@@ -15,9 +14,9 @@ _lines = re.compile(r"[^\n]*\n|[^\n]+").finditer
 
 @dataclass(frozen=True)
 class Code:
-    """A finished block of code; `joined`: it directly follows the line before."""
+    """A finished block of code; `info` names its language; `joined`: it directly follows the line before."""
 
-    lexer: str
+    info: str
     source: str
     joined: bool
 
@@ -26,7 +25,7 @@ class OpenFence:
     """Reads code up to the fence that closes it; the cost of a piece does not depend on the code before it."""
 
     def __init__(self, opening: Token, indent: int, *, joined: bool) -> None:
-        self.lexer = lexer_named(opening.info)
+        self.info = opening.info
         self.joined = joined
         self.tail = FileTail()
         mark = re.escape(opening.markup[0])
@@ -60,7 +59,7 @@ class OpenFence:
             self._add(self._remove_indent("", self._held))
 
     def code(self) -> Code:
-        return Code(self.lexer, "".join(self._pieces), self.joined)
+        return Code(self.info, "".join(self._pieces), self.joined)
 
     def _add(self, text: str) -> None:
         self._pieces.append(text)

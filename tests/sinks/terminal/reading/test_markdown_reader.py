@@ -9,8 +9,8 @@ from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.sinks.terminal import markdown_reader
-from penstock.sinks.terminal.markdown_reader import LONGEST, MarkdownReader
+from penstock.sinks.terminal.reading import markdown_reader
+from penstock.sinks.terminal.reading.markdown_reader import LONGEST, MarkdownReader
 
 PIECES = st.sampled_from(
     ["a", "b", "1", " ", "  ", "    ", "\n", "\n\n", "- ", "* ", "1. ", "2) ", "# ", "> ", "```", "~~~", "`", "*", "**",
@@ -99,7 +99,7 @@ def test_a_block_is_finished_once_that_is_certain(text: str, done: list[str], op
 def test_code_grows_line_by_line_and_ends_with_its_fence():
     reader = read("```py title=x\nx = 1\n``", "\ny")
     assert reader.fence is not None
-    assert (reader.fence.lexer, reader.fence.tail.last(9)) == ("python", ["x = 1", "``", "y"])
+    assert (reader.fence.info, reader.fence.tail.last(9)) == ("py title=x", ["x = 1", "``", "y"])
     reader.feed("\n```\nafter")
     assert reader.fence is None
     assert [part.source for part in reader.parts] == ["x = 1\n``\ny\n"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from markdown_it.token import Token
 
-from ..wording.printable import harmless
+from ...wording.printable import harmless
 
 
 def show_all(tokens: Iterable[Token]) -> None:

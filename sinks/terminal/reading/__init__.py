@@ -1,0 +1,1 @@
+"""Texts that are read while they arrive."""

@@ -57,8 +57,8 @@ def marimo(folder: Path, cells: Sequence[str]) -> Iterator[str]:
     path = folder / "a.py"
     path.write_text("import marimo\n\napp = marimo.App()\n" + "".join(f"\n\n@app.cell\n{cell}" for cell in cells))
     with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    command = ["marimo", "run", str(path), "--headless", "--host", "127.0.0.1", "--port", port, "--no-token"]
+        chosen = str(free.getsockname()[1])
+    command = ["marimo", "run", str(path), "--headless", "--host", "127.0.0.1", "--port", chosen, "--no-token"]
     with _server(command, environment) as port:
         yield f"http://127.0.0.1:{port}/"
 

@@ -167,8 +167,8 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
 
     def withheld(self) -> Sequence[Withheld]:
         found: list[Withheld] = []
-        for call in self._calls.values():
-            found += call.withheld()
+        for identity in self._calls:
+            found += self._calls[identity].withheld()
         return found
 
     def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:

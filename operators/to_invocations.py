@@ -193,7 +193,8 @@ class _ToInvocations(CallFollower[_Call]):
 
     def withheld(self) -> Sequence[Withheld]:
         found: list[Withheld] = []
-        for call in self._calls.values():
+        for identity in self._calls:
+            call = self._calls[identity]
             if text := tail_of(call.raw.last_pieces):
                 is_whole = call.values is not None and call.values.done
                 reason = _WHOLE if is_whole else _NOT_ENDED

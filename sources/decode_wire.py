@@ -97,8 +97,9 @@ class WireMachine(Stateful):
         data = self._whole(piece)
         if data is None:
             responses = self._events(self._decoder.feed(piece), self._lane)
-        elif self._lane is None or self._is_done or (responses := self._lane(data)) is None:
-            responses = self._events([ServerSentEvent("", data)])
+        else:
+            told = self._lane(data) if self._lane is not None and not self._is_done else None
+            responses = self._events([ServerSentEvent("", data)]) if told is None else told
         if self._unread is not None and not self._unread.note(piece):
             self._unread, self._lane = None, lane_of(self._machine)
         if not responses and self._raises and self.stopped and self.failure is not None:

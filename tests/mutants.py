@@ -71,7 +71,6 @@ HOSTILE_PATHS = "tests/sinks/files/test_hostile_paths.py"
 FILE_DRAFTS = "tests/sinks/files/test_file_drafts.py"
 
 WITHHELD = "tests/laws/test_withheld_text.py"
-TRACED = "tests/contract/test_traced_operators.py"
 DIVERGENCE = "tests/operators/tracing/test_first_divergence.py"
 
 MUTANTS: tuple[Mutant, ...] = (
@@ -86,9 +85,15 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{WITHHELD} of_a_text_is_lost",),
     ),
     Mutant(
-        "a trace forgets the last words of a stage that raised",
-        (Edit("operators/tracing/watched_stage.py", "[*outputs, *getattr", "[*outputs[:0], *getattr"),),
-        (f"{TRACED} raises",),
+        "a trace does not say that a stage raised",
+        (
+            Edit(
+                "operators/tracing/trace.py",
+                "self._note_end(item, t_ns, Failed(error))",
+                "self._note_end(item, t_ns, Completed())",
+            ),
+        ),
+        ("tests/operators/tracing/test_trace.py of_a_stage",),
     ),
     Mutant(
         "a difference behind the first piece of a text is not seen",
@@ -99,7 +104,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "b.piece.text[at_b : at_b + length]",
             ),
         ),
-        (f"{DIVERGENCE} loses_a_character",),
+        (f"{DIVERGENCE} with_their_items",),
     ),
     Mutant(
         "a chunk goes straight though it has more than text",

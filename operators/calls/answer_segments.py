@@ -284,14 +284,6 @@ class AnswerSegments(Stateful):
             if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
                 calls.settle(call, delta, events)
 
-    def add_withheld(self, found: list[Withheld]) -> None:
-        """Add what is withheld of the text, the reasoning and the calls."""
-        for reader in (self.reasoning_reader, self.text_reader):
-            if reader is not None:
-                found += reader.withheld()
-        if self.calls.open or self.calls.waiting:
-            self.calls.add_withheld(found)
-
     def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         """Process the provider's finish of the answer."""
         self.begun = True

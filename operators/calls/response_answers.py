@@ -112,8 +112,13 @@ class ResponseAnswers(Stateful):
 
     def withheld(self) -> list[Withheld]:
         found: list[Withheld] = []
-        for answer in self._answers.values():
-            answer.add_withheld(found)
+        for number in self._answers:
+            answer = self._answers[number]
+            for reader in (answer.reasoning_reader, answer.text_reader):
+                if reader is not None:
+                    found += reader.withheld()
+            if answer.calls.open or answer.calls.waiting:
+                answer.calls.add_withheld(found)
         return found
 
     def dump(self) -> Any:

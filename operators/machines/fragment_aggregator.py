@@ -57,7 +57,7 @@ class GrowingText(Stateful):
     def last_pieces(self) -> list[str]:
         """The pieces of the text; of a long one the last of them, behind a `…`."""
         blocks = self.blocks
-        if blocks and blocks[1:]:
+        if blocks[1:2]:
             return ["…", blocks[-1], *self.pieces]
         return [*blocks, *self.pieces]
 

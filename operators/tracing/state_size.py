@@ -39,7 +39,7 @@ class StateSize:
             self.size = len(self._encode(self._declared(self._stage)))
         except (OverflowError, UnicodeEncodeError):  # MessagePack has no such integers, and no halves of surrogates
             self.size = len(repr(self._stage.dump()))
-        self.cost = max(2 * self._parts, self.size // _BYTES)
+        self.cost = max(4 * self._parts, self.size // _BYTES)
 
     def _declared(self, part: Any) -> Any:
         """Return the declared state as it is, without the copy that `dump` makes; of other values what they dump."""

@@ -13,8 +13,8 @@ from ...events.errors import UsageError
 from ...events.showing.shown_by import shown_by
 from ..engine.drive import adrive, drive
 from ..engine.stage import Completed, Failed, How, Operator, StageChain, checked_operators, lift
-from .traced_item import StageTrace, TracedItem
-from .watched_stage import WatchedStage
+from .traced_chain import TracedChain
+from .traced_item import TracedItem
 
 Clock: TypeAlias = Callable[[], int | None]
 """Returns a time in nanoseconds; None if it is not known."""
@@ -68,8 +68,7 @@ class Trace(Sequence[TracedItem]):
         self._number = 0
         self._limit = limit
         self._read_raw = read_raw
-        self._watched = [WatchedStage(each) for each in stages]
-        self._traced: StageChain[Any, Any] = StageChain([*self._watched])
+        self._traced = TracedChain(stages)
         self._untraced: StageChain[Any, Any] = StageChain(stages)
         self._began: int | None = None
         self._is_closed = False
@@ -144,18 +143,25 @@ class Trace(Sequence[TracedItem]):
             message = "this trace is closed; make a new one with trace(...)"
             raise UsageError(message)
         is_kept = self._number < self._limit
-        chain = self._traced if is_kept else self._untraced
+        chain: StageChain[Any, Any] = self._traced if is_kept else self._untraced
         try:
             events = chain.feed(item)
         except Exception as error:
             self._is_closed = True
             self.last_words = chain.last_words
-            self._note(item, t_ns, Failed(error))
+            self._note_end(item, t_ns, Failed(error))
             raise
-        if is_kept:
-            self._note(item, t_ns, None)
-        else:
+        if not is_kept:
             self.dropped += 1
+            return events
+        if t_ns is not None:
+            if self._began is None:
+                self._began = t_ns
+            t_ns -= self._began
+        # Not by a function: there is a call for each item, and of calls a trace takes few.
+        stages = self._traced.stage_traces(is_end=False)
+        self._items += (TracedItem(self._number, t_ns, item, stages, None, self._read_raw),)
+        self._number += 1
         return events
 
     def close(self, how: How | None = None, *, t_ns: int | None = None) -> list[Any]:
@@ -171,19 +177,13 @@ class Trace(Sequence[TracedItem]):
             self.last_words = self._traced.last_words
             raise
         finally:
-            self._note(None, t_ns, how)
+            self._note_end(None, t_ns, how)
 
-    def _note(self, item: Any, t_ns: int | None, ended: How | None) -> None:
+    def _note_end(self, item: Any, t_ns: int | None, ended: How) -> None:
         if t_ns is not None:
-            if self._began is None:
-                self._began = t_ns
-            t_ns -= self._began
-        stages: list[StageTrace] = []
-        for each in self._watched:
-            stages += (each.told(is_end=ended is not None),)
-        number = self._number + self.dropped
-        self._items += (TracedItem(number, t_ns, item, (*stages,), ended, self._read_raw),)
-        self._number += 1
+            t_ns -= t_ns if self._began is None else self._began
+        stages = self._traced.stage_traces(is_end=True)
+        self._items.append(TracedItem(self._number + self.dropped, t_ns, item, stages, ended, self._read_raw))
 
     def to_frame(self, library: str | None = None) -> Any:
         """Return a data frame with a row for each item and stage; `outputs` is a number, `output` shows them.

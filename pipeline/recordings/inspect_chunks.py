@@ -21,6 +21,8 @@ from .call_timing import CallPieces, CallTiming
 WIRE_KINDS = {"custom": "custom_tool_call"}
 """The types of calls whose name on the wire differs from ours, by that name."""
 
+_NO_CALLS = frozenset(("text", "reasoning", "refusal", "media"))
+
 
 class InspectedCall(Struct, frozen=True):
     """One tool call; `arguments` is its raw text, exactly as it came."""
@@ -143,17 +145,22 @@ class _Facts:
             self.usage = {name: usage[name] for name in chunk.usage.__struct_fields__}
 
     def note_event(self, event: StrategyEvent) -> None:
+        """Note an event of a call; the pieces of a native one are in the chunks, those of another are its events."""
         if not isinstance(event, SegmentEvent):
             return
         if isinstance(event, SegmentStart):
+            if event.segment_type in _NO_CALLS or self._place(event.segment_id, 0)[0] < len(self._native):
+                return
             self._by_segment[event.segment_id] = CallPieces(self.now)
-        pieces = self._by_segment[event.segment_id]
+        elif isinstance(event, SegmentEnd):
+            self._ends[event.segment_id] = self.now
+        pieces = self._by_segment.get(event.segment_id)
+        if pieces is None:
+            return
         if event.raw:
             pieces.add(event.raw, self.now)
         if event.fragments and any(each.path for each in event.fragments):
             self._first_fields.setdefault(event.segment_id, self.now)
-        if isinstance(event, SegmentEnd):
-            self._ends[event.segment_id] = self.now
 
     def in_order(self, segments: list[Segment]) -> list[InspectedCall]:
         """Return the calls in the order in which they began; a segment may start later, when its path is known."""

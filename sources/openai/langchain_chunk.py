@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..machine.sdk_fields import Fields, entries_of, fields_of
@@ -39,7 +40,7 @@ def chat_chunk(message: Fields, counted: dict[str, Any]) -> Fields:
     }
 
 
-def messages_in(items: list[Any] | tuple[Any, ...]) -> list[Any] | tuple[Any, ...]:
+def messages_in(items: Sequence[Any]) -> Sequence[Any]:
     """Return the message of LangGraph's pair of message and metadata; of any other list its items.
 
     >>> messages_in(({"type": "AIMessageChunk", "content": "Hi"}, {"langgraph_node": "model"}))

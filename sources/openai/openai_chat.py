@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, cast
 
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
@@ -73,7 +74,7 @@ class OpenAIChat(ChatLane):
                 chunk = chat_chunk(chunk, self._extras.setdefault(LANGCHAIN_TYPE, {}))
         if chunk is None:
             if isinstance(item, list | tuple):
-                items = messages_in(cast("list[Any] | tuple[Any, ...]", item))
+                items = messages_in(cast("Sequence[Any]", item))
                 return [response for each in items for response in self.feed(each)]
             return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
         self.identify(chunk.get("id"), chunk.get("model"))

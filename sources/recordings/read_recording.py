@@ -72,6 +72,9 @@ def read_recording(body: bytes) -> StreamRecording:
     items: list[TimedItem] = []
     end: RecordingEnd | None = None
     for number, line in enumerate(whole, 1):
+        if end is None and meta is not None and meta.form == "wire" and (text := _text_line(line)) is not None:
+            items.append(TimedItem(text.t_ns / _NANOSECONDS, text.raw.encode()))
+            continue
         if not line.strip():
             continue
         try:
@@ -93,6 +96,26 @@ def read_recording(body: bytes) -> StreamRecording:
         message = "the recording has no whole line"
         raise UsageError(message)
     return StreamRecording(meta, items, end)
+
+
+class _TextLine(msgspec.Struct, frozen=True):
+    """The line of nearly every event of the wire."""
+
+    t_ns: int
+    raw: str
+    end: Any = msgspec.UNSET
+
+
+_TEXT_LINE = msgspec.json.Decoder(_TextLine)
+
+
+def _text_line(line: bytes) -> _TextLine | None:
+    """Return a line with a text, read the short way; None for any other line, which is read and told the long way."""
+    try:
+        found = _TEXT_LINE.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return found if found.end is msgspec.UNSET else None
 
 
 def _meta(plain: Any) -> RecordingMeta:

@@ -232,7 +232,7 @@ def test_a_stage_that_does_not_say_it_is_asked_from_outside(texts: tuple[str, ..
     """The withheld text of `holdback` behind a stage without a word is what `holdback` says."""
     told, found = trace(holdback("<tool_call>")), trace(_silent(holdback("<tool_call>")))
     for text in texts:
-        assert told.feed(text) == found.feed(text)
+        assert [*told.feed(text)] == [*found.feed(text)]
         assert [each.text for each in found[-1].stages[0].withheld] == [
             each.text for each in told[-1].stages[0].withheld
         ]

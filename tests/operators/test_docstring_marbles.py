@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable
 from inspect import isfunction, signature
 from typing import Any
@@ -16,7 +17,8 @@ ROOM = importlib.import_module("penstock.operators")
 OPERATORS: list[Callable[..., Any]] = [
     function
     for function in (getattr(ROOM, name) for name in ROOM.__all__)
-    if isfunction(function) and str(signature(function).return_annotation).startswith(("Operator[", "RxOperator"))
+    if isfunction(function)
+    and re.match(r"(\w+\.)*(Operator\[|RxOperator$)", str(signature(function).return_annotation))
 ]
 
 

@@ -103,7 +103,7 @@ def test_the_page_of_events_tells_every_event_and_each_field_with_its_type_and_w
     assert text_of(page).startswith(page.read_text(encoding="utf-8"))
     events = importlib.import_module("penstock.events")
     kinds = {
-        name for name in events.__all__ if isinstance(kind := getattr(events, name), type) and issubclass(kind, Struct)
+        name for name in events.__all__ if isinstance(each := getattr(events, name), type) and issubclass(each, Struct)
     }
     sections = text_of(page).partition("\n## Names for types")[0].split("\n### ")[1:]
     assert {each.partition("\n")[0] for each in sections} == kinds

@@ -159,7 +159,16 @@ def test_what_was_written_about_code_is_told_behind_it():
 
 
 @pytest.mark.parametrize(
-    "unit", ["One paragraph.\n\n", "- item\n", "words ", "line\n", "```\nx = 1\n```\n", "    code\n", "> said\n"]
+    "unit",
+    [
+        "One paragraph.\n\n",
+        "- item\n",
+        "words ",
+        "line\n",
+        "```\n" + "x = 1\n" * 50 + "```\n",
+        "    code\n",
+        "> said\n",
+    ],
 )
 def test_a_frame_of_a_long_answer_reads_no_more_than_one_of_a_short_answer(unit: str, monkeypatch: pytest.MonkeyPatch):
     read: list[int] = []
@@ -173,8 +182,8 @@ def test_a_frame_of_a_long_answer_reads_no_more_than_one_of_a_short_answer(unit:
     played = Played()
     played.feed(start("text"))
     costs: list[int] = []
-    for size in (400, 4000):
-        played.feed(content(unit * size))
+    for size in (3_000, 30_000):
+        played.feed(content(unit * (size // len(unit))))
         read.clear()
         for _ in range(4):
             played.feed(content(unit))

@@ -16,6 +16,8 @@ from .open_fence import Code, OpenFence
 
 LONGEST = 8000
 """The most characters of a block; a longer one is divided, which bounds the cost of a frame."""
+STEP = 1000
+"""The most characters that are read at once; what stands behind a block of code is read again with the next one."""
 TABLE_HEAD = 2
 """Lines of the head of a table, which is repeated where a table is divided."""
 CLOSED_BY_THEIR_LINE = frozenset(("heading_open", "hr"))
@@ -78,6 +80,10 @@ class MarkdownReader:
         self._number: int | None = None  # of the next item, where a numbered list goes on
 
     def feed(self, text: str) -> None:
+        for start in range(0, len(text), STEP):
+            self._feed(text[start : start + STEP])
+
+    def _feed(self, text: str) -> None:
         self._text += text
         if self.fence is not None or "\n" in text or len(self._text) > LONGEST:
             self._read(ended=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -82,6 +83,6 @@ def test_what_cannot_be_explored_is_told(tmp_path: Path):
         read_stream(other)
     events = tmp_path / "b.jsonl"
     answer = [ChunkResponse(content="Hi", is_complete=True, finish_reason="stop")]
-    events.write_bytes(b"".join(to_json(each) + b"\n" for each in Pipeline().stream(answer)))
+    events.write_bytes(b"".join(to_json(cast("Any", each)) + b"\n" for each in Pipeline().stream(answer)))
     with pytest.raises(UsageError, match="the events of a strategy"):
         read_stream(events)

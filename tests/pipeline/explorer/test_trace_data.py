@@ -38,7 +38,7 @@ def read(packed: bytes) -> dict[str, Any]:
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_each_output_of_each_stage_is_in_it_once_and_the_arguments_are_those_of_the_calls(path: Path):
     stream = read_stream(path)
-    traced = stream.traced(Pipeline().chain)
+    traced = stream.traced((Pipeline().operator,))
     data = read(trace_data(traced, title="a"))
     assert data["title"] == "a"
     assert data["stages"] == list(traced.stages)
@@ -108,7 +108,7 @@ def test_it_grows_with_the_stream_only():
     sizes = []
     for items in (1000, 2000):
         body = [call(0, '{"a": "', "call_1", "add"), *(call(0, f"{number} ") for number in range(items)), call(0, '"}')]
-        traced = trace(decode_wire("openai-chat"), *Pipeline().chain).run([*body, *closing()])
+        traced = trace(decode_wire("openai-chat"), Pipeline().operator).run([*body, *closing()])
         sizes.append(len(gzip.decompress(trace_data(traced))))
     assert sizes[1] < 2.1 * sizes[0]
 

@@ -44,7 +44,7 @@ def test_it_is_what_a_reader_of_each_prefix_sees(name: str, arguments: dict[str,
     text = json.dumps(arguments)
     pieces = [text[at : at + size] for at in range(0, len(text), size)]
     chunks = chunks_of(name, pieces)
-    moments = [1.5 * number for number in range(len(chunks))] if timed else list(range(1, len(chunks) + 1))
+    moments = [1.5 * number if timed else number + 1.0 for number in range(len(chunks))]
     answer = inspected(chunks, moments if timed else None)
     assert (answer.chunks, answer.seconds) == (len(chunks), moments[-1] if timed else None)
     (call,) = answer.calls

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import pytest
 from depth import scaled
@@ -17,12 +18,13 @@ from penstock.sinks.terminal.markdown_rows import MarkdownRows
 from penstock.sinks.terminal.reading.markdown_reader import MarkdownReader
 
 
-def segments(text: str, width: int = 80, **options: object) -> list[list[Segment]]:
-    console = Console(width=width, **options)  # type: ignore[arg-type]
+def segments(text: str, width: int = 80, **options: Any) -> list[list[Segment]]:
+    console = Console(width=width, **options)
     reader, draw = MarkdownReader(), MarkdownRows(console, None)
     reader.feed(text)
     reader.end()
-    return [line for part in reader.parts for line in ([] if part.joined else [[]]) + draw.lines(part, width)]
+    gap: list[list[Segment]] = [[]]
+    return [line for part in reader.parts for line in ([] if part.joined else gap) + draw.lines(part, width)]
 
 
 def rows(text: str, width: int = 80) -> list[str]:
@@ -103,7 +105,7 @@ def test_no_word_is_lost_and_no_row_is_too_wide(pieces: list[str], width: int):
 
 
 def test_styles_are_readable_everywhere_and_those_of_the_console_are_kept():
-    def style_of(word: str, **options: object) -> str:
+    def style_of(word: str, **options: Any) -> str:
         lines = segments("# head\n\nsome `code`\n\n> said", force_terminal=True, color_system="truecolor", **options)
         return next(str(segment.style) for line in lines for segment in line if word in segment.text)
 

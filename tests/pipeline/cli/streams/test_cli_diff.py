@@ -104,7 +104,7 @@ def test_a_recording_and_its_body_are_the_same_unless_an_error_ended_it(penstock
     file = recorded(tmp_path / "a.jsonl", [(0, first), (1, rest)], 2)
     assert penstock("diff", file, ONE_CALL) == (0, "", "")
     assert penstock("diff", file, ONE_CALL, "--chunk-size", "5", "--strategy", "auto") == (0, "", "")
-    error = {"end": "error", "error": {"detail": "gone", "transport": True}}
+    error: dict[str, Any] = {"end": "error", "error": {"detail": "gone", "transport": True}}
     failed = recorded(tmp_path / "b.jsonl", [(0, first), (1, rest)], 2, **error)
     code, out, _ = penstock("diff", failed, ONE_CALL)
     assert code == 1

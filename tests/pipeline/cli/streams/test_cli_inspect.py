@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import yaml
 from test_cli import ENVIRONMENT, ONE_CALL, STREAMS, Penstock, command, penstock, read_terminal
@@ -49,7 +50,7 @@ def test_a_recording_that_was_broken_off_is_inspected_up_to_its_last_whole_line(
 
 def test_the_error_that_ended_a_recorded_stream_is_part_of_the_answer(penstock: Penstock, tmp_path: Path):
     first, _ = events_of(ONE_CALL)
-    error = {"end": "error", "error": {"detail": "lost", "transport": True}}
+    error: dict[str, Any] = {"end": "error", "error": {"detail": "lost", "transport": True}}
     code, out, _ = penstock("inspect", "--json", recorded(tmp_path / "a.jsonl", [(0, first)], 0, **error))
     assert (code, json.loads(out)["error"]["detail"]) == (0, "lost")
 

@@ -279,7 +279,7 @@ def test_a_recording_that_was_broken_off_plays_up_to_its_last_whole_line(penstoc
 
 def test_an_error_that_ended_the_recorded_stream_ends_the_replay(penstock: Penstock, tmp_path: Path) -> None:
     first, _ = events_of(PLAIN)
-    error = {"end": "error", "error": {"detail": "the connection is lost", "transport": True}}
+    error: dict[str, Any] = {"end": "error", "error": {"detail": "the connection is lost", "transport": True}}
     file = recorded(tmp_path / "a.jsonl", [(0, first)], 0, **error)
     code, out, err = penstock("replay", "--json", file)
     assert (code, err.splitlines()) == (1, [f"penstock: {file}: connection lost: the connection is lost"])

@@ -65,6 +65,7 @@ class TextReader(Protocol):
 
     def withheld(self) -> Iterable[Withheld]:
         """Return what is withheld of the text."""
+        ...
 
     def dump(self) -> Any:
         """Return the state as plain data."""

@@ -120,9 +120,11 @@ class _AlikeIds:
             return a.key[-1] == b.key[-1] and all(map(self._are_alike, a.key[1:-1], b.key[1:-1]))
         if a.key != b.key:
             return False
-        if not (isinstance(a.fields, dict) and isinstance(b.fields, dict)):
-            return bool(a.fields == b.fields)
-        fields_a, fields_b = cast("dict[str, Any]", a.fields), cast("dict[str, Any]", b.fields)
+        said_a: Any = a.fields
+        said_b: Any = b.fields
+        if not (isinstance(said_a, dict) and isinstance(said_b, dict)):
+            return bool(said_a == said_b)
+        fields_a, fields_b = cast("dict[str, Any]", said_a), cast("dict[str, Any]", said_b)
         return all(
             self._are_alike(value, fields_b[name]) if name in IDS else value == fields_b[name]
             for name, value in fields_a.items()

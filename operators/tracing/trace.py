@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterable, Callable, Iterable, Sequence
 from functools import partial
 from time import perf_counter_ns
-from typing import Any, TypeAlias
+from typing import Any, SupportsIndex, TypeAlias, overload
 
 from reactivex import Observable, abc
 
@@ -86,7 +86,11 @@ class Trace(Sequence[TracedItem]):
     def __len__(self) -> int:
         return len(self._items)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: SupportsIndex) -> TracedItem: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[TracedItem]: ...
+    def __getitem__(self, index: SupportsIndex | slice) -> TracedItem | Sequence[TracedItem]:
         return self._items[index]
 
     def __repr__(self) -> str:
@@ -104,7 +108,7 @@ class Trace(Sequence[TracedItem]):
         """
         self._check_unused()
         try:
-            for _ in drive(items, self._operator(clock or _clock_of(items))):
+            for _ in drive(items, self._operator(clock or clock_of(items))):
                 pass
         except Exception:
             if self.ended is None:
@@ -115,7 +119,7 @@ class Trace(Sequence[TracedItem]):
         """Run all items of an async iterable, as `run` does."""
         self._check_unused()
         try:
-            async for _ in adrive(items, self._operator(clock or _clock_of(items))):
+            async for _ in adrive(items, self._operator(clock or clock_of(items))):
                 pass
         except Exception:
             if self.ended is None:
@@ -234,7 +238,7 @@ class _TracedStage:
         return self._trace.close(how, t_ns=self._clock())
 
 
-def _clock_of(items: object) -> Clock:
+def clock_of(items: object) -> Clock:
     """Return the clock for items that arrive; what is all there already has no times."""
     return no_time if isinstance(items, Sequence) else perf_counter_ns
 

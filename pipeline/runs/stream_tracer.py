@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from os import PathLike
 from time import perf_counter_ns
 from typing import Any
@@ -13,7 +13,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.stage import Operator
 from ...operators.engine.step import Step
-from ...operators.tracing.trace import Clock, Trace, no_time
+from ...operators.tracing.trace import Clock, Trace, clock_of, no_time
 from ...sources.decode_sdk import decode_sdk, decode_through
 from ...sources.decode_wire import decode_wire
 from ...sources.from_recording import RecordedItems, recorded_items
@@ -51,9 +51,9 @@ class StreamTracer:
                 stream.close()
             message = "this stream is async; use await atrace(...) inside a coroutine"
             raise UsageError(message)
-        clock = no_time if isinstance(stream, Sequence) else perf_counter_ns
         begun = _Begun(stream)
-        return self._trace(decode_sdk, self._api, is_text=begun.is_text).run(self._upto_stop(begun), clock=clock)
+        seen = self._trace(decode_sdk, self._api, is_text=begun.is_text)
+        return seen.run(self._upto_stop(begun), clock=clock_of(stream))
 
     async def of_async_stream(self, source: Any) -> Trace:
         """Trace what `opened` returned of an async client."""

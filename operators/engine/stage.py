@@ -143,8 +143,8 @@ class StageChain(Generic[In, Out]):
             raise UsageError(message)
         ways = self._straight
         number = 1
-        given: Sequence[Any] = ()
-        final: Sequence[Out] = ()
+        given: Any = ()
+        final: Any = ()
         try:
             if ways is not None and (straight := ways.current) is not None:
                 if not self._is_behind:
@@ -186,7 +186,7 @@ class StageChain(Generic[In, Out]):
         except Exception as error:
             self._fail(error, number, given, final)
             raise
-        return given if events is given else [*events]
+        return given if self._rest else [*events]
 
     def _straight_ways(self) -> StraightWays | None:
         return straight_ways(self._stages[self._is_behind :])

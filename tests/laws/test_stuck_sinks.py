@@ -210,7 +210,7 @@ def test_a_run_ends_whatever_its_sinks_do(kind: str, sink: Any, when_full: Any, 
 def test_a_sink_that_hangs_while_its_queue_fills_is_slow_and_the_run_ends(
     kind: str, sink: Any, when_full: Any, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr("penstock.sinks.running.channel._TURN", 0.002)  # one that hangs needs no patience
+    monkeypatch.setattr("penstock.sinks.running.channel._TURN", 0.02)  # one that hangs needs little patience
     items = [*[FEW[0]] * 50, FEW[-1]]
     pipeline = Pipeline(sinks=[sink, collect], queue_size=4, when_full=when_full, close_timeout=SOON)
     runs: list[Any] = []

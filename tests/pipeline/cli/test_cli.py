@@ -83,7 +83,7 @@ def test_each_commands_help_shows_examples_that_run(penstock: Penstock, name: st
     examples = [line for line in out.partition("Examples:\n")[2].splitlines() if line.strip()]
     assert examples
     for line in examples:
-        assert f"penstock {name}" in line or "penstock run" in line
+        assert f"penstock {name}" in line or "penstock run" in line or "penstock record" in line
         own = line.partition(f"penstock {name}")[2].partition(" | ")[0]
         for word in own.split():
             assert not word.startswith("--") or word in out.partition("Examples:")[0]

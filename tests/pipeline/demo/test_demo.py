@@ -95,7 +95,7 @@ def test_without_googles_sdk_openais_other_api_plays_and_says_so(
     monkeypatch.setitem(sys.modules, "google.genai", None)
     code, out, err = penstock("demo", "--pace", "0")
     assert (code, err) == (0, "")
-    assert 'for google-genai: pip install ".[gemini]"' in out
+    assert 'in place of google-genai: pip install ".[gemini]"' in out
     assert "write_file docs/garden.md\n" in out
 
 

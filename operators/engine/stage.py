@@ -114,6 +114,10 @@ class Operator(Generic[In_contra, Out_co]):
 AnyOperator: TypeAlias = Operator[Any, Any]
 
 
+_NOTHING: Any = ()
+"""In place of a list that nothing is added to; an empty tuple need not be made."""
+
+
 class StageChain(Generic[In, Out]):
     """A chain of stages, run as one stage; see `stage`."""
 
@@ -143,8 +147,8 @@ class StageChain(Generic[In, Out]):
             raise UsageError(message)
         ways = self._straight
         number = 1
-        given: Any = ()
-        final: Any = ()
+        given: list[Any] = _NOTHING
+        final: list[Out] = _NOTHING
         try:
             if ways is not None and (straight := ways.current) is not None:
                 if not self._is_behind:
@@ -153,7 +157,7 @@ class StageChain(Generic[In, Out]):
                 else:
                     final = []
                     for each in self._first(item):
-                        number, given, events = 2, (), None
+                        number, given, events = 2, _NOTHING, None
                         if (straight := ways.current) is not None:
                             events = straight(each)
                         if events is None:

@@ -103,7 +103,6 @@ def test_wrong_arguments_are_refused():
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_a_frame_has_a_row_for_each_item_and_stage(library: str):
-    pytest.importorskip(library)
     seen = trace(TOOL, holdback("<b")).run(["a<to", "ol>"])
     frame = seen.to_frame(library)
     rows = frame.to_dict("records") if library == "pandas" else frame.to_dicts()

@@ -22,7 +22,7 @@ class AssistantsDecoder(SseDecoder):
         """Return the events that this piece completes."""
         return [_with_name(*event) for event in super().feed(piece)]
 
-    def whole(self, _: bytes) -> None:
+    def whole(self, _: bytes, /) -> None:
         """Return nothing: the data of each event is changed."""
 
 

@@ -37,7 +37,7 @@ class GeminiDecoder(Stateful):
             self._decoder = JsonArrayDecoder() if piece[:1] in (b"[", b"{") else _SseWithJson()
         return self._decoder.feed(piece)
 
-    def whole(self, piece: bytes) -> str | None:
+    def whole(self, piece: bytes, /) -> str | None:
         """Return the data of a piece that is one whole server-sent event; None, with nothing done, for others."""
         decoder = self._decoder
         return decoder.whole(piece) if type(decoder) is _SseWithJson and not decoder.is_inside else None

@@ -70,7 +70,7 @@ class SseDecoder(Stateful):
         self._take(lines, events)
         return events
 
-    def whole(self, piece: bytes) -> str | None:
+    def whole(self, piece: bytes, /) -> str | None:
         """Return the data of a piece that is one whole event, written as most are; None, with nothing done, for others.
 
         An event that `feed` would change, or leave out, is none of these.

@@ -126,7 +126,7 @@ class WireMachine(Stateful):
         responses: list[ChunkResponse] = []
         for _, data in events:
             if lane is not None and not self._is_done and (chunks := lane(data)) is not None:
-                responses = responses + chunks if responses else chunks
+                responses += chunks
                 continue
             if self.stopped:
                 break

@@ -89,8 +89,9 @@ def _times(traced: Trace) -> list[int] | None:
 
 
 def _withheld(each: Withheld) -> dict[str, Any]:
+    text = each.text if len(each.text) <= MOST + 1 else "…" + each.text[-MOST:]  # a stage may tell all of it
     return {
-        "text": each.text,
+        "text": text,
         "is_part": len(each.text) > MOST,
         "reason": each.reason,
         "could_become": each.could_become,

@@ -32,8 +32,8 @@ TEXTS = sorted(
     )
 )
 EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
-ON_THEIR_OWN = {"anthropic", "mistralai", "ollama", "openai", "otter-sdk", "{name}"}
-"""The SDKs among them, the example of a new provider, and the one of two packages that a user asked for."""
+ON_THEIR_OWN = {"anthropic", "matplotlib", "mistralai", "ollama", "openai", "otter-sdk", "{name}"}
+"""SDKs, what a notebook plots with, the example of a new provider, and the one of two packages that a user asked for."""
 OURS = re.compile(r'"\.\[([a-z]+(?:[,-][a-z]+)*)\]"')
 COMMAND = re.compile(r"pip install\s+(\S+)")
 OTHER_FORMS = re.compile(r"penstock\[|\bextras? [`\"'][a-z]|-m pip\b|\bpip3\b|\buv (?:pip|add)\b|pip install -")

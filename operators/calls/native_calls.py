@@ -14,7 +14,7 @@ from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
-from ..engine.withheld import Withheld, tail_of
+from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.whole_json import decode_json
 from .native_call import BLANKS, NativeCall
 from .segment_end import error_detail
@@ -232,10 +232,8 @@ class NativeCalls(Stateful):
             found += [Withheld(text, reason) for each in self.waiting.values() if (text := tail_of(each.texts))]
         for index in self.open:
             call = self.open[index]
-            if call.machine is not None:
-                text, reason, could_become = call.machine.held()
-                if text:
-                    found += (Withheld(text, reason, could_become, call.segment_id, in_raw=True),)
+            if call.machine is not None and call.machine.held()[0]:
+                found += held_by(call.machine, call.segment_id, in_raw=True)
 
     def _wait(self, delta: ToolCallDelta, events: Events) -> None:
         text = delta.arguments_delta

@@ -18,9 +18,9 @@ class Divergence(Struct, frozen=True):
     """The first difference of two traces.
 
     - `stage`: the index of the stage; `label`: the stage of the first trace as code.
-    - `number_a`, `number_b`: the items with which each trace says it; None if it does not say anything there.
-    - `output_a`, `output_b`: the outputs that differ; None if there is none. If only the ends of the two runs differ,
-      they are how each ended.
+    - `number_a`, `number_b`: the items at which the outputs came; None if a trace has no more output.
+    - `output_a`, `output_b`: the outputs that differ; None if a trace has no more. If only the ends of the two runs
+      differ, these are the ends: `Completed`, `Failed` or `Interrupted`.
     """
 
     stage: int

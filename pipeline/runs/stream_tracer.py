@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from os import PathLike
 from time import perf_counter_ns
 from typing import Any
@@ -19,10 +19,10 @@ from ...sources.decode_wire import decode_wire
 from ...sources.from_recording import RecordedItems, recorded_items
 from ...sources.machine.machine import Machine
 from ...sources.recordings.raw_form import raw_form
+from ...sources.recordings.read_recording import TimedItem
 from ...sources.recordings.wire_events import WireEvents
 from ...sources.wire.lane import json_value
-
-_LINE_END = re.compile("\r\n|\r|\n")
+from ...sources.wire.sse import SseDecoder
 
 
 class StreamTracer:
@@ -51,9 +51,8 @@ class StreamTracer:
                 stream.close()
             message = "this stream is async; use await atrace(...) inside a coroutine"
             raise UsageError(message)
-        begun = _Begun(stream)
-        seen = self._trace(decode_sdk, self._api, is_text=begun.is_text)
-        return seen.run(self._upto_stop(begun), clock=clock_of(stream))
+        items = self._read(stream)
+        return self._trace(decode_sdk, self._api, is_text=next(items)).run(items, clock=clock_of(stream))
 
     async def of_async_stream(self, source: Any) -> Trace:
         """Trace what `opened` returned of an async client."""
@@ -62,23 +61,20 @@ class StreamTracer:
             stream = await stream
         if not hasattr(stream, "__aiter__"):
             return self.of_stream(stream)
-        begun = await _AsyncBegun(stream).begin()
-        seen = self._trace(decode_sdk, self._api, is_text=begun.is_text)
-        return await seen.arun(self._aupto_stop(begun), clock=perf_counter_ns)
+        items = self._aread(stream)
+        return await self._trace(decode_sdk, self._api, is_text=await anext(items)).arun(items, clock=perf_counter_ns)
 
     def of_recording(self, path: str | PathLike[str], options: Mapping[str, Any]) -> Trace:
         """Trace a recording at its own times; a body is cut into its events."""
         recorded = recorded_items(path, self._api, **options)
-        items = [each.item for each in recorded.items]
         if recorded.ends_at is None:
-            events = WireEvents()
-            items = [*events.feed(b"".join(items)), *events.close()]
+            body, events = b"".join(each.item for each in recorded.items), WireEvents()
+            recorded = recorded._replace(items=[TimedItem(0.0, each) for each in (*events.feed(body), *events.close())])
         self._new_machine = recorded.new_machine
-        first = items[0] if items else None
-        decode = decode_wire if isinstance(first, bytes) else decode_sdk
-        seen = self._trace(decode, recorded.api, is_text=isinstance(first, str))
-        clock: Clock = no_time if recorded.ends_at is None else _recorded_times(recorded)
-        return seen.run(self._upto_stop(_raising(items, recorded.error)), clock=clock)
+        is_wire = bool(recorded.items) and isinstance(recorded.items[0].item, bytes)
+        items = self._read(recorded.untimed())
+        seen = self._trace(decode_wire if is_wire else decode_sdk, recorded.api, is_text=next(items))
+        return seen.run(items, clock=no_time if recorded.ends_at is None else _recorded_times(recorded))
 
     def _trace(self, decode: Callable[..., Any], api: str | None, *, is_text: bool) -> Trace:
         machine = self._machine = self._new_machine()
@@ -87,106 +83,70 @@ class StreamTracer:
         strategy = self._in_text if is_text and self._in_text is not None else self._strategy
         return Trace((Operator(steps=(step,)), strategy), limit=self._limit, read_raw=_raw_of)
 
+    def _read(self, stream: Iterable[Any]) -> Iterator[Any]:
+        """Yield whether the stream is plain text, as its first item says, then its items until the machine stops."""
+        rest = iter(stream)
+        begun: list[Any] = []
+        error: Exception | None = None
+        try:
+            try:
+                while not begun or begun[-1] is None:
+                    begun.append(next(rest))
+            except StopIteration:
+                pass
+            except Exception as raised:  # noqa: BLE001 - raised again in its place
+                error = raised
+            yield _is_text(begun)
+            for item in chain(begun, _raising(error), rest):
+                yield item
+                if self._is_stopped:
+                    return
+        finally:
+            for each in (rest, stream):
+                if (close := getattr(each, "close", None)) is not None:
+                    close()
+
+    async def _aread(self, stream: AsyncIterable[Any]) -> AsyncIterator[Any]:
+        """Do the same with an async stream."""
+        rest = aiter(stream)
+        begun: list[Any] = []
+        error: Exception | None = None
+        try:
+            try:
+                while not begun or begun[-1] is None:
+                    begun.append(await anext(rest))
+            except StopAsyncIteration:
+                pass
+            except Exception as raised:  # noqa: BLE001 - raised again in its place
+                error = raised
+            yield _is_text(begun)
+            for item in chain(begun, _raising(error)):
+                yield item
+                if self._is_stopped:
+                    return
+            async for item in rest:
+                yield item
+                if self._is_stopped:
+                    return
+        finally:
+            for each in (rest, stream):
+                close = getattr(each, "aclose", None) or getattr(each, "close", None)
+                if close is not None and inspect.isawaitable(closing := close()):
+                    await closing
+
     @property
     def _is_stopped(self) -> bool:
         return self._machine is not None and self._machine.stopped
 
-    def _upto_stop(self, items: Iterable[Any]) -> Iterator[Any]:
-        try:
-            for item in items:
-                yield item
-                if self._is_stopped:
-                    return
-        finally:
-            if (close := getattr(items, "close", None)) is not None:
-                close()
 
-    async def _aupto_stop(self, items: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        try:
-            async for item in items:
-                yield item
-                if self._is_stopped:
-                    return
-        finally:
-            close = getattr(items, "aclose", None) or getattr(items, "close", None)
-            if close is not None and inspect.isawaitable(closing := close()):
-                await closing
+def _is_text(begun: list[Any]) -> bool:
+    return bool(begun) and isinstance(begun[-1], str)
 
 
-class _Begun:
-    """A stream of which the first item has been read, because it says whether the stream is plain text."""
-
-    def __init__(self, stream: Iterable[Any]) -> None:
-        self._stream = stream
-        self._rest = iter(stream)
-        self._seen: list[Any] = []
-        self._error: Exception | None = None
-        try:
-            while not self._seen or self._seen[-1] is None:
-                self._seen.append(next(self._rest))
-        except StopIteration:
-            pass
-        except Exception as error:  # noqa: BLE001 - raised again in its place
-            self._error = error
-
-    @property
-    def is_text(self) -> bool:
-        return bool(self._seen) and isinstance(self._seen[-1], str)
-
-    def __iter__(self) -> Iterator[Any]:
-        yield from self._seen
-        if self._error is not None:
-            raise self._error
-        yield from self._rest
-
-    def close(self) -> None:
-        for each in (self._rest, self._stream):
-            if (close := getattr(each, "close", None)) is not None:
-                close()
-
-
-class _AsyncBegun:
-    """The same of an async stream."""
-
-    def __init__(self, stream: AsyncIterable[Any]) -> None:
-        self._stream = stream
-        self._rest = aiter(stream)
-        self._seen: list[Any] = []
-        self._error: Exception | None = None
-
-    async def begin(self) -> _AsyncBegun:
-        try:
-            while not self._seen or self._seen[-1] is None:
-                self._seen.append(await anext(self._rest))
-        except StopAsyncIteration:
-            pass
-        except Exception as error:  # noqa: BLE001 - raised again in its place
-            self._error = error
-        return self
-
-    @property
-    def is_text(self) -> bool:
-        return bool(self._seen) and isinstance(self._seen[-1], str)
-
-    async def __aiter__(self) -> AsyncIterator[Any]:
-        for each in self._seen:
-            yield each
-        if self._error is not None:
-            raise self._error
-        async for each in self._rest:
-            yield each
-
-    async def aclose(self) -> None:
-        for each in (self._rest, self._stream):
-            close = getattr(each, "aclose", None) or getattr(each, "close", None)
-            if close is not None and inspect.isawaitable(closing := close()):
-                await closing
-
-
-def _raising(items: Iterable[Any], error: Exception | None) -> Iterator[Any]:
-    yield from items
+def _raising(error: Exception | None) -> Iterator[Any]:
     if error is not None:
         raise error
+    yield from ()
 
 
 def _recorded_times(recorded: RecordedItems) -> Clock:
@@ -200,10 +160,8 @@ def _raw_of(item: Any) -> Any:
     if not isinstance(item, bytes):
         return raw_form(item)
     text = item.decode(errors="replace")
-    data = "\n".join(line[5:].strip() for line in _LINE_END.split(text) if line.startswith("data:")) or text.strip(
-        " \r\n,[]"
-    )
+    data = [event.data for event in SseDecoder().feed(item + b"\n\n")]
     try:
-        return json_value(data)
+        return json_value(data[0] if data else text.strip(" \r\n,[]"))
     except ValueError:
         return text

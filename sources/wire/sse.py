@@ -71,9 +71,9 @@ class SseDecoder(Stateful):
         return events
 
     def whole(self, piece: bytes, /) -> str | None:
-        """Return the data of a piece that is one whole event, written as most are; None, with nothing done, for others.
+        """Return the data of a piece that is exactly one event in the usual form, else None with nothing done.
 
-        An event that `feed` would change, or leave out, is none of these.
+        It returns None for every event that `feed` would change or leave out.
         """
         if self._line or self._data or self._event or self._skip_lf:
             return None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
 from os import PathLike
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from reactivex import Observable
@@ -46,7 +46,6 @@ from .runs.async_run import AsyncRun
 from .runs.flow import Flow
 from .runs.kept_answer import KeptAnswer
 from .runs.run import Run
-from .runs.stream_tracer import StreamTracer
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
 from .strategies.strategy import StrategyEvent
 from .strategies.text_strategies import TEXT_STRATEGIES
@@ -56,6 +55,9 @@ from .strategy_maker import NewChain, StrategyLike, resolved, strategy_maker, wi
 from .tools.tool import Tool, as_tools
 from .tools.tool_choice import tool_choice
 from .tools.tool_schemas import schemas_for
+
+if TYPE_CHECKING:
+    from .runs.stream_tracer import StreamTracer
 
 Recorder: TypeAlias = str | PathLike[str] | Callable[[Any], Any]
 """Where streams are recorded, or what taps them."""
@@ -482,6 +484,8 @@ class Pipeline:
         return self.chain if turn_id is None else self._new_chain(turn_id)
 
     def _tracer(self, turn_id: str | None, limit: int) -> StreamTracer:
+        from .runs.stream_tracer import StreamTracer  # noqa: PLC0415 - few streams are traced
+
         of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
         return StreamTracer(
             partial(self._new_machine, turn_id=of_turn),

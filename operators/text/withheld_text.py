@@ -75,12 +75,7 @@ def _blocks_from(text: str, block: TextBlock) -> tuple[str, ...]:
     """Return how a block may go on between two of its items: with which markers."""
     if block.reader is not None or block.boundary is None:
         return ()
-    literals = block.boundary.literals
-    for start in range(len(text)):
-        tail = text[start:]
-        if found := tuple(text[:start] + each for each in literals if each.startswith(tail)):
-            return found
-    return tuple(text + each for each in literals)
+    return _markers_from(block.boundary.search, text) or tuple(text + each for each in block.boundary.literals)
 
 
 def _reason_inside(block: TextBlock) -> str:

@@ -31,19 +31,10 @@ class Commands:
         if not folder.is_relative_to(self._root):
             message = f"cwd must be below the app's folder, got {cwd!r}"
             raise UsageError(message)
-        process = await asyncio.create_subprocess_exec(
-            "bash",
-            "-c",
-            command,
-            cwd=folder,
-            env=_environment(),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
+        starting = asyncio.ensure_future(_start(command, folder))
         output = bytearray()
         try:
+            process = await asyncio.shield(starting)  # cancelled while it starts, asyncio would kill only the shell
             async with asyncio.timeout(timeout_seconds or SECONDS):
                 await _read(process, output)
                 await process.wait()
@@ -51,9 +42,24 @@ class Commands:
             message = f"the command ran longer than {timeout_seconds or SECONDS} seconds: {_text(output)[-2000:]}"
             raise UsageError(message) from None
         finally:
+            process = await starting
             _kill(process)
             await process.wait()
         return {"code": process.returncode, "output": _text(output)}
+
+
+async def _start(command: str, folder: Path) -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        "bash",
+        "-c",
+        command,
+        cwd=folder,
+        env=_environment(),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        start_new_session=True,
+    )
 
 
 async def _read(process: asyncio.subprocess.Process, output: bytearray) -> None:

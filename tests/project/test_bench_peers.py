@@ -14,7 +14,7 @@ import pytest
 
 Bench: TypeAlias = Callable[..., str]
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-ROW = r"\| {reader} \|(?: [\d.]+ \|){{{figures}}} {pieces} \| {result}"
+ROW = r"\| {reader} \|(?: -?[\d.]+ \|){{{figures}}} {pieces} \| {result}"
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import select
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -325,6 +326,26 @@ def test_a_command_that_is_cancelled_is_killed_with_what_it_started(tmp_path: Pa
     ended, _, _ = select.select([child], [], [], 20)  # readable once the process has ended
     os.close(child)
     assert ended == [child]
+
+
+@pytest.mark.parametrize("turns", range(1, 8))
+def test_a_command_that_is_cancelled_while_it_starts_leaves_nothing(tmp_path: Path, turns: int):
+    async def main() -> None:
+        running = asyncio.create_task(Commands(tmp_path).run("(sleep 1000) & wait"))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(main())
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has ended, or is not ours
+            if (process / "cwd").readlink() == tmp_path:
+                child = os.pidfd_open(int(process.name))
+                ended, _, _ = select.select([child], [], [], 20)
+                os.close(child)
+                assert ended, f"still running: {(process / 'cmdline').read_text()}"
 
 
 def test_a_command_too_long_or_elsewhere_is_an_error(tmp_path: Path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from re import Match
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
+from weakref import proxy
 
 from msgspec.structs import replace
 
@@ -100,7 +101,7 @@ class AnswerSegments(Stateful):
         "text_reader",
         "text_watch",
     )
-    __slots__ = (*STATE, "_straight", "ids")
+    __slots__ = (*STATE, "__weakref__", "_straight", "ids")
 
     def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
         self.number = number
@@ -114,7 +115,7 @@ class AnswerSegments(Stateful):
         """The finish reason in the provider's words."""
         self.irregular_words: str | None = None
         """The provider's finish reason, if it is not a regular one; None otherwise."""
-        self.calls = NativeCalls(number, ids, limits, self.end_text, eager=eager, with_arguments=with_arguments)
+        self.calls = NativeCalls(number, ids, limits, proxy(self), eager=eager, with_arguments=with_arguments)
         self.error: dict[str, Any] | None = None
         self.api: str | None = None
         self.message: Any = None
@@ -267,7 +268,7 @@ class AnswerSegments(Stateful):
                     items = machine.feed(text)
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
                     if isinstance(items, tuple):
-                        if lanes.find is not None:
+                        if lanes.opens is not None:
                             lanes.may_open(delta.index)
                         events.append(
                             SegmentContent(

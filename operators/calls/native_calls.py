@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ToolCallDelta
@@ -23,6 +22,12 @@ from .straight_calls import Lanes
 Events: TypeAlias = list[AnySegmentEvent | Notice | ProviderEvent | AnswerEnd]
 
 
+class EndsText(Protocol):
+    """The answer that the calls are of, which ends its open text before a call begins."""
+
+    def end_text(self, events: Events, /) -> None: ...
+
+
 class NativeCalls(Stateful):
     """The open native calls of one answer; ends each as complete at the moment from which it may be run.
 
@@ -31,17 +36,19 @@ class NativeCalls(Stateful):
     model finished it: a status of `completed`, which sources also set when the model went on after the call; a regular
     finish; or a call that began later, once the answer has finished, because calls may be interleaved. A status of
     `incomplete` overrides all of these.
+
+    `answer` is a weak reference where the answer holds this object, so that no stream leaves a reference cycle.
     """
 
     STATE = ("_ended", "_first", "open", "waiting")
-    __slots__ = (*STATE, "_before_start", "_eager", "_ids", "_limits", "_with_arguments", "choice", "growing", "lanes")
+    __slots__ = (*STATE, "_answer", "_eager", "_ids", "_limits", "_with_arguments", "choice", "growing", "lanes")
 
     def __init__(
         self,
         choice: int,
         ids: TurnIds,
         limits: Limits,
-        before_start: Callable[[Events], None],
+        answer: EndsText,
         *,
         eager: bool,
         with_arguments: bool,
@@ -55,7 +62,7 @@ class NativeCalls(Stateful):
         self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
         self._ids = ids
         self._limits = limits
-        self._before_start = before_start
+        self._answer = answer
         self._eager = eager
         self._with_arguments = with_arguments
 
@@ -263,7 +270,7 @@ class NativeCalls(Stateful):
         self.end(call, events, "failed", error.reason)
 
     def _start(self, call: NativeCall, events: Events) -> None:
-        self._before_start(events)
+        self._answer.end_text(events)
         made = call.given_id == ""
         call.segment_id = self._ids.made(self.choice, f"call_{call.index}") if made else self._ids.unique(call.given_id)
         if not made:

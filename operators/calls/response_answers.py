@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
+from weakref import proxy
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.chunk_response import ChunkResponse, TokenUsage
@@ -15,8 +16,7 @@ from ..engine.straight_way import Offer
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
 from .answer_segments import AnswerSegments, Segment
-from .native_call import NativeCall
-from .straight_calls import Lane, Lanes, lane_to_open, no_lane, open_lane
+from .straight_calls import Lane, Lanes, lane_to_open, open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""
@@ -41,6 +41,7 @@ class ResponseAnswers(Stateful):
         """Whether nothing but plain text came, whose completion is a regular end."""
         self._usage: TokenUsage | None = None
         self._model: str | None = None
+        self._offer: Offer | None = None
 
     def feed(self, item: str | ChunkResponse) -> Sequence[Segment]:
         reader = self._reader
@@ -82,21 +83,9 @@ class ResponseAnswers(Stateful):
         """
         if self._takes_text:
             return None
-        first = self._answers[0].calls
-        lanes, last = first.lanes, -1
-
-        def find(chunk: ChunkResponse) -> list[Any] | None:
-            nonlocal last
-            index = chunk.tool_calls[0].index if chunk.tool_calls else -1
-            lane = lanes.get(index, no_lane)
-            if lane is lane_to_open and chunk.choice == 0:
-                lane = lanes[index] = self._lane(chunk, first.open[index], offer)
-            if index == last and lane is not no_lane and lane is not lane_to_open:
-                lanes.current = lane  # calls that come in turns would leave it with each chunk
-            last = index
-            return lane(chunk)
-
-        lanes.find = find
+        self._offer = offer
+        lanes = self._answers[0].calls.lanes
+        lanes.opens = proxy(self)
         return lanes
 
     def close(self, how: How) -> Sequence[Segment]:
@@ -157,12 +146,16 @@ class ResponseAnswers(Stateful):
         self._text_only = False
         return chunk.content
 
-    def _lane(self, chunk: ChunkResponse, call: NativeCall, offer: Offer) -> Lane:
+    def opened_lane(self, chunk: ChunkResponse) -> Lane:
         """Return the lane of the chunk's call, once nothing in the chunk is new for the whole response."""
         ids = self.ids
-        if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
+        if (
+            self._offer is None
+            or chunk.response_id not in (None, "", ids.response_id)
+            or chunk.model not in (None, "", self._model)
+        ):
             return lane_to_open
-        return open_lane(call, chunk, ids.turn_id, self._answers[0].calls.lanes, offer)
+        return open_lane(self._answers[0].calls.open[chunk.tool_calls[0].index], chunk, ids.turn_id, self._offer)
 
     def _leave_lanes(self, new: str, known: str | None) -> None:
         """Leave all straight ways if what is said of the whole response has changed."""

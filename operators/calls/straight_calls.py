@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec.structs import force_setattr
 
@@ -20,45 +20,67 @@ Lane: TypeAlias = StraightFeed
 """The straight way of the text of one call."""
 
 
-def no_lane(_: ChunkResponse) -> None:
+def no_lane(_: ChunkResponse, _lanes: Lanes) -> None:
     """Stand for the lane of a string whose text goes from stage to stage."""
 
 
-def lane_to_open(_: ChunkResponse) -> None:
+def lane_to_open(_: ChunkResponse, _lanes: Lanes) -> None:
     """Stand for the lane of a string whose way has not been offered yet."""
+
+
+def find_lane(chunk: ChunkResponse, lanes: Lanes) -> list[Any] | None:
+    """Run the lane of a chunk of any of the calls."""
+    index = chunk.tool_calls[0].index if chunk.tool_calls else -1
+    lane = lanes.get(index, no_lane)
+    if lane is lane_to_open and chunk.choice == 0 and lanes.opens is not None:
+        lane = lanes[index] = lanes.opens.opened_lane(chunk)
+    if index == lanes.last and lane is not no_lane and lane is not lane_to_open:
+        lanes.current = lane  # calls that come in turns would leave it with each chunk
+    lanes.last = index
+    return lane(chunk, lanes)
+
+
+class OpensLanes(Protocol):
+    """What offers the open string of a chunk's call to the stages behind."""
+
+    def opened_lane(self, chunk: ChunkResponse, /) -> Lane: ...
 
 
 class Lanes(dict[int, Lane]):
     """By index the lanes of the open calls whose next text may have a straight way.
 
     - `current`: the way of the next chunk; None while no chunk has one.
-    - `find`: the way of a chunk of any of the calls; None where no chain asks for it.
+    - `opens`: opens the lane of a call; None where no chain asks for one.
+    - `last`: the index of the last chunk for which a lane was found.
+
+    A lane gets these lanes with each chunk, and does not hold them: so no stream leaves a reference cycle.
     """
 
-    __slots__ = ("current", "find")
+    __slots__ = ("current", "last", "opens")
 
     def __init__(self) -> None:
         super().__init__()
         self.current: Lane | None = None
-        self.find: Lane | None = None
+        self.opens: OpensLanes | None = None
+        self.last = -1
 
     def may_open(self, index: int) -> None:
         """Note that the next text of a call may have a straight way, which is not known yet."""
         if self.get(index) is not no_lane:
             self[index] = lane_to_open
-            self.current = self.find
+            self.current = find_lane
 
     def leave(self, index: int) -> None:
         self.pop(index, None)
-        self.current = self.find if self else None
+        self.current = find_lane if self else None
 
     def leave_all(self) -> None:
         self.clear()
         self.current = None
 
 
-def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, lanes: Lanes, offer: Offer) -> Lane:
-    """Offer the call's open string to the stages behind, and return its lane, which is one of `lanes`."""
+def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer) -> Lane:
+    """Offer the call's open string to the stages behind, and return its lane."""
     machine = call.machine
     path = None if machine is None else machine.open_path
     if machine is None or path is None:
@@ -80,17 +102,17 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, lanes
     is_kept, is_told = way.kept is not None, is_heard or bool(further)
     is_held = machine.withheld_length > 0
 
-    def lane(chunk: ChunkResponse) -> list[Any] | None:
+    def lane(chunk: ChunkResponse, lanes: Lanes) -> list[Any] | None:
         nonlocal is_held
         if not (deltas := chunk.tool_calls):
             return None
         text = deltas[0].arguments_delta
         force_setattr(delta, "arguments_delta", text)
         if chunk != like:
-            if deltas[0].index == index or lanes.find is None:
+            if deltas[0].index == index:
                 return None
-            lanes.current = lanes.find
-            return lanes.find(chunk)
+            lanes.current = find_lane
+            return find_lane(chunk, lanes)
         if "\\" in text or is_held or not text:
             piece = escaped_text(text)
             if piece is None:

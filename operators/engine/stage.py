@@ -152,14 +152,14 @@ class StageChain(Generic[In, Out]):
         try:
             if ways is not None and (straight := ways.current) is not None:
                 if not self._is_behind:
-                    if (events := straight(item)) is not None:
+                    if (events := straight(item, ways)) is not None:
                         return events
                 else:
                     final = []
                     for each in self._first(item):
                         number, given, events = 2, _NOTHING, None
                         if (straight := ways.current) is not None:
-                            events = straight(each)
+                            events = straight(each, ways)
                         if events is None:
                             events = [each]
                             number = 1

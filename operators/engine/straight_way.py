@@ -16,8 +16,10 @@ FurtherEvent: TypeAlias = Callable[[str, Fragment], Any]
 """Returns an event for a source text and its TEXT."""
 Offer: TypeAlias = Callable[["StraightWay"], bool]
 """Offers a way to all stages behind the first one; False if one of them declines."""
-StraightFeed: TypeAlias = Callable[[Any], "list[Any] | None"]
-"""Returns the events of the whole chain for an item; None, with nothing done, if it has to be fed to the stages."""
+StraightFeed: TypeAlias = Callable[[Any, Any], "list[Any] | None"]
+"""Returns the events of the whole chain for an item; None, with nothing done, if it has to be fed to the stages.
+
+Its second argument is the `StraightWays` that it is one of."""
 
 
 class StraightWays(Protocol):

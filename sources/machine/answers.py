@@ -179,7 +179,7 @@ class Answers(Response, Generic[C]):
         return self._choices[number]
 
     def _new_choice(self, number: int) -> C:
-        return self.CHOICE(number, CallTracker(self._turn_id, number, self._limits))
+        return self.CHOICE(number, CallTracker(self.turn_id_maker(), number, self._limits))
 
     def _chunks(self, choice: C) -> list[ChunkResponse]:
         """Return the chunks that were added to a choice."""

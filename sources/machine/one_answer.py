@@ -32,7 +32,7 @@ class OneAnswer(Response):
         self, turn_id: str | None, limits: Limits, *, compares_arguments: bool = False, logprobs: bool = False
     ) -> None:
         super().__init__(turn_id, logprobs=logprobs)
-        self.calls = CallTracker(self._turn_id, limits=limits, compares=compares_arguments)
+        self.calls = CallTracker(self.turn_id_maker(), limits=limits, compares=compares_arguments)
         self.finished = False
         self._held: Held = {}
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 from uuid import uuid4
+from weakref import proxy
 
 from msgspec.structs import replace
 
@@ -76,6 +79,10 @@ class Response(Stateful, ABC):
         if isinstance(how, Failed) and isinstance(how.error, ProviderError) and how.error is not self.failure:
             chunks.append(self.chunk(error=error_fields(how.error)))
         return chunks
+
+    def turn_id_maker(self) -> Callable[[], str]:
+        """Return what returns the turn's id; it holds this object weakly: no stream leaves a reference cycle."""
+        return partial(Response._turn_id, proxy(self))
 
     def _turn_id(self) -> str:
         if self._made_turn_id is None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
+from weakref import proxy
 
 from msgspec import Struct, structs
 
@@ -69,10 +71,10 @@ class CheckedMachine(Stateful):
         self._api = api
         self._unknown = _Unknown()
         self.is_understood = False
-        # After the first understood item it is the `feed` of the provider's machine itself: one call per item, not two.
-        self.feed: Callable[[Any], list[ChunkResponse]] = self._first
+        self.feed: Callable[[Any], list[ChunkResponse]]
+        self.lane: Lane | None
         self._its_lane = lane_of(machine)
-        self.lane: Lane | None = None if self._its_lane is None else self._first_in_lane
+        self._begin()
 
     def look_at(self, body: bytes) -> None:
         """Pass the beginning of the body, for the error message; must be called before `close`."""
@@ -99,12 +101,19 @@ class CheckedMachine(Stateful):
         super().load(state)
         refused = state["refused"]
         self._machine = self._own if refused is None else _Refused(UsageError(refused))
-        self.feed, self.lane = self._first, None if self._its_lane is None else self._first_in_lane
+        self._begin()
         if self.is_understood:
             self._understand()
 
     def new_part(self, _name: str, _state: Any, /) -> _Unknown:
         return _Unknown()
+
+    def _begin(self) -> None:
+        # After the first understood item these are those of the provider's machine itself: one call per item, not two.
+        # They hold this object weakly, so that no stream leaves a reference cycle.
+        this = proxy(self)
+        self.feed = partial(CheckedMachine._first, this)
+        self.lane = None if self._its_lane is None else partial(CheckedMachine._first_in_lane, this)
 
     def _first(self, item: Any, /) -> list[ChunkResponse]:
         responses = self._machine.feed(item)

@@ -280,8 +280,8 @@ class Counted:
     def current(self) -> Any:
         return None if self.ways.current is None else self._take
 
-    def _take(self, item: Any) -> Any:
-        events = self.ways.current(item)
+    def _take(self, item: Any, _: Any) -> Any:
+        events = self.ways.current(item, self.ways)
         self.taken += events is not None
         return events
 

@@ -115,7 +115,7 @@ def test_a_wrong_option_is_named(bench: Bench, capsys: pytest.CaptureFixture[str
 @pytest.mark.slow
 def test_a_few_live_streams_are_right_and_measured_beside_nothing():
     printed = live_streams("--streams", "3", "--rate", "200", "--seconds", "0.4", "--no-search")
-    for loop in ("penstock", "nothing"):
+    for loop in ("gc on", "penstock", "nothing"):
         row = rf"^{loop} +3 +[\d.]+ +[\d.]+ +\d+% +[\d.]+ +\d+% +[\d.]+ +[\d.]+ +[1-9]\d*$"
         assert re.search(row, printed, re.MULTILINE), printed
     assert "PASS every call is right" in printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -80,9 +80,8 @@ def test_an_async_loop_and_a_pipeline_leave_no_cycle(part: int):
             yield piece
 
     async def loop() -> None:
-        async with aclosing(adrive(arriving(), decode_wire("openai-chat"), *OPERATORS)) as events:
-            async for _ in events:
-                pass
+        async for _ in adrive(arriving(), decode_wire("openai-chat"), *OPERATORS):
+            pass
 
     assert cycles_of(lambda: asyncio.run(loop())) == []
     assert cycles_of(lambda: [*pipeline.stream(drive(pieces[: len(pieces) // part], decode_wire("openai-chat")))]) == []

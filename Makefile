@@ -12,6 +12,7 @@ VENV ?= .venv
 VERSIONS ?= 3.11 3.12 3.13
 EXAMPLES ?= 10000
 SHARED ?=
+SHARED_ON ?=
 LOAD ?=
 LIVE ?=
 PEERS ?=
@@ -95,9 +96,10 @@ test-all: ## run the tests on each Python of VERSIONS that is installed
 	echo "passed:$${passed:- none}; failed:$${failed:- none}; not installed:$${absent:- none}"; \
 	test -n "$$passed" -a -z "$$failed"
 
+# Without SHARED_ON='-n auto', pytest prints the tables of dialect cases, too.
 test-shared: $(READY) ## run the tests over outside corpora: make test-shared SHARED=FOLDER
 	@test -d "$(SHARED)" || { echo 'name the folder of the corpora: make test-shared SHARED=FOLDER' >&2; exit 2; }
-	SHARED="$(SHARED)" $(RUN)/python -m pytest tests/shared_corpora
+	SHARED="$(SHARED)" $(RUN)/python -m pytest $(SHARED_ON) tests/shared_corpora
 
 mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught; takes 15 minutes
 	$(RUN)/python tests/mutants.py

@@ -9,7 +9,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
 
@@ -23,7 +23,10 @@ if "penstock" not in sys.modules:
 
 
 # The same examples are drawn each time, so that what failed once fails again; `make fuzz` draws others.
-settings.register_profile("repeatable", derandomize=True, deadline=None, print_blob=True)
+# No test may fail because the machine was busy, and `too_slow` is a time.
+settings.register_profile(
+    "repeatable", derandomize=True, deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.register_profile("half", settings.get_profile("repeatable"), max_examples=50)
 settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=6)
 if settings.get_current_profile_name() == "default":

@@ -17,6 +17,9 @@ import pytest
 from msgspec import Struct
 
 from penstock.operators import parse_text
+from penstock.operators.catalogue import AUTO, DIALECTS
+from penstock.pipeline.cli.cli_commands import COMMANDS
+from penstock.sources.recognition.apis import APIS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -213,6 +216,26 @@ def test_every_page_is_in_the_table_of_contents_and_in_the_navigation():
     told = {link for link in LINK.findall(text_of(DOCS / "index.md")) if not re.search("[/#]", link)}
     assert told == pages - {"index.md"}
     assert {page for pages in navigation().values() for page in pages if "/" not in page} == pages
+
+
+PROVIDERS = {"openai": "OpenAI", "gemini": "Google"}
+
+
+def test_the_page_of_testing_and_the_command_name_each_provider_that_is_served():
+    served = {api.name.partition("-")[0] for api in APIS}
+    told = {PROVIDERS.get(name, name.capitalize()) for name in served}
+    for text in (text_of(DOCS / "testing.md").split("\n\n")[1], COMMANDS["serve-recordings"].about):
+        assert {name for name in told if name not in text} == set()
+
+
+def test_there_are_as_many_dialects_as_is_said():
+    assert len(DIALECTS) > 72
+    assert len(AUTO) > len(DIALECTS) / 2
+    for page, said in (
+        (ROOT / "README.md", "More than seventy dialects"),
+        (DOCS / "quickstart.md", "than seventy others"),
+    ):
+        assert said in text_of(page).replace("\n", " ")
 
 
 def test_the_changelog_tells_nothing_twice():

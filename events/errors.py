@@ -46,7 +46,8 @@ class ProviderError(PenstockError):
     def __str__(self) -> str:
         what = "connection lost" if self.transport else "provider error"
         marks = ", ".join(str(mark) for mark in (self.status, self.type, self.code) if mark is not None)
-        return f"{what} ({marks}): {self.detail}" if marks else f"{what}: {self.detail}"
+        told = f"{what} ({marks})" if marks else what
+        return told if self.detail in ("", self.type) else f"{told}: {self.detail}"
 
     def __reduce__(self) -> tuple[object, ...]:
         return _provider_error, (self.detail, self.code, self.type, self.status, self.transport)

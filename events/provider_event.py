@@ -16,7 +16,9 @@ ProviderEventKind: TypeAlias = Literal[
 class ProviderEvent(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag="PROVIDER_EVENT", tag_field="type"):
     """A part of the answer that is special to its provider: what its own tools returned, a citation, a safety rating.
 
-    SegmentContent(delta="It is 21 °C")  ProviderEvent("citation", {"type": "url_citation", ...})
+    A citation follows the text that it belongs to:
+
+        SegmentContent(delta="It is 21 °C")  ProviderEvent("citation", {"type": "url_citation", ...})
     """
 
     kind: Annotated[

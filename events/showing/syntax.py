@@ -42,7 +42,7 @@ _KINDS: Mapping[str, str] = {
     "Operator.Word": "k",
 }
 """The colour for each type of Pygments; those below it have the same."""
-_NAMES = {"run_bash": ".sh", "patch_file": ".diff", "tool_call": ".json"}
+_NAMES = {"run_bash": ".sh", "patch_file": ".diff"}
 _PATCH = re.compile(r"@@|\*\*\* |--- |diff ")
 
 
@@ -54,6 +54,8 @@ def code_name(kind: str, path: object, content: str = "") -> str:
     """
     if kind == "edit_file" and _PATCH.match(content):
         return ".diff"
+    if kind == "tool_call":
+        return ".json" if content.lstrip().startswith(("{", "[")) else ""
     return _NAMES.get(kind, path if isinstance(path, str) else "")
 
 

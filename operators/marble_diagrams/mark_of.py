@@ -20,6 +20,7 @@ from ..partial_arguments import PartialArguments
 from ..partial_output import PartialOutput
 from .drawing.svg import one_line
 
+_FRAME = re.compile(r"(?:event: *(?:\S+\.)?(\S+)|data: *)")
 _RANDOM_ID = re.compile(r"turn_[0-9a-f]{32}")
 LABEL = 16
 """The most columns of a label."""
@@ -90,6 +91,13 @@ def _thing(item: Any) -> str:
     return kind if isinstance(kind, str) else _represented(item)
 
 
+def _bytes(body: bytes) -> str:
+    """Return the last word of an event's name, `added` of `response.output_item.added`; else the text of a body."""
+    text = body.decode("utf-8", "replace")
+    frame = _FRAME.match(text)
+    return text if frame is None else frame[1] or _text(text[frame.end() :].rstrip())
+
+
 def _chunk(chunk: ChunkResponse) -> str:
     pieces = [chunk.reasoning, chunk.content, chunk.refusal, *map(_call, chunk.tool_calls)]
     return " ".join(map(_text, filter(None, pieces))) or chunk.finish_reason or "·"
@@ -136,6 +144,7 @@ _SHORT: Mapping[type, str] = {
 }
 _LABELS: Mapping[type, Callable[[Any], str]] = {
     str: _text,
+    bytes: _bytes,
     ChunkResponse: _chunk,
     SegmentStart: lambda item: f"S {item.metadata.get('tool_name') or item.segment_type or ''}",
     SegmentContent: lambda item: _text(item.delta),

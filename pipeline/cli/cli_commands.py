@@ -58,7 +58,7 @@ COMMANDS = {
     "explore": _Command("explore", "Look through recorded answers in your browser, item by item.", STREAMS),
     "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
     "serve-recordings": _Command(
-        "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama."
+        "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google, Ollama, Cohere and Bedrock."
     ),
     "strategies": _Command(
         "strategies", "List the named strategies, or explain one; `*` marks what the environment chooses."

@@ -58,7 +58,7 @@ def serve(  # noqa: PLR0913 - the options of the command
         bool, typer.Option("--strict", help="Refuse a model that no recording is named like, with 404.")
     ] = False,
 ) -> None:
-    """Replay recorded answers to the clients of OpenAI, Anthropic, Google and Ollama.
+    """Replay recorded answers to the clients of OpenAI, Anthropic, Google, Ollama, Cohere and Bedrock.
 
     A request gets the recording named in its header x-penstock-recording, else one named like its model, else the next
     one of its API; with --strict it is refused instead. Its header x-penstock-fault selects a fault. Ctrl-C stops the

@@ -25,7 +25,7 @@ NOT_INSTALLED = f"the replay server needs two more packages; {how_to_install('cl
 
 
 class ReplayServer:
-    """Answer the requests of OpenAI's, Anthropic's, Google's and Ollama's clients from recordings.
+    """Answer the requests of the clients of OpenAI, Anthropic, Google, Ollama, Cohere and Bedrock from recordings.
 
         with ReplayServer("recordings", fault="cut:500") as server:
             client = OpenAI(base_url=f"{server.url}/v1", api_key="-", max_retries=0)
@@ -37,8 +37,8 @@ class ReplayServer:
     - `chunk`: the bytes of each write; by default, each write is one event.
     - `fault`: what goes wrong, unless the header `x-penstock-fault` names another fault: `cut:N`, `stall:N`, `reset:N`,
       `status:CODE`, `error:N`, `garbage:N`, `duplicate:K`.
-    - `host`: the address to listen on; one that other machines can reach is a `UsageError` without `public=True`. -
-      `port`: the port; 0 is any free one.
+    - `host`: the address to listen on; one that other machines can reach is a `UsageError` without `public=True`.
+    - `port`: the port; 0 is any free one.
     - `check`: a function of the API's name and the request's JSON body; what it raises refuses the request with 400, in
       the provider's form, with the exception's text. So a test can look at each request, such as the second of a loop.
     - `strict`: a model that no recording is named like is refused with 404, as providers do, where no header names a

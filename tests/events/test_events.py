@@ -585,6 +585,8 @@ def test_a_json_error_says_where_what_was_expected_and_what_was_found() -> None:
         ),
         (ProviderError("reset", transport=True), "connection lost: reset"),
         (ProviderError("gone", status=0, transport=True), "connection lost (0): gone"),
+        (ProviderError("Reset", type="Reset", transport=True), "connection lost (Reset)"),
+        (ProviderError("", status=500), "provider error (500)"),
     ],
 )
 def test_a_provider_error_makes_its_message_of_its_data(error: ProviderError, message: str) -> None:

@@ -12,10 +12,14 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 from msgspec import Struct
 
 from penstock.operators import parse_text
+from penstock.operators.catalogue import AUTO, DIALECTS
+from penstock.pipeline.cli.cli_commands import COMMANDS
+from penstock.sources.recognition.apis import APIS
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -114,6 +118,7 @@ def test_the_page_of_events_tells_every_event_and_each_field_with_its_type_and_w
         assert all(said for *_, said in rows), section
     assert '| `ToolCallState` | `"requested" \\| ' in text_of(page)
     assert "| `choice` | `int` | `0` | Which of n answers this belongs to. |" in text_of(page)
+    assert not re.search(r"\n\n[A-Z]\w+\(", text_of(page)), "code that stands as text"
     assert "penstock." not in "".join(re.findall(r"^\| `\w+` \| (`.+?`)", text_of(page), re.MULTILINE))
 
 
@@ -143,11 +148,40 @@ def test_links_to_other_files_of_the_repository_stay_in_the_site():
     page = "[a](../examples/agent.py), [b](../notebooks/01_first_stream.ipynb), [c](../operators), [d](tools.md#x)"
     assert LINKING["linked_files"](page) == {"examples/agent.py", "notebooks/01_first_stream.ipynb"}
     assert LINKING["with_links_inside"](page) == (
-        "[a](repository/examples/agent.py.md), [b](repository/notebooks/01_first_stream.ipynb), c (`operators/`), [d](tools.md#x)"
+        "[a](repository/examples/agent.py.md), [b](repository/notebooks/01_first_stream.ipynb.md), c (`operators/`), [d](tools.md#x)"
     )
     code = LINKING["page_of_code"]("examples/agent.py")
     assert (ROOT / "examples/agent.py").read_text("utf-8").rstrip() in code
     assert code.startswith("# examples/agent.py\n\n````````````python\n")
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
+def test_a_notebook_is_a_page_with_its_outputs_and_its_links_stay_in_the_site(path: Path):
+    page = LINKING["page_of_notebook"](f"notebooks/{path.name}")
+    cells = nbformat.read(path, 4).cells
+    assert page.startswith(f"{cells[0].source.splitlines()[0]}\n")
+    for cell in cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            shown = data.get("text/html") or data.get("image/png") or data.get("text/plain") or output.get("text")
+            assert shown.strip() in page
+    links = [link for cell in cells if cell.cell_type == "markdown" for link in LINK.findall(cell.source)]
+    assert links
+    links = [link for link in LINK.findall(CODE.sub("code", page)) if "://" not in link]
+    for link in links:
+        target = re.sub(r"^\.\./\.\./", "", link)
+        is_page = (DOCS / target).exists() if link != target else (path.parent / target.removesuffix(".md")).exists()
+        assert link.endswith(".md"), link
+        assert is_page, link
+
+
+def test_code_has_colours_on_light_pages_and_on_dark_ones():
+    light, _, dark = runpy.run_path(str(DOCS / "colours_of_code.py"))["stylesheet"]().partition(
+        "@media (prefers-color-scheme: dark)"
+    )
+    assert ".codehilite .k " in light
+    assert ".codehilite .k " in dark
+    assert "prefers-color-scheme: dark" in text_of(DOCS / "site.css")
 
 
 def test_a_pipe_in_the_code_of_a_table_is_shown_without_its_escape():
@@ -156,7 +190,7 @@ def test_a_pipe_in_the_code_of_a_table_is_shown_without_its_escape():
 
 
 def test_the_first_screen_has_a_picture_and_three_steps_before_the_list_of_pages():
-    first, _, _ = text_of(DOCS / "index.md").partition("## All pages")
+    first, _, _ = text_of(DOCS / "index.md").partition("## Begin")
     assert "![" in first
     assert len(re.findall(r"^\*\*\w[^*]*\*\*", first.partition("## Three steps")[2], re.MULTILINE)) == 3
     assert len(first.splitlines()) <= 60
@@ -179,5 +213,54 @@ def test_the_page_of_strategies_is_what_their_chains_say():
 
 def test_every_page_is_in_the_table_of_contents_and_in_the_navigation():
     pages = {page.name for page in DOCS.glob("*.md")}
-    assert {link for link in LINK.findall(text_of(DOCS / "index.md")) if "/" not in link} == pages - {"index.md"}
-    assert set(re.findall(r"(\S+\.md)$", text_of(ROOT / "mkdocs.yml"), re.MULTILINE)) == pages
+    told = {link for link in LINK.findall(text_of(DOCS / "index.md")) if not re.search("[/#]", link)}
+    assert told == pages - {"index.md"}
+    assert {page for pages in navigation().values() for page in pages if "/" not in page} == pages
+
+
+PROVIDERS = {"openai": "OpenAI", "gemini": "Google"}
+
+
+def test_the_page_of_testing_and_the_command_name_each_provider_that_is_served():
+    served = {api.name.partition("-")[0] for api in APIS}
+    told = {PROVIDERS.get(name, name.capitalize()) for name in served}
+    for text in (text_of(DOCS / "testing.md").split("\n\n")[1], COMMANDS["serve-recordings"].about):
+        assert {name for name in told if name not in text} == set()
+
+
+def test_there_are_as_many_dialects_as_is_said():
+    assert len(DIALECTS) > 72
+    assert len(AUTO) > len(DIALECTS) / 2
+    for page, said in (
+        (ROOT / "README.md", "More than seventy dialects"),
+        (DOCS / "quickstart.md", "than seventy others"),
+    ):
+        assert said in text_of(page).replace("\n", " ")
+
+
+def test_the_changelog_tells_nothing_twice():
+    told = re.findall(r"^- .+", text_of(ROOT / "CHANGELOG.md"), re.MULTILINE)
+    assert sorted(told) == sorted(set(told))
+
+
+def test_the_first_page_has_the_groups_of_the_navigation_in_its_order():
+    first, *groups = text_of(DOCS / "index.md").partition("## Begin\n")[2].split("\n## ")
+    told = {"": re.findall(r"^\| \[.+?\]\((\S+)\)", first, re.MULTILINE)}
+    for group in groups:
+        title, _, rest = group.partition("\n")
+        rows = re.findall(r"^(?:\| |- )\[.+?\]\((\S+)\)", rest, re.MULTILINE)
+        told[title] = [re.sub(r"^\.\./(.+)", r"repository/\1.md", row) for row in rows]
+    del told["Programs"]
+    assert list(told.items()) == list(({**navigation(), "": navigation()[""][1:]}).items())
+
+
+def navigation() -> dict[str, list[str]]:
+    """Return the pages of each group of the navigation; those without a group come first."""
+    groups: dict[str, list[str]] = {"": []}
+    for line in text_of(ROOT / "mkdocs.yml").partition("\nnav:\n")[2].partition("\nvalidation:")[0].splitlines():
+        title, _, page = line.strip(" -").rpartition(":")
+        if not page:
+            groups[title] = []
+        else:
+            groups[list(groups)[-1] if line.startswith("    ") else ""].append(page.strip())
+    return groups

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,8 @@ from body_server import BodyServer
 from depth import some_of
 from notebook_servers import kernel_environment
 from test_event_card import Page
+
+from penstock import Pipeline, SegmentContent, ToolInvocation
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -138,6 +141,29 @@ def test_the_live_view_leaves_each_segment_and_each_call_as_an_output():
     first_words = [output.data["text/plain"].split()[:3] for output in shown.outputs]
     assert [words[0] for words in first_words] == ["text", "write_file", "→", "run_bash", "→", "answer"]
     assert [words[2] for words in first_words[:2]] == ["complete", "complete"]
+
+
+def test_what_is_said_to_be_shown_and_sealed_is_of_one_call():
+    printed = "".join(
+        output.get("text", "") for cell in code_cells(nbformat.read(NOTEBOOKS[4], 4)) for output in cell.outputs
+    )
+    rows = re.findall(r"^(openai-chat|openai-responses|anthropic|gemini) +(\d+) +(\d+) +(\d+)$", printed, re.MULTILINE)
+    assert len(rows) == 4
+    demo = resources.files("penstock.pipeline.demo")
+    bodies = ("demo_stream.sse", "demo_responses.sse", "demo_anthropic.sse", "demo_gemini.sse")
+    for (api, shown, sealed, end), body in zip(rows, bodies, strict=True):
+        seen = Pipeline().trace(demo / body)
+        events = [(item.number, event) for item in seen for event in item.stages[-1].outputs]
+        [start, *_] = [event for _, event in events if getattr(event, "segment_type", None) == "write_file"]
+        pieces = [
+            number
+            for number, event in events
+            if isinstance(event, SegmentContent) and event.segment_id == start.segment_id
+        ]
+        calls = [
+            number for number, event in events if isinstance(event, ToolInvocation) and event.id == start.segment_id
+        ]
+        assert [pieces[0], *calls, len(seen) - 1] == [int(shown), int(sealed), int(end)], api
 
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)

@@ -25,7 +25,8 @@ from penstock.sources.testing import ReplayServer
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
-LISTED = re.findall(r"\n\| \[(\S+)\]\(\1\)", (DOCS / "index.md").read_text("utf-8").partition("## Plug into")[2])
+GROUP = (DOCS / "index.md").read_text("utf-8").partition("## Plug into")[2].partition("\n## ")[0]
+LISTED = re.findall(r"\n\| \[.+?\]\((\S+)\)", GROUP)
 BODY = (STREAMS / "openai_chat/write_file.sse").read_bytes()
 CALLS = ["write_file", "run_bash"]
 HI = {"role": "user", "content": "Hi"}
@@ -103,10 +104,10 @@ ASKED_BY: dict[str, list[Callable[[str], None]]] = {
 }
 
 
-def test_every_page_with_an_application_is_asked_and_the_seven_are_listed():
+def test_every_page_with_an_application_is_asked_and_all_are_listed():
     with_applications = {page.name for page in DOCS.glob("*.md") if "\ndef application(" in page.read_text("utf-8")}
     assert with_applications == set(ASKED_BY)
-    adapters = {"langchain.md", "pydantic-ai.md", "opentelemetry.md"}
+    adapters = {"ag-ui-approval.md", "langchain.md", "pydantic-ai.md", "opentelemetry.md"}
     assert set(LISTED) == adapters | set(ASKED_BY) - {"resume.md", "serving.md"}
 
 

@@ -82,6 +82,9 @@ def test_a_file_name_decides_the_language_however_it_is_written():
         ("patch_file", "a.py", "x", ".diff"),
         ("run_bash", None, "ls", ".sh"),
         ("tool_call", None, "{", ".json"),
+        ("tool_call", None, "\n [1", ".json"),
+        ("tool_call", None, "<arg>city", ""),
+        ("tool_call", None, "", ""),
         ("save_note", None, "ls", ""),
     ],
 )

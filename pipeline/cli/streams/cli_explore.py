@@ -12,7 +12,7 @@ from ..cli_parts import ApiName
 
 EXPLORE_EXAMPLES = """\b
 Examples:
-  penstock record answer.jsonl --provider openai --model gpt-5 "Write a garden in SVG."
+  penstock record -o answer.jsonl --provider openai --model gpt-5 "Write a garden in SVG."
   penstock explore answer.jsonl
   penstock explore tests/streams/openai_chat/*.sse --no-browser
 """

@@ -149,17 +149,15 @@ def _of_recording(
 
 def _recording_of(body: bytes, path: str | PathLike[str], interaction: int | None) -> StreamRecording | bytes:
     try:
-        if is_recording(body):
-            return read_recording(body)
         if is_cassette(body):
             return body_in_cassette(body, interaction)
+        if interaction is None:
+            return read_recording(body) if is_recording(body) else body
     except UsageError as error:
         message = f"cannot read the recording {path}: {error}"
         raise UsageError(message) from error
-    if interaction is not None:
-        message = f"interaction= chooses from a cassette of VCR.py; leave it out for {path}"
-        raise UsageError(message)
-    return body
+    message = f"interaction= chooses from a cassette of VCR.py; leave it out for {path}"
+    raise UsageError(message)
 
 
 def _checked_speed(pace: RecordingPace) -> float | None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ....events.errors import UsageError, how_to_install
-from ..cli_parts import ApiName
+from ..cli_parts import ApiName, Interaction
 
 EXPLORE_EXAMPLES = """\b
 Examples:
@@ -26,6 +26,7 @@ def explore(
     ],
     *,
     api: ApiName = None,
+    interaction: Interaction = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")] = True,
 ) -> None:
@@ -48,4 +49,4 @@ def explore(
         if browser:
             webbrowser.open(address)
 
-    run_explorer({file: read_stream(file, api) for file in files}, port=port, ready=ready)
+    run_explorer({file: read_stream(file, api, interaction) for file in files}, port=port, ready=ready)

@@ -55,6 +55,8 @@ class RecordingFile:
         self._start_ns = time.perf_counter_ns()
         self._wire: WireEvents | None = None
         self._is_begun = False
+        self._before: bytes | None = None
+        """The content that was replaced."""
 
     def write(self, item: object) -> None:
         if isinstance(item, WireBody):
@@ -82,10 +84,12 @@ class RecordingFile:
         self._file.close()
 
     def discard(self) -> None:
-        """Leave no file, or the one that was to be replaced: no stream was opened."""
+        """Leave no file, or the one that was to be replaced: there was no stream."""
         self._file.close()
         if not self._is_replaced:
             Path(self._file.name).unlink(missing_ok=True)
+        elif self._before is not None:
+            Path(self._file.name).write_bytes(self._before)
 
     def _now(self) -> int:
         return time.perf_counter_ns() - self._start_ns
@@ -119,7 +123,9 @@ class RecordingFile:
             return
         try:
             if isinstance(line, RecordingMeta) and self._is_replaced:
-                self._file.truncate(0)
+                self._before = self._file.read()
+                self._file.seek(0)
+                self._file.truncate()
             self._file.write(line_of(line))
             self._file.flush()
         except (OSError, TypeError, ValueError) as error:

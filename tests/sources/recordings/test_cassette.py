@@ -97,5 +97,5 @@ def test_an_interaction_of_what_is_no_cassette_is_refused(tmp_path: Path):
     recording.write_text('{"penstock_recording": 1, "form": "texts"}\n')
     body.write_bytes(BODY)
     for path in (recording, body):
-        with pytest.raises(UsageError, match="interaction= chooses from a cassette of VCR.py; leave it out"):
+        with pytest.raises(UsageError, match="interaction= chooses from a cassette"):
             from_recording(path, interaction=0)

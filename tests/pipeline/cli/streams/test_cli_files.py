@@ -12,7 +12,10 @@ import yaml
 from test_cli import ONE_CALL, PLAIN, Penstock, penstock
 from test_cli_replay import recorded
 
+from penstock.events import AnswerEnd
 from penstock.pipeline.explorer.read_stream import read_stream
+from penstock.pipeline.recordings.play_recording import Player
+from penstock.pipeline.recordings.recorded import read_recorded
 
 __all__ = ["penstock"]  # the fixture
 BODY = Path(ONE_CALL).read_bytes()
@@ -92,3 +95,32 @@ def test_two_responses_of_a_cassette_are_compared(penstock: Penstock):
 
 def test_a_response_of_a_cassette_is_explored():
     assert b"".join(read_stream("two.yaml", interaction=0).items) == BODY
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize(
+    ("second", "words"),
+    [
+        (10**410, "line 3 of the recording is wrong: Expected `int` <="),
+        (10**18 + 1, "line 3 of the recording is wrong: Expected `int` <="),
+        (-1, "line 3 of the recording is wrong: Expected `int` >= 0"),
+        (6, "line 3 of the recording is wrong: its time is before that of the line above"),
+    ],
+    ids=["beyond a float", "beyond thirty years", "below zero", "set back"],
+)
+def test_a_time_that_cannot_be_is_told_with_its_line(penstock: Penstock, name: str, second: int, words: str):
+    file = recorded(Path("times.jsonl"), [(0, "data: 1\n\n"), (0, "data: 2\n\n")], None)
+    meta, *lines, cut = Path(file).read_text().split("\n")
+    timed = [json.dumps({**json.loads(line), "t_ns": at}) for line, at in zip(lines, (7, second), strict=True)]
+    Path(file).write_text("\n".join([meta, *timed, cut]))
+    code, out, err = penstock(*line_for(name, file))
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert words in err
+
+
+@pytest.mark.parametrize("options", [{"every": 1e300}, {"speed": 1e-300}, {"speed": 1e-320}])
+def test_what_no_system_can_wait_for_is_waited_for_until_it_is_stopped(options: dict[str, float]):
+    file = recorded(Path("slow.jsonl"), [(1, BODY.decode())], 2)
+    player = Player(read_recorded(file, timed=True), **options)
+    player.stop("enough")
+    assert [each for each in player.play("api_tool_call") if not isinstance(each, AnswerEnd)] == []

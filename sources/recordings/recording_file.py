@@ -80,7 +80,8 @@ class RecordingFile:
             self._line(RecordingMeta(form="items", api=self._api, start=self._started()))
         if error is not None:
             error = provider_error(error) or error
-        self._line(RecordingEnd(now, "closed") if is_closed else RecordingEnd.of(now, error))
+        end = RecordingEnd(now, "closed") if is_closed else RecordingEnd.of(now, error)
+        self._line(end if self._redact is None else end.without_detail())
         self._file.close()
 
     def discard(self) -> None:

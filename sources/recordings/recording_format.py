@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from ...events.errors import ProviderError, error_fields
+from ...events.url_secrets import without_credentials
 
 FORMAT: Final = 1
 Form: TypeAlias = Literal["wire", "items", "texts", "chunks"]
@@ -56,7 +57,14 @@ class RecordingEnd(Struct, frozen=True):
         """Return the end of a stream that raised, or that did not."""
         if error is None:
             return cls(t_ns, "complete")
-        return cls(t_ns, "error", error_fields(error))
+        fields = error_fields(error)
+        return cls(t_ns, "error", {**fields, "detail": without_credentials(str(fields.get("detail", "")))})
+
+    def without_detail(self) -> RecordingEnd:
+        """Return the end without the words of its error, which may cite what was redacted."""
+        if self.error is UNSET:
+            return self
+        return RecordingEnd(self.t_ns, self.end, {**self.error, "detail": "the words of the error are redacted"})
 
     def exception(self) -> ProviderError | None:
         """Return what the stream raised; None if it raised nothing."""

@@ -198,3 +198,31 @@ def test_the_schema_of_the_lines_is_shown(penstock: Penstock, tmp_path: Path):
     validator = jsonschema.Draft202012Validator(json.loads(out))
     for line in lines_of(tmp_path / "a.jsonl"):
         validator.validate(line)
+
+
+@pytest.mark.parametrize("fault", [None, "reset:300", "error:3"])
+@pytest.mark.parametrize(
+    ("provider", "variable", "body", "path"),
+    [("openai", "OPENAI_API_KEY", BODY, "/v1"), ("anthropic", "ANTHROPIC_API_KEY", ANTHROPIC, "")],
+)
+def test_no_header_no_key_and_no_prompt_is_in_a_recording(
+    penstock: Penstock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    provider: str,
+    variable: str,
+    body: bytes,
+    path: str,
+    fault: str | None,
+):
+    monkeypatch.setenv(variable, "hidden-in-the-environment")
+    file = tmp_path / "a.jsonl"
+    with ReplayServer({"a.sse": body}, fault=fault) as server:
+        url = server.url.replace("http://", "http://me:hidden-in-the-url@") + path
+        options = ["--provider", provider, "--model", "m", "--base-url", url, "--system", "hidden-in-the-body"]
+        code, out, err = penstock("record", "-o", str(file), *options, "hidden-in-the-prompt")
+    written = file.read_bytes()
+    assert (code, json.loads(written.splitlines()[-1])["end"]) == ((0, "complete") if fault is None else (2, "error"))
+    for secret in ("hidden", "authorization", "x-api-key", "bearer"):
+        assert secret.encode() not in written.lower()
+        assert secret not in (out + err).lower()

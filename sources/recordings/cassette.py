@@ -9,8 +9,9 @@ from typing import Any, cast
 
 from ...events.errors import UsageError, how_to_install
 from ..recognition.recognised_api import recognised_api
-from ..streams.bounded_read import LONGEST, read_bounded, too_long
 
+LONGEST = 64 * 1024 * 1024
+"""The most bytes of a response, as of every file that is read whole."""
 _MARK = b"interactions:"
 
 
@@ -81,7 +82,8 @@ def _body_of(response: Any) -> bytes:
 def _unpacked(body: bytes, coding: str) -> bytes:
     """Return a body without its coding, up to a maximum size, because a small one may fill the memory."""
     if body.startswith(b"\x1f\x8b"):
-        return read_bounded(gzip.GzipFile(fileobj=io.BytesIO(body)))
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(body)).read(LONGEST + 1)
+        return _bounded(unpacked, is_whole=len(unpacked) <= LONGEST)
     if not body or "deflate" not in coding:
         return body
     unpacker = zlib.decompressobj()
@@ -89,6 +91,11 @@ def _unpacked(body: bytes, coding: str) -> bytes:
         unpacked = unpacker.decompress(body, LONGEST)
     except zlib.error:
         return body  # some clients hand over what they have unpacked, with its headers
-    if unpacker.unconsumed_tail:
-        raise UsageError(too_long(LONGEST))
-    return unpacked
+    return _bounded(unpacked, is_whole=not unpacker.unconsumed_tail)
+
+
+def _bounded(body: bytes, *, is_whole: bool) -> bytes:
+    if is_whole:
+        return body
+    message = f"the response of the cassette is longer than {LONGEST // 1024**2} MiB, the most that is read"
+    raise UsageError(message)

@@ -90,7 +90,7 @@ def diff(
 
 
 def _sides(files: list[str], strategies: list[str], sizes: list[int], interactions: list[int]) -> tuple[Side, Side]:
-    if max(map(len, (files, strategies, sizes, interactions))) > 2:
+    if any(len(each) > 2 for each in (files, strategies, sizes, interactions)):
         message = "at most two files, two strategies, two sizes and two interactions can be compared"
         raise UsageError(message)
     is_alone = len(files) == 1

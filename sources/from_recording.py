@@ -22,6 +22,7 @@ from .recognition.apis import api_of
 from .recognition.recognised_api import recognised_api
 from .recordings.cassette import body_in_cassette, is_cassette
 from .recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
+from .recordings.recording_format import LONGEST_TIME
 from .recordings.recut import recut
 from .recordings.timed_replay import timed_replay
 from .streams.stream_bridge import bridge
@@ -73,6 +74,9 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
         return bridge(recorded.untimed, recorded.new_machine, _is_checked)
     if recorded.ends_at is None:
         message = f"{path} has no times; pass pace='instant', or record with record(...)"
+        raise UsageError(message)
+    if recorded.ends_at / speed > LONGEST_TIME:
+        message = f"at pace={pace!r} this replay would take more than thirty years; pass a larger factor"
         raise UsageError(message)
     items = [TimedItem(at / speed, item) for at, item in recorded.items]
     return timed_replay(items, recorded.ends_at / speed, recorded.error, recorded.new_machine)
@@ -149,17 +153,15 @@ def _of_recording(
 
 def _recording_of(body: bytes, path: str | PathLike[str], interaction: int | None) -> StreamRecording | bytes:
     try:
-        if is_recording(body):
-            return read_recording(body)
         if is_cassette(body):
             return body_in_cassette(body, interaction)
+        if interaction is None:
+            return read_recording(body) if is_recording(body) else body
     except UsageError as error:
         message = f"cannot read the recording {path}: {error}"
         raise UsageError(message) from error
-    if interaction is not None:
-        message = f"interaction= chooses from a cassette of VCR.py; leave it out for {path}"
-        raise UsageError(message)
-    return body
+    message = f"interaction= chooses from a cassette of VCR.py; leave it out for {path}"
+    raise UsageError(message)
 
 
 def _checked_speed(pace: RecordingPace) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
@@ -25,6 +26,11 @@ from ..tools.file_tools import FILE_TOOL_DEFINITIONS
 LONGEST_COMPLAINT = 1000
 """The most characters of a printed error, because some gateways answer with a whole page."""
 CTRL_C = "Ctrl-C"
+_IN_CODE = (
+    (re.compile(r"pass api='[^']+' to from_stream, from_wire or Pipeline"), "name that one with --api or --provider"),
+    (re.compile(r"another api=, one of"), "another --api, one of"),
+)
+"""What the library advises to those who write code, and the same for those who type a command."""
 
 
 def beginning_with(words: Iterable[str]) -> Callable[[str], list[str]]:
@@ -81,6 +87,8 @@ ToolNames = Annotated[
 
 def complain(message: str) -> None:
     """Print an error to stderr in one line; credentials in URLs are hidden."""
+    for theirs, ours in _IN_CODE:
+        message = theirs.sub(ours, message)
     said = shortened(without_credentials(message), LONGEST_COMPLAINT)
     typer.echo(f"penstock: {printable(said)}", err=True)
 

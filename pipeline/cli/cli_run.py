@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import typer
@@ -65,40 +65,33 @@ def run(  # noqa: PLR0913 - the options of the command
     the answer: open segments end as interrupted, and the exit code is 130. Any error is printed in one line, with exit
     code 2.
     """
-    watched = ask_and_show(
-        prompt,
-        provider=provider,
-        model=model,
-        tool=tool,
-        system=system,
-        max_tokens=max_tokens,
-        base_url=base_url,
-        key_from=key_from,
-        strategy=strategy,
-        as_json=as_json,
-    )
+    question = Question(provider, model, prompt, tool, system, max_tokens, base_url, key_from)
+    watched = ask_and_show(question, strategy, as_json=as_json)
     if watched.is_stopped:
         raise typer.Exit(130)
 
 
-def ask_and_show(  # noqa: PLR0913 - the options of the commands
-    prompt: str | None,
-    *,
-    provider: str,
-    model: str,
-    tool: list[str] | None,
-    system: str | None,
-    max_tokens: int | None,
-    base_url: str | None,
-    key_from: str | None,
-    strategy: str | None,
-    as_json: bool,
-    record: Callable[[Any], Any] | None = None,
+class Question(NamedTuple):
+    """What a model is asked, by the options of the commands."""
+
+    provider: str
+    model: str
+    prompt: str | None = None
+    tool: list[str] | None = None
+    system: str | None = None
+    max_tokens: int | None = None
+    base_url: str | None = None
+    key_from: str | None = None
+
+
+def ask_and_show(
+    question: Question, strategy: str | None, *, as_json: bool, record: Callable[[Any], Any] | None = None
 ) -> Watched:
     """Show the answer and return its outcome; `record` taps the provider's stream.
 
     Raises `UsageError` for wrong options, for a missing key, and for what the provider refuses.
     """
+    provider, model, prompt, tool, system, max_tokens, base_url, key_from = question
     known = provider_of(provider).name
     tools = tools_named(tool or ())
     if not model.strip():

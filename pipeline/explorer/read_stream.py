@@ -16,13 +16,14 @@ from .explored_stream import ExploredStream, form_of
 _NOT_CHUNKS = "it holds the events of a strategy, which no other one can read; explore what the provider sent"
 
 
-def read_stream(path: str | PathLike[str], api: str | None = None) -> ExploredStream:
+def read_stream(path: str | PathLike[str], api: str | None = None, interaction: int | None = None) -> ExploredStream:
     """Read what `record` wrote, the body of a streamed answer, a cassette, or ChunkResponses as lines of JSON.
 
-    `UsageError` if it cannot be read, or its provider is not recognised.
+    `interaction` chooses a response of a cassette, from 0. `UsageError` if the file cannot be read, or its provider is
+    not recognised.
     """
     name = fspath(path)
-    recorded = read_recorded(name, api, timed=True)
+    recorded = read_recorded(name, api, timed=True, interaction=interaction)
     items = [each.item for each in recorded.items]
     form = form_of(items, has_machine=recorded.kind != "events")
     if form is None:

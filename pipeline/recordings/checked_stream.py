@@ -16,6 +16,7 @@ from ...sources.recognition.checked_machine import has_content
 from ...sources.recognition.recognised_api import recognised_api
 
 _UNREADABLE = frozenset({"invalid_json", "invalid_utf8"})
+_GZIP = b"\x1f\x8b"
 _RECORD = "record the body of a streamed answer"
 
 
@@ -53,6 +54,8 @@ def _refuse_what_is_no_stream(body: bytes) -> None:
     begin = body.lstrip(b" \t\r\n\xef\xbb\xbf")
     if not begin:
         message = f"it is empty; {_RECORD}"
+    elif begin.startswith(_GZIP):
+        message = f"it is packed with gzip; unpack it with gunzip, let curl do so with --compressed, and {_RECORD}"
     elif begin.startswith(b"<"):
         message = f"it is HTML or XML, not a stream; check the URL that was requested, and {_RECORD}"
     elif (error := _error_alone(body)) is not None:

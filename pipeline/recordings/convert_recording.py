@@ -10,7 +10,7 @@ from ...sources.recordings.read_recording import StreamRecording, is_recording, 
 from ...sources.recordings.recording_lines import recording_of_body
 from ...sources.recordings.wire_of_recording import wire_of
 from .checked_stream import checked_stream
-from .recorded import cassette_body
+from .recorded import checked_api, out_of_cassette
 
 Format: TypeAlias = Literal["recording", "body"]
 FORMATS: dict[str, Format] = {
@@ -36,16 +36,15 @@ def converted(content: bytes, to: Format, api: str | None = None, interaction: i
 
     `UsageError` for a file that has the format already, for one that is no stream, and for a recording that is no body.
     """
+    losses = ("the request, the headers and the other responses of the cassette",) if is_cassette(content) else ()
+    content = out_of_cassette(content, interaction)
     if is_recording(content):
         if to == "recording":
             message = "it is a recording already; copy it, or pass --to body"
             raise UsageError(message)
         recording = read_recording(content)
-        return Converted(b"".join(wire_of(recording, api).pieces), tuple(_lost(recording)))
-    losses = ("the request, the headers and the other responses of the cassette",) if is_cassette(content) else ()
-    if is_cassette(content):
-        content = cassette_body(content, interaction)
-    elif to == "body":
+        return Converted(b"".join(wire_of(recording, checked_api(recording, api)).pieces), tuple(_lost(recording)))
+    if to == "body" and not losses:
         message = "it is a body already; copy it, or pass --to recording"
         raise UsageError(message)
     api = checked_stream(content, api)

@@ -12,7 +12,6 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
-from ...sources.recordings.cassette import is_cassette
 from ...sources.recordings.read_recording import is_recording, read_recording
 from ...sources.recordings.wire_of_recording import wire_of
 from ...sources.replay.replay_recordings import Recordings
@@ -23,7 +22,7 @@ from ..strategies.strategy import Strategy
 from .checked_stream import checked_stream
 from .inspect_chunks import Inspected, inspect_chunks
 from .read_input import read_input
-from .recorded import Recorded, cassette_body, recorded_stream
+from .recorded import Recorded, out_of_cassette, recorded_stream
 
 Progress: TypeAlias = Callable[[int, int], None]
 PIECE = 256 * 1024
@@ -48,9 +47,7 @@ def inspect_recording(
     errors inside the answer are part of the summary. `progress` is called with what was decoded so far and with all.
     `interaction` chooses a response of a cassette, from 0.
     """
-    body = read_input(path)
-    if is_cassette(body):
-        body = cassette_body(body, interaction)
+    body = out_of_cassette(read_input(path), interaction)
     if is_recording(body):
         recording = read_recording(body)
         if via == "wire":

@@ -16,6 +16,9 @@ from ...sources.recordings.taps import Tap
 from .checked_stream import checked_stream
 from .text_input import TextInput
 
+SOON = 64 * 1024
+"""The bytes within which a body shows its API, if it is a stream."""
+
 
 class PipedBody:
     """A body of which `begin` reads as much as shows the API, and `chunks` the rest; `tap` sees all bytes as they come.
@@ -36,17 +39,27 @@ class PipedBody:
     def begin(self) -> None:
         """Read until the API is known; `UsageError` for what is no stream, of which no recording is left."""
         try:
-            while self._api is None and (piece := next(self._pieces, None)) is not None:
-                self._begin += piece
-                self._api = next(apis_of_body(self._begin), None)
-            if self._api is None:
-                self._api = checked_stream(self._begin)
+            if not self._is_recognised():
+                self._api = checked_stream(self._begin, self._api)
         except UsageError:
             self._pieces.discard()
             raise
         except BaseException:
             self._pieces.close()
             raise
+
+    def _is_recognised(self) -> bool:
+        """Read until the API is known and something is there; False if the body ended before."""
+        looked_at = 0
+        for piece in self._pieces:
+            self._begin += piece
+            # What is long and still not known is looked at again when it has doubled, so the work grows with the body.
+            if self._api is None and len(self._begin) >= (looked_at * 2 if looked_at > SOON else 0):
+                looked_at = len(self._begin)
+                self._api = next(apis_of_body(self._begin), None)
+            if self._api is not None and not self._begin.isspace():
+                return True
+        return False
 
     def chunks(self) -> Generator[ChunkResponse, None, None]:
         """Yield each chunk, of all choices, with the bytes that complete it."""

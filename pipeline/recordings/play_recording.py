@@ -18,6 +18,9 @@ from ..pipeline import Pipeline
 from .emitted import Emit, made_behind, only
 from .recorded import Recorded
 
+LONGEST_WAIT = 86400.0
+"""The seconds of one wait; the system cannot wait a million years at once."""
+
 
 class Player:
     """Replays what a file holds once; `stop` ends it in order, even while it waits for the next item.
@@ -81,6 +84,9 @@ class Player:
     def _is_stopped_by(self, begun: float, at: float, number: int) -> bool:
         due = at / self._speed if self._speed is not None else number * self._every
         # By the clock, so that what one wait takes too long the next ones make up for.
+        while due and begun + due - monotonic() > LONGEST_WAIT:
+            if self._is_stopped_within(LONGEST_WAIT):
+                return True
         return self._is_stopped_within(max(0.0, begun + due - monotonic()) if due else 0.0)
 
     def _is_stopped_within(self, seconds: float) -> bool:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from ...events.errors import ProviderError, UsageError
 from ...events.json_form import Event, from_json
 from ...sources.recognition.apis import api_of
+from ...sources.recognition.item_kinds import apis_of
 from ...sources.recordings.cassette import body_in_cassette, is_cassette
 from ...sources.recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
 from ...sources.recordings.wire_of_recording import api_of_recording
@@ -64,11 +65,8 @@ def read_recorded(
 
 def _content(path: str, body: bytes, api: str | None, *, timed: bool, interaction: int | None) -> Recorded:
     if is_cassette(body):
-        return _body(cassette_body(body, interaction), api)
-    if interaction is not None:
-        message = "--interaction chooses from a cassette of VCR.py; leave it out"
-        raise UsageError(message)
-    if is_recording(body):
+        return _body(out_of_cassette(body, interaction), api)
+    if is_recording(out_of_cassette(body, interaction)):
         return recorded_stream(read_recording(body), api)
     events = _events(body) if api is None else ()
     if events:
@@ -76,8 +74,16 @@ def _content(path: str, body: bytes, api: str | None, *, timed: bool, interactio
     return _body(body, api, _timing(Path(path), body) if timed and path != "-" else None)
 
 
-def cassette_body(body: bytes, interaction: int | None) -> bytes:
-    """Return a cassette's response; `UsageError` names the option of the command that chooses another one."""
+def out_of_cassette(body: bytes, interaction: int | None) -> bytes:
+    """Return a cassette's response, and what is no cassette as it is.
+
+    `UsageError` names the option of the command that chooses another response, and refuses it where none can be chosen.
+    """
+    if not is_cassette(body):
+        if interaction is not None:
+            message = "--interaction chooses from a cassette of VCR.py; leave it out"
+            raise UsageError(message)
+        return body
     try:
         return body_in_cassette(body, interaction)
     except UsageError as error:
@@ -87,6 +93,7 @@ def cassette_body(body: bytes, interaction: int | None) -> bytes:
 def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recorded:
     """Return what a recording holds; `api` overrides the recorded one."""
     form = recording.meta.form
+    api = checked_api(recording, api)
     return Recorded(
         "wire" if form == "wire" else "items",
         tuple(recording.items),
@@ -95,6 +102,23 @@ def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recor
         ends_at=recording.ends_at,
         error=recording.error,
     )
+
+
+def checked_api(recording: StreamRecording, api: str | None) -> str | None:
+    """Return the API that is to read a recording in place of its own; `UsageError` if it cannot."""
+    form = recording.meta.form
+    if api is not None and form in ("texts", "chunks"):
+        message = f"this recording has {form}, which are of no API; leave --api out"
+        raise UsageError(message)
+    if api is None:
+        return None
+    if form == "items":
+        shown = {name for each in recording.items for name in apis_of(each.item)}
+        if shown and api_of(api).name not in shown:
+            message = f"its items are those of {' or '.join(sorted(shown))}, so leave --api out"
+            raise UsageError(message)
+        return api
+    return checked_stream(b"".join(each.item for each in recording.items), api)
 
 
 def _body(body: bytes, api: str | None, timing: Timing | None = None) -> Recorded:

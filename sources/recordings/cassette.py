@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
-from collections.abc import Iterator
 from typing import Any, cast
 
 from ...events.errors import UsageError, how_to_install
 from ..recognition.recognised_api import recognised_api
 
+LONGEST = 64 * 1024 * 1024
+"""The most bytes of a response, as of every file that is read whole."""
 _MARK = b"interactions:"
 
 
@@ -23,29 +25,32 @@ def body_in_cassette(body: bytes, interaction: int | None = None) -> bytes:
 
     `interaction` counts from 0. `UsageError` if it does not exist, or if several fit and none is chosen.
     """
-    bodies = list(_bodies(body))
+    responses = _responses(body)
+    if not responses:
+        message = "the cassette has no interactions; record it again"
+        raise UsageError(message)
     if interaction is not None:
-        if not 0 <= interaction < len(bodies):
-            message = f"the cassette has {len(bodies)} interactions, so interaction= must be less than that"
+        if not 0 <= interaction < len(responses):
+            message = f"the cassette has {len(responses)} interactions, so interaction= must be less than that"
             raise UsageError(message)
-        return bodies[interaction]
-    streamed = [number for number, each in enumerate(bodies) if _is_stream(each)]
+        return _body_of(responses[interaction])
+    streamed = [number for number, each in enumerate(responses) if _is_stream(each)]
     if len(streamed) != 1:
         what = f"interactions {', '.join(map(str, streamed))} are" if streamed else "no interaction is"
-        message = f"{what} the stream of a known API; choose one with interaction=, from 0 to {len(bodies) - 1}"
+        message = f"{what} the stream of a known API; choose one with interaction=, from 0 to {len(responses) - 1}"
         raise UsageError(message)
-    return bodies[streamed[0]]
+    return _body_of(responses[streamed[0]])
 
 
-def _is_stream(body: bytes) -> bool:
+def _is_stream(response: Any) -> bool:
     try:
-        recognised_api(body)
+        recognised_api(_body_of(response))
     except UsageError:
         return False
     return True
 
 
-def _bodies(cassette: bytes) -> Iterator[bytes]:
+def _responses(cassette: bytes) -> list[Any]:
     try:
         import yaml  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -53,21 +58,44 @@ def _bodies(cassette: bytes) -> Iterator[bytes]:
         raise UsageError(message) from error
     try:
         content = yaml.safe_load(cassette)
-        for each in cast("list[Any]", content["interactions"]):
-            response: dict[str, Any] = each["response"]
-            body = response["body"]["string"]
-            headers: dict[str, Any] = response.get("headers") or {}
-            coding = {key.casefold(): value for key, value in headers.items()}
-            yield _decoded(body.encode() if isinstance(body, str) else bytes(body or b""), coding)
-    except (yaml.YAMLError, KeyError, TypeError, AttributeError, OSError, EOFError, zlib.error) as error:
-        message = f"it is not a cassette of VCR.py: {error!r}"
+        return [each["response"] for each in cast("list[Any]", content["interactions"])]
+    except RecursionError as error:
+        message = "it is not a cassette of VCR.py: it is nested too deeply"
+        raise UsageError(message) from error
+    except (yaml.YAMLError, ValueError, KeyError, TypeError) as error:  # ValueError: a date that does not exist
+        message = f"it is not a cassette of VCR.py: {' '.join(str(error).split())}"
         raise UsageError(message) from error
 
 
-def _decoded(body: bytes, headers: dict[str, Any]) -> bytes:
-    coding = str(headers.get("content-encoding", ""))
+def _body_of(response: Any) -> bytes:
+    try:
+        body: object = response["body"]["string"]
+        headers: dict[str, Any] = response.get("headers") or {}
+        coding = str({key.casefold(): value for key, value in headers.items()}.get("content-encoding", "")).casefold()
+        packed = body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else b""
+        return _unpacked(packed, coding)
+    except (KeyError, TypeError, AttributeError, ValueError, OSError, EOFError, zlib.error) as error:
+        message = f"the response of the cassette cannot be read: {error}"
+        raise UsageError(message) from error
+
+
+def _unpacked(body: bytes, coding: str) -> bytes:
+    """Return a body without its coding, up to a maximum size, because a small one may fill the memory."""
     if body.startswith(b"\x1f\x8b"):
-        return gzip.decompress(body)
-    if "deflate" in coding and body:
-        return zlib.decompress(body)
-    return body
+        unpacked = gzip.GzipFile(fileobj=io.BytesIO(body)).read(LONGEST + 1)
+        return _bounded(unpacked, is_whole=len(unpacked) <= LONGEST)
+    if not body or "deflate" not in coding:
+        return body
+    unpacker = zlib.decompressobj()
+    try:
+        unpacked = unpacker.decompress(body, LONGEST)
+    except zlib.error:
+        return body  # some clients hand over what they have unpacked, with its headers
+    return _bounded(unpacked, is_whole=not unpacker.unconsumed_tail)
+
+
+def _bounded(body: bytes, *, is_whole: bool) -> bytes:
+    if is_whole:
+        return body
+    message = f"the response of the cassette is longer than {LONGEST // 1024**2} MiB, the most that is read"
+    raise UsageError(message)

@@ -12,7 +12,7 @@ import msgspec
 from ...events.errors import ProviderError, UsageError
 from ...events.json_form import from_json
 from ..machine.sdk_fields import fields_of
-from .recording_format import FORMAT, RecordedItem, RecordingEnd, RecordingMeta
+from .recording_format import FORMAT, Nanoseconds, RecordedItem, RecordingEnd, RecordingMeta
 
 _MARK = b"penstock_recording"
 _CUT = "the recording ends here, before the end of the stream"
@@ -73,8 +73,10 @@ def read_recording(body: bytes) -> StreamRecording:
     end: RecordingEnd | None = None
     for number, line in enumerate(whole, 1):
         if end is None and meta is not None and meta.form == "wire" and (text := _text_line(line)) is not None:
-            items.append(TimedItem(text.t_ns / _NANOSECONDS, text.raw.encode()))
-            continue
+            at = text.t_ns / _NANOSECONDS
+            if not items or at >= items[-1].at:  # else it is told below
+                items.append(TimedItem(at, text.raw.encode()))
+                continue
         if not line.strip():
             continue
         try:
@@ -88,7 +90,11 @@ def read_recording(body: bytes) -> StreamRecording:
                 end = _line(plain, RecordingEnd)
             else:
                 item = _line(plain, RecordedItem)
-                items.append(TimedItem(item.t_ns / _NANOSECONDS, _item_of(item.raw, meta)))
+                at = item.t_ns / _NANOSECONDS
+                if items and at < items[-1].at:
+                    message = "its time is before that of the line above"
+                    raise ValueError(message)  # noqa: TRY301
+                items.append(TimedItem(at, _item_of(item.raw, meta)))
         except (ValueError, RecursionError, UsageError) as error:  # msgspec's and json's are ValueErrors
             message = f"line {number} of the recording is wrong: {error}"
             raise UsageError(message) from error
@@ -101,7 +107,7 @@ def read_recording(body: bytes) -> StreamRecording:
 class _TextLine(msgspec.Struct, frozen=True):
     """The line of nearly every event of the wire."""
 
-    t_ns: int
+    t_ns: Nanoseconds
     raw: str
     end: Any = msgspec.UNSET
 

@@ -55,6 +55,8 @@ class RecordingFile:
         self._start_ns = time.perf_counter_ns()
         self._wire: WireEvents | None = None
         self._is_begun = False
+        self._before: bytes | None = None
+        """The content that was replaced."""
 
     def write(self, item: object) -> None:
         if isinstance(item, WireBody):
@@ -78,14 +80,17 @@ class RecordingFile:
             self._line(RecordingMeta(form="items", api=self._api, start=self._started()))
         if error is not None:
             error = provider_error(error) or error
-        self._line(RecordingEnd(now, "closed") if is_closed else RecordingEnd.of(now, error))
+        end = RecordingEnd(now, "closed") if is_closed else RecordingEnd.of(now, error)
+        self._line(end if self._redact is None else end.without_detail())
         self._file.close()
 
     def discard(self) -> None:
-        """Leave no file, or the one that was to be replaced: no stream was opened."""
+        """Leave no file, or the one that was to be replaced: there was no stream."""
         self._file.close()
         if not self._is_replaced:
             Path(self._file.name).unlink(missing_ok=True)
+        elif self._before is not None:
+            Path(self._file.name).write_bytes(self._before)
 
     def _now(self) -> int:
         return time.perf_counter_ns() - self._start_ns
@@ -119,7 +124,9 @@ class RecordingFile:
             return
         try:
             if isinstance(line, RecordingMeta) and self._is_replaced:
-                self._file.truncate(0)
+                self._before = self._file.read()
+                self._file.seek(0)
+                self._file.truncate()
             self._file.write(line_of(line))
             self._file.flush()
         except (OSError, TypeError, ValueError) as error:

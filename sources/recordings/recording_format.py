@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from ...events.errors import ProviderError, error_fields
+from ...events.url_secrets import without_credentials
 
 FORMAT: Final = 1
 Form: TypeAlias = Literal["wire", "items", "texts", "chunks"]
 """What the items are: events of the wire, objects of an SDK or of the wire's JSON, texts, or ChunkResponses."""
+
+
+LONGEST_TIME: Final = 10**9
+"""The seconds of the longest recording, some thirty years; no system can wait for any time."""
+Nanoseconds: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=LONGEST_TIME * 10**9)]
+"""A time since the start."""
 
 
 class RecordingMeta(Struct, frozen=True, kw_only=True):
@@ -31,7 +38,7 @@ class RecordingMeta(Struct, frozen=True, kw_only=True):
 class RecordedItem(Struct, frozen=True):
     """One item, or one event of the wire; `t_ns`: nanoseconds since `start`, by a clock that is never set back."""
 
-    t_ns: int
+    t_ns: Nanoseconds
     raw: Any
     """The JSON of an item; a text, as for an event of the wire; `{"base64": ...}` for bytes that are not UTF-8."""
 
@@ -39,7 +46,7 @@ class RecordedItem(Struct, frozen=True):
 class RecordingEnd(Struct, frozen=True):
     """The last line: how the stream ended. A recording that was killed has none."""
 
-    t_ns: int
+    t_ns: Nanoseconds
     end: Literal["complete", "error", "closed"]
     """It came to its end, it raised, or its reader closed it."""
     error: dict[str, Any] | UnsetType = UNSET
@@ -50,7 +57,14 @@ class RecordingEnd(Struct, frozen=True):
         """Return the end of a stream that raised, or that did not."""
         if error is None:
             return cls(t_ns, "complete")
-        return cls(t_ns, "error", error_fields(error))
+        fields = error_fields(error)
+        return cls(t_ns, "error", {**fields, "detail": without_credentials(str(fields.get("detail", "")))})
+
+    def without_detail(self) -> RecordingEnd:
+        """Return the end without the words of its error, which may cite what was redacted."""
+        if self.error is UNSET:
+            return self
+        return RecordingEnd(self.t_ns, self.end, {**self.error, "detail": "the words of the error are redacted"})
 
     def exception(self) -> ProviderError | None:
         """Return what the stream raised; None if it raised nothing."""

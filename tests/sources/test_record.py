@@ -350,3 +350,25 @@ def test_what_is_no_stream_is_refused_in_the_words_of_the_source(source: Any, tm
     with pytest.raises(UsageError, match="from_stream got"):
         from_stream(record(tmp_path / "a.jsonl")(source))
     assert not list(tmp_path.iterdir())
+
+
+def failing(error: Exception) -> Iterator[Any]:
+    yield from ITEMS
+    raise error
+
+
+def test_the_words_of_an_error_are_redacted_too_for_they_may_cite_the_body(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    error = ProviderError("not JSON: 'my secret'", type="invalid_json", status=500)
+    with pytest.raises(ProviderError):
+        list(record(path, redact=lambda raw: raw)(failing(error)))
+    assert b"secret" not in path.read_bytes()
+    kept = lines_of(path)[-1]["error"]
+    assert kept == {"detail": "the words of the error are redacted", "type": "invalid_json", "status": 500}
+
+
+def test_an_errors_words_are_recorded_without_the_credentials_of_a_url(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    with pytest.raises(ProviderError):
+        list(record(path)(failing(ProviderError("lost https://me:secret@example.org/v1?key=secret", transport=True))))
+    assert lines_of(path)[-1]["error"]["detail"] == "lost https://***@example.org/v1?key=***"

@@ -38,10 +38,12 @@ class Side(NamedTuple):
     file: str
     strategy: str
     chunk_size: int | None
+    interaction: int | None = None
 
     def __str__(self) -> str:
         cut = "" if self.chunk_size is None else f", in chunks of {self.chunk_size:,} bytes"
-        return f"{self.file} ({self.strategy}{cut})"
+        which = "" if self.interaction is None else f", response {self.interaction}"
+        return f"{self.file}{which} ({self.strategy}{cut})"
 
 
 def diff(
@@ -61,6 +63,10 @@ def diff(
         list[int] | None,
         typer.Option(metavar="BYTES", min=1, help="Cut the bytes of both anew; given twice, those of A and of B."),
     ] = None,
+    interaction: Annotated[
+        list[int] | None,
+        typer.Option(metavar="N", min=0, help="Which response of a cassette, from 0; given twice, of A and of B."),
+    ] = None,
     api: ApiName = None,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object, also if nothing differs.")] = False,
 ) -> None:
@@ -70,8 +76,11 @@ def diff(
     has the default strategy. How a text is cut makes no difference, nor do ids that are used alike. The exit code is 0
     if nothing differs, and 1 if something does.
     """
-    sides = _sides(files, strategy or [], chunk_size or [])
-    traces = [traced_file(each.file, each.strategy, api=api, chunk_size=each.chunk_size) for each in sides]
+    sides = _sides(files, strategy or [], chunk_size or [], interaction or [])
+    traces = [
+        traced_file(each.file, each.strategy, api=api, chunk_size=each.chunk_size, interaction=each.interaction)
+        for each in sides
+    ]
     found = first_divergence(*traces)
     if as_json:
         sys.stdout.write(json.dumps(_plain(found, sides, traces)) + "\n")
@@ -80,12 +89,12 @@ def diff(
     raise typer.Exit(0 if found is None else 1)
 
 
-def _sides(files: list[str], strategies: list[str], sizes: list[int]) -> tuple[Side, Side]:
-    if len(files) > 2 or len(strategies) > 2 or len(sizes) > 2:
-        message = "at most two files, two strategies and two sizes can be compared"
+def _sides(files: list[str], strategies: list[str], sizes: list[int], interactions: list[int]) -> tuple[Side, Side]:
+    if any(len(each) > 2 for each in (files, strategies, sizes, interactions)):
+        message = "at most two files, two strategies, two sizes and two interactions can be compared"
         raise UsageError(message)
     is_alone = len(files) == 1
-    if is_alone and not (strategies or sizes):
+    if is_alone and not (strategies or sizes or len(interactions) == 2):
         message = "name another file to compare with, or a --strategy or a --chunk-size"
         raise UsageError(message)
     if set(files) == {"-"}:
@@ -94,7 +103,8 @@ def _sides(files: list[str], strategies: list[str], sizes: list[int]) -> tuple[S
     default = strategy_name(strategies[0] if strategies and not (is_alone and not sizes) else None)
     names = _pair(strategies, default)
     cuts = _pair(sizes, None if is_alone and len(strategies) < 2 else next(iter(sizes), None))
-    return Side(files[0], names[0], cuts[0]), Side(files[-1], names[1], cuts[1])
+    chosen = _pair(interactions, next(iter(interactions), None))
+    return Side(files[0], names[0], cuts[0], chosen[0]), Side(files[-1], names[1], cuts[1], chosen[1])
 
 
 def _pair(given: Sequence[ValueT], default: ValueT) -> tuple[ValueT, ValueT]:

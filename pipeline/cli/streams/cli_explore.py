@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import webbrowser
 from typing import Annotated
 
 import typer
 
-from ....events.errors import UsageError, how_to_install
-from ..cli_parts import ApiName
+from ..cli_parts import ApiName, Interaction
+from ..served_page import announced, packages_of_a_page
 
 EXPLORE_EXAMPLES = """\b
 Examples:
-  penstock record answer.jsonl --provider openai --model gpt-5 "Write a garden in SVG."
+  penstock record -o answer.jsonl --provider openai --model gpt-5 "Write a garden in SVG."
   penstock explore answer.jsonl
   penstock explore tests/streams/openai_chat/*.sse --no-browser
 """
-NOT_INSTALLED = f"penstock explore needs starlette and uvicorn; {how_to_install('cli')}"
 
 
 def explore(
@@ -26,6 +24,7 @@ def explore(
     ],
     *,
     api: ApiName = None,
+    interaction: Interaction = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")] = True,
 ) -> None:
@@ -35,17 +34,9 @@ def explore(
     the stream again with another strategy or cut otherwise. Only this machine can reach it, and only with the address
     that is printed. Ctrl-C stops it.
     """
-    try:
+    with packages_of_a_page("explore"):
         from ...app.app_command import run_explorer  # noqa: PLC0415 - what it imports is an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("h11", "starlette", "uvicorn"):
-            raise
-        raise UsageError(NOT_INSTALLED) from error
     from ...explorer.read_stream import read_stream  # noqa: PLC0415 - help needs nothing of it
 
-    def ready(address: str) -> None:
-        typer.echo(f"The page is open to this machine until Ctrl-C:\n\n  {address}\n")
-        if browser:
-            webbrowser.open(address)
-
-    run_explorer({file: read_stream(file, api) for file in files}, port=port, ready=ready)
+    streams = {file: read_stream(file, api, interaction) for file in files}
+    run_explorer(streams, port=port, ready=announced(in_browser=browser))

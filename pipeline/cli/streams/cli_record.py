@@ -14,7 +14,7 @@ from ....sources.record import record as recorder
 from ...pipeline import Pipeline
 from ...recordings.piped_body import PipedBody
 from ..cli_parts import ApiName, AsJson, StrategyName, ToolNames, Watched, complain, show
-from ..cli_run import MODEL, PROVIDER, BaseUrl, KeyFrom, MaxTokens, SystemPrompt, ask_and_show
+from ..cli_run import MODEL, PROVIDER, BaseUrl, KeyFrom, MaxTokens, Question, SystemPrompt, ask_and_show
 
 RECORD_EXAMPLES = """\b
 Examples:
@@ -52,34 +52,47 @@ def record(  # noqa: PLR0913 - the options of the command
     are recorded as they arrive. Headers and keys are not recorded. After Ctrl-C, or a crash, the recording has what
     came until then. penstock replay, inspect and serve-recordings read it.
     """
-    if Path(output).is_file() and not overwrite:
-        message = f"{output} exists already; choose another --output, a folder, or pass --overwrite"
-        raise UsageError(message)
+    _check_output(output, overwrite=overwrite)
     tap = recorder(output, api=api, overwrite=overwrite)
     if provider is None:
         if prompt not in (None, "-") or model is not None:
             message = "to ask a model pass --provider and --model; without them a body is read from the input"
             raise UsageError(message)
+        _refuse(tool=tool, system=system, max_tokens=max_tokens, base_url=base_url, key_from=key_from)
         watched = _show_body(tap, api, strategy, as_json=as_json)
     else:
         if model is None:
             message = "--provider needs --model"
             raise UsageError(message)
-        watched = ask_and_show(
-            prompt,
-            provider=provider,
-            model=model,
-            tool=tool,
-            system=system,
-            max_tokens=max_tokens,
-            base_url=base_url,
-            key_from=key_from,
-            strategy=strategy,
-            as_json=as_json,
-            record=tap,
-        )
+        if api is not None:
+            message = "--api is for a body from the input; leave it out, --provider says which API it is"
+            raise UsageError(message)
+        question = Question(provider, model, prompt, tool, system, max_tokens, base_url, key_from)
+        watched = ask_and_show(question, strategy, as_json=as_json, record=tap)
     typer.echo(f"recorded in {output}", err=True)
     raise typer.Exit(130 if watched.is_stopped else 1 if watched.error is not None else 0)
+
+
+def _check_output(output: str, *, overwrite: bool) -> None:
+    path = Path(output)
+    if output == "-":
+        message = "--output needs a file or a folder; the output shows the answer"
+    elif not path.exists() or path.is_dir():
+        return
+    elif not path.is_file():
+        message = f"{output} is not a regular file; choose another --output, or a folder"
+    elif not overwrite:
+        message = f"{output} exists already; choose another --output, a folder, or pass --overwrite"
+    else:
+        return
+    raise UsageError(message)
+
+
+def _refuse(**given: object) -> None:
+    for name, value in given.items():
+        if value is not None:
+            message = f"--{name.replace('_', '-')} is for asking a model; pass --provider and --model, or leave it out"
+            raise UsageError(message)
 
 
 def _show_body(tap: Callable[[Any], Any], api: str | None, strategy: str | None, *, as_json: bool) -> Watched:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -48,3 +49,53 @@ def test_another_file_of_yaml_is_no_cassette(tmp_path: Path):
     path.write_text("interactions:\n- 5\n")
     with pytest.raises(UsageError, match=r"not a cassette of VCR\.py"):
         from_recording(path)
+
+
+def test_a_response_that_cannot_be_read_keeps_no_other_one_from_being_found(tmp_path: Path):
+    broken = b"\x1f\x8b" + BODY[:50]
+    path = cassette(tmp_path / "a.yaml", broken, BODY)
+    assert collected(from_recording(path, turn_id="t")) == by_wire([BODY])
+    with pytest.raises(UsageError, match="the response of the cassette cannot be read"):
+        from_recording(path, interaction=0)
+
+
+@pytest.mark.parametrize("body", [zlib.compress(BODY), BODY], ids=["packed", "unpacked by the client"])
+def test_a_deflated_body_is_read_and_one_that_only_says_so(body: bytes, tmp_path: Path):
+    path = cassette(tmp_path / "a.yaml", body, **{"Content-Encoding": ["deflate"]})
+    assert collected(from_recording(path, turn_id="t")) == by_wire([BODY])
+
+
+@pytest.mark.parametrize(
+    ("pack", "headers"), [(gzip.compress, {}), (zlib.compress, {"content-encoding": ["deflate"]})], ids=["gzip", "zlib"]
+)
+def test_a_body_does_not_unpack_to_what_fills_the_memory(pack: Any, headers: dict[str, Any], tmp_path: Path):
+    path = cassette(tmp_path / "a.yaml", pack(bytes(65 * 1024 * 1024)), **headers)
+    with pytest.raises(UsageError, match="longer than 64 MiB, the most that is read"):
+        from_recording(path, interaction=0)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("interactions: " + "[" * 5000, r"it is not a cassette of VCR\.py: it is nested too deeply"),
+        ("interactions: []", "the cassette has no interactions; record it again"),
+        ("interactions: [{response: {body: {string: 100000000000}}}]", "no interaction is the stream of a known API"),
+        ('interactions: [{response: {body: {string: "\\uD800"}}}]', "no interaction is the stream of a known API"),
+        ("interactions: [{response: 2001-99-99}]", r"it is not a cassette of VCR\.py: month must be in"),
+        ("interactions: !!python/object/apply:os.getcwd []", r"not a cassette of VCR\.py: could not determine"),
+    ],
+)
+def test_what_somebody_else_wrote_does_no_harm(text: str, words: str, tmp_path: Path):
+    path = tmp_path / "a.yaml"
+    path.write_text(text)
+    with pytest.raises(UsageError, match=words):
+        from_recording(path)
+
+
+def test_an_interaction_of_what_is_no_cassette_is_refused(tmp_path: Path):
+    recording, body = tmp_path / "a.jsonl", tmp_path / "a.sse"
+    recording.write_text('{"penstock_recording": 1, "form": "texts"}\n')
+    body.write_bytes(BODY)
+    for path in (recording, body):
+        with pytest.raises(UsageError, match="interaction= chooses from a cassette"):
+            from_recording(path, interaction=0)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
 import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +17,21 @@ import pytest
 from chat_client import collected
 from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
 
+from penstock.events import UsageError
+from penstock.pipeline.recordings import piped_body
 from penstock.sources import from_recording, from_wire
+from penstock.sources.recordings.taps import Tap
 from penstock.sources.testing import ReplayServer
 
 __all__ = ["penstock"]  # the fixture
 BODY = (STREAMS / "one_call.sse").read_bytes()
 ANTHROPIC = (STREAMS.parent / "anthropic_messages/write_file.sse").read_bytes()
+
+
+class Unwritten:
+    def write(self, item: object, /) -> None: ...
+    def end(self, error: Exception | None = None, *, is_closed: bool = False) -> None: ...
+    def discard(self) -> None: ...
 
 
 def piped(body: bytes, *arguments: str | Path) -> tuple[int, str, str]:
@@ -86,6 +98,12 @@ def test_recordings_are_served_again(penstock: Penstock, tmp_path: Path):
         (["-o", "a.jsonl", "a prompt"], "to ask a model pass --provider and --model"),
         (["-o", "a.jsonl", "--provider", "openai", "Hi"], "--provider needs --model"),
         (["-o", "a.jsonl", "--api", "nobody"], "known are"),
+        (["-o", "a.jsonl", "--provider", "openai", "--model", "m", "--api", "chat", "Hi"], "--api is for a body"),
+        (["-o", "a.jsonl", "--tool", "write_file"], "--tool is for asking a model; pass --provider and --model, or"),
+        (["-o", "a.jsonl", "--base-url", "http://a"], "--base-url is for asking a model"),
+        (["-o", "a.jsonl", "--max-tokens", "7"], "--max-tokens is for asking a model"),
+        (["-o", "-"], "--output needs a file or a folder; the output shows the answer"),
+        (["-o", "/dev/null", "--overwrite"], "/dev/null is not a regular file; choose another --output, or a folder"),
         ([], "Missing option '-o' / '--output'"),
     ],
 )
@@ -110,6 +128,41 @@ def test_what_is_no_stream_is_refused_and_leaves_no_file(body: bytes, words: str
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert words in err
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("body", [b"", b"\n\n \n"])
+def test_an_empty_body_is_refused_also_if_its_api_is_named(body: bytes, tmp_path: Path):
+    code, out, err = piped(body, "-o", tmp_path / "a.jsonl", "--api", "anthropic")
+    assert (code, out, err) == (2, "", "penstock: it is empty; record the body of a streamed answer\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_body_that_is_refused_leaves_the_recording_that_it_was_to_replace(tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    assert piped(BODY, "-o", path)[0] == 0
+    before = path.read_bytes()
+    assert piped(b"hello\n\nworld\n\n", "-o", path, "--overwrite")[0] == 2
+    assert path.read_bytes() == before
+
+
+def test_a_long_body_without_an_api_is_looked_at_again_when_it_has_doubled(monkeypatch: pytest.MonkeyPatch):
+    looked: list[int] = []
+
+    def no_api(body: bytes) -> Iterator[str]:
+        looked.append(len(body))
+        return iter(())
+
+    monkeypatch.setattr(piped_body, "apis_of_body", no_api)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * (4 * 1024 * 1024))))
+    with pytest.raises(UsageError, match="cannot tell which API this is"):
+        piped_body.PipedBody(lambda pieces: Tap(pieces, Unwritten())).begin()
+    assert sum(looked) < 3 * 4 * 1024 * 1024
+
+
+def test_the_advice_to_code_is_one_to_who_types_a_command(tmp_path: Path):
+    code, _, err = piped(BODY, "-o", tmp_path / "a.jsonl", "--api", "anthropic")
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.endswith("it looks like openai-chat; name that one with --api or --provider\n")
 
 
 def test_overwrite_replaces_a_file(tmp_path: Path):
@@ -145,3 +198,31 @@ def test_the_schema_of_the_lines_is_shown(penstock: Penstock, tmp_path: Path):
     validator = jsonschema.Draft202012Validator(json.loads(out))
     for line in lines_of(tmp_path / "a.jsonl"):
         validator.validate(line)
+
+
+@pytest.mark.parametrize("fault", [None, "reset:300", "error:3"])
+@pytest.mark.parametrize(
+    ("provider", "variable", "body", "path"),
+    [("openai", "OPENAI_API_KEY", BODY, "/v1"), ("anthropic", "ANTHROPIC_API_KEY", ANTHROPIC, "")],
+)
+def test_no_header_no_key_and_no_prompt_is_in_a_recording(
+    penstock: Penstock,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    provider: str,
+    variable: str,
+    body: bytes,
+    path: str,
+    fault: str | None,
+):
+    monkeypatch.setenv(variable, "hidden-in-the-environment")
+    file = tmp_path / "a.jsonl"
+    with ReplayServer({"a.sse": body}, fault=fault) as server:
+        url = server.url.replace("http://", "http://me:hidden-in-the-url@") + path
+        options = ["--provider", provider, "--model", "m", "--base-url", url, "--system", "hidden-in-the-body"]
+        code, out, err = penstock("record", "-o", str(file), *options, "hidden-in-the-prompt")
+    written = file.read_bytes()
+    assert (code, json.loads(written.splitlines()[-1])["end"]) == ((0, "complete") if fault is None else (2, "error"))
+    for secret in ("hidden", "authorization", "x-api-key", "bearer"):
+        assert secret.encode() not in written.lower()
+        assert secret not in (out + err).lower()

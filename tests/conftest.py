@@ -1,5 +1,6 @@
 """Tests import the checkout under its installed name, whether it is installed or not."""
 
+import gc
 import os
 import ssl
 import sys
@@ -31,6 +32,12 @@ settings.register_profile("half", settings.get_profile("repeatable"), max_exampl
 settings.register_profile("quick", settings.get_profile("repeatable"), max_examples=6)
 if settings.get_current_profile_name() == "default":
     settings.load_profile("repeatable")
+
+
+def pytest_collection_finish() -> None:
+    """Keep the tests themselves, of which there are tens of thousands, out of each collection of garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)

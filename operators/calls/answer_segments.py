@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from re import Match
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
@@ -18,6 +18,7 @@ from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
+from ..schemas.tool_parameters import Schema
 from .native_calls import NativeCalls
 from .segment_end import end_status
 
@@ -34,6 +35,7 @@ REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 _OF_TEXT = frozenset(("citation", "grounding", "logprobs"))
 """Kinds of provider events that belong to the text that is open."""
 
+NO_SCHEMAS: Final[Mapping[str, Schema | None]] = {}
 PIECES_AT_ONCE: Final = 64
 """A watched text is looked at in so many pieces at once, which costs little for each."""
 Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None]
@@ -102,7 +104,16 @@ class AnswerSegments(Stateful):
     )
     __slots__ = (*STATE, "_straight", "ids")
 
-    def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
+    def __init__(
+        self,
+        number: int,
+        ids: TurnIds,
+        limits: Limits,
+        *,
+        eager: bool,
+        with_arguments: bool,
+        schemas: Mapping[str, Schema | None] = NO_SCHEMAS,
+    ) -> None:
         self.number = number
         self.begun = False
         """Whether anything but native calls came."""
@@ -114,7 +125,9 @@ class AnswerSegments(Stateful):
         """The finish reason in the provider's words."""
         self.irregular_words: str | None = None
         """The provider's finish reason, if it is not a regular one; None otherwise."""
-        self.calls = NativeCalls(number, ids, limits, self.end_text, eager=eager, with_arguments=with_arguments)
+        self.calls = NativeCalls(
+            number, ids, limits, self.end_text, eager=eager, with_arguments=with_arguments, schemas=schemas
+        )
         self.error: dict[str, Any] | None = None
         self.api: str | None = None
         self.message: Any = None

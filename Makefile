@@ -134,9 +134,8 @@ live-streams: $(READY) ## find how many live streams one core carries; LIVE=--he
 load: $(READY) ## measure a server under load, beside one without the library; LOAD=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/load.py $(LOAD)
 
-docs: $(READY) ## build the site into build/site; write the page of strategies anew, and the completed pages into build/docs
+docs: $(READY) ## build the site into build/site, and write the page of strategies anew
 	$(RUN)/python docs/make_strategies_page.py
-	for each in operators dialects events laws; do $(RUN)/python docs/make_$${each}_page.py || exit 1; done
 	$(RUN)/python $(PIP) install --quiet --editable '.[docs]'
 	$(RUN)/python -m mkdocs build --strict
 

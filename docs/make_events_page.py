@@ -1,4 +1,4 @@
-"""Completes events.md with every event, its fields and their types: for the site, or with `make docs` in `build/docs`.
+"""Makes the whole of events.md, with every event, its fields and their types.
 
 It is made of the types themselves, so it runs where Penstock is installed.
 """
@@ -18,7 +18,6 @@ from msgspec.structs import FieldInfo, fields
 from penstock import events
 
 HEAD = Path(__file__).with_name("events.md")
-MADE = Path(__file__).parents[1] / "build" / "docs" / HEAD.name
 SECTIONS = {
     "From a source": ("ChunkResponse", "ToolCallDelta", "TokenUsage", "ProviderEvent"),
     "Segments": ("SegmentEvent", "SegmentStart", "SegmentContent", "SegmentEnd"),
@@ -54,11 +53,6 @@ def whole_page() -> str:
     names = (f"| `{name}` | {_type(getattr(events, name))} |" for name in ALIASES)
     blocks += ["## Names for types of fields", "\n".join(("| name | type |", "| --- | --- |", *names))]
     return "\n\n".join(blocks) + "\n"
-
-
-def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Return a page as mkdocs shows it."""
-    return whole_page() if page.file.src_uri == HEAD.name else markdown
 
 
 def _blocks(kind: Any) -> Iterator[str]:
@@ -113,8 +107,3 @@ def _default(field: FieldInfo) -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", r"\|").replace("\n", " ")
-
-
-if __name__ == "__main__":
-    MADE.parent.mkdir(parents=True, exist_ok=True)
-    MADE.write_text(whole_page(), encoding="utf-8")

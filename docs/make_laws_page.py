@@ -1,4 +1,4 @@
-"""Completes laws.md with what is asked of the laws: for the site, or with `make docs` in `build/docs`.
+"""Makes the whole of laws.md, with what is asked of the laws.
 
 It reads the tests and imports nothing, so any Python from 3.11 on will do, with nothing installed.
 """
@@ -8,11 +8,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 HEAD = Path(__file__).with_name("laws.md")
 TESTS = Path(__file__).parents[1] / "tests" / "laws"
-MADE = Path(__file__).parents[1] / "build" / "docs" / HEAD.name
 
 
 def whole_page() -> str:
@@ -21,11 +19,6 @@ def whole_page() -> str:
     for path in sorted(TESTS.glob("test_*.py")):
         blocks += _blocks(path)
     return "\n\n".join(blocks) + "\n"
-
-
-def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Return a page as mkdocs shows it."""
-    return whole_page() if page.file.src_uri == HEAD.name else markdown
 
 
 def _blocks(path: Path) -> Iterator[str]:
@@ -45,8 +38,3 @@ def _names(tree: ast.Module) -> Iterator[str]:
 
 def _sentence(name: str) -> str:
     return name.removeprefix("test_").replace("_", " ").capitalize()
-
-
-if __name__ == "__main__":
-    MADE.parent.mkdir(parents=True, exist_ok=True)
-    MADE.write_text(whole_page(), encoding="utf-8")

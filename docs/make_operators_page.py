@@ -1,4 +1,4 @@
-"""Completes operators.md with every public name of `operators/`: for the site, or with `make docs` in `build/docs`.
+"""Makes the whole of operators.md, with every public name of `operators/`.
 
 The pictures are made by running the marble diagrams of the docstrings, so it runs where Penstock is installed.
 """
@@ -9,7 +9,6 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 from penstock import operators
 from penstock.operators.marble_diagrams.docstring_marble import docstring_diagram
@@ -17,7 +16,6 @@ from penstock.operators.marble_diagrams.marble_picture import MarblePicture
 
 FOLDER = Path(__file__).parents[1] / "operators"
 HEAD = Path(__file__).with_name("operators.md")
-MADE = Path(__file__).parents[1] / "build" / "docs" / HEAD.name
 DIALECTS = "Dialects"
 SEEN = "To see a stream"
 ROOMS = {
@@ -48,11 +46,6 @@ def whole_page() -> str:
         blocks += [f"## {title}", "\n".join(("| | returns | |", "| --- | --- | --- |", *rows))]
         blocks += [block for each in section for block in each.blocks()]
     return "\n\n".join(blocks) + "\n"
-
-
-def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
-    """Return a page as mkdocs shows it."""
-    return whole_page() if page.file.src_uri == HEAD.name else markdown
 
 
 def _public() -> Iterator[tuple[str, list[str]]]:
@@ -179,8 +172,3 @@ def _text(node: ast.FunctionDef | ast.ClassDef, picture: Callable[[], str] | Non
 
 def _code(text: str, language: str = "py") -> str:
     return f"```{language}\n{text}\n```"
-
-
-if __name__ == "__main__":
-    MADE.parent.mkdir(parents=True, exist_ok=True)
-    MADE.write_text(whole_page(), encoding="utf-8")

@@ -95,6 +95,8 @@ def parse_text(
 def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:
     from .text.text_engine import TextEngine  # noqa: PLC0415 - a pipeline for native calls never reads text
 
-    answer = AnswerSegments(number, ids, options.limits, eager=False, with_arguments=False)
+    answer = AnswerSegments(
+        number, ids, options.limits, eager=False, with_arguments=False, schemas=options.schemas or {}
+    )
     answer.text_reader = TextEngine(compiled(dialects), answer, options)
     return answer

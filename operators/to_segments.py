@@ -87,8 +87,8 @@ def to_segments(
     if text_calls not in ("off", "notice", "call"):
         message = f"text_calls= must be 'off', 'notice' or 'call', got {text_calls!r}"
         raise UsageError(message)
-    new_answer = partial(_answer, limits=limits, eager=eager, with_arguments=end_arguments)
-    schemas = None if tools is None or text_calls == "off" else tool_parameters(tools)
+    schemas = {} if tools is None or text_calls == "off" else tool_parameters(tools)
+    new_answer = partial(AnswerSegments, limits=limits, eager=eager, with_arguments=end_arguments, schemas=schemas)
     if not schemas:
         return lift(partial(ResponseAnswers, turn_id, new_answer))
     from .text.text_options import TextOptions  # noqa: PLC0415 - native calls need nothing that reads text
@@ -100,10 +100,6 @@ def to_segments(
         return lift(partial(ResponseAnswers, turn_id, partial(_read_answer, new_answer, in_text, in_reasoning)))
     new_watch = partial(TextCallWatch, names=name_search(schemas), new_reader=partial(_unseen_reader, in_text))
     return lift(partial(ResponseAnswers, turn_id, partial(_watched_answer, new_answer, new_watch)))
-
-
-def _answer(number: int, ids: TurnIds, *, limits: Limits, eager: bool, with_arguments: bool) -> AnswerSegments:
-    return AnswerSegments(number, ids, limits, eager=eager, with_arguments=with_arguments)
 
 
 def _read_answer(

@@ -415,7 +415,7 @@ class Pipeline:
             raise UsageError(message)
         return self._changed(name, "before" if after is None else "after", operator)
 
-    def _repr_mimebundle_(self, **_: object) -> dict[str, str]:
+    def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython passes both, and filters by itself
         from .flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
 
         names = None if self.tools is None else [each.name for each in self.tools]

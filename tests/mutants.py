@@ -76,8 +76,19 @@ DIVERGENCE = "tests/operators/tracing/test_first_divergence.py"
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a withheld text could become any marker",
-        (Edit("operators/machines/marker_search.py", "else each.text.startswith(text))", "else True)"),),
+        (
+            Edit(
+                "operators/machines/marker_search.py",
+                " for each in self.literals if each.is_begun_by(text))",
+                " for each in self.literals)",
+            ),
+        ),
         (f"{WITHHELD} marker_is",),
+    ),
+    Mutant(
+        "an empty name may end",
+        (Edit("operators/grammar/dialect.py", "return bool(text) and (", "return ("),),
+        (f"{WITHHELD} may_still_become",),
     ),
     Mutant(
         "what waits in the reader of text is not told as withheld",

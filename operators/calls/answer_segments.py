@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from re import Match
 from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 from weakref import proxy
@@ -19,6 +19,7 @@ from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
+from ..schemas.tool_parameters import Schema
 from .native_calls import NativeCalls
 from .segment_end import end_status
 
@@ -35,6 +36,7 @@ REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))
 _OF_TEXT = frozenset(("citation", "grounding", "logprobs"))
 """Kinds of provider events that belong to the text that is open."""
 
+NO_SCHEMAS: Final[Mapping[str, Schema | None]] = {}
 PIECES_AT_ONCE: Final = 64
 """A watched text is looked at in so many pieces at once, which costs little for each."""
 Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None]
@@ -103,7 +105,16 @@ class AnswerSegments(Stateful):
     )
     __slots__ = (*STATE, "__weakref__", "_straight", "ids")
 
-    def __init__(self, number: int, ids: TurnIds, limits: Limits, *, eager: bool, with_arguments: bool) -> None:
+    def __init__(
+        self,
+        number: int,
+        ids: TurnIds,
+        limits: Limits,
+        *,
+        eager: bool,
+        with_arguments: bool,
+        schemas: Mapping[str, Schema | None] = NO_SCHEMAS,
+    ) -> None:
         self.number = number
         self.begun = False
         """Whether anything but native calls came."""
@@ -115,7 +126,9 @@ class AnswerSegments(Stateful):
         """The finish reason in the provider's words."""
         self.irregular_words: str | None = None
         """The provider's finish reason, if it is not a regular one; None otherwise."""
-        self.calls = NativeCalls(number, ids, limits, proxy(self), eager=eager, with_arguments=with_arguments)
+        self.calls = NativeCalls(
+            number, ids, limits, proxy(self), eager=eager, with_arguments=with_arguments, schemas=schemas
+        )
         self.error: dict[str, Any] | None = None
         self.api: str | None = None
         self.message: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
 from ...events.answer_end import AnswerEnd
@@ -15,6 +16,8 @@ from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.whole_json import decode_json
+from ..schemas.inner_schema import property_names
+from ..schemas.tool_parameters import Schema, known_name
 from .native_call import BLANKS, NativeCall
 from .segment_end import error_detail
 from .straight_calls import Lanes
@@ -41,7 +44,18 @@ class NativeCalls(Stateful):
     """
 
     STATE = ("_ended", "_first", "open", "waiting")
-    __slots__ = (*STATE, "_answer", "_eager", "_ids", "_limits", "_with_arguments", "choice", "growing", "lanes")
+    __slots__ = (
+        *STATE,
+        "_answer",
+        "_eager",
+        "_ids",
+        "_limits",
+        "_with_arguments",
+        "choice",
+        "growing",
+        "lanes",
+        "schemas",
+    )
 
     def __init__(
         self,
@@ -52,8 +66,11 @@ class NativeCalls(Stateful):
         *,
         eager: bool,
         with_arguments: bool,
+        schemas: Mapping[str, Schema | None],
     ) -> None:
         self.choice = choice
+        self.schemas = schemas
+        """The parameters of the declared tools: the keys that a call is known to have."""
         self.open: dict[int, NativeCall] = {}
         self.growing: dict[int, NativeCall] = {}  # open calls that the beginning of another one has yet to look at
         self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, with their text
@@ -235,12 +252,14 @@ class NativeCalls(Stateful):
     def add_withheld(self, found: list[Withheld]) -> None:
         """Add what is withheld of each call."""
         if self.waiting:
-            reason = "the START of the call waits for its name"
+            reason = "the START of the call waits for its name; it may be any"
             found += [Withheld(text, reason) for each in self.waiting.values() if (text := tail_of(each.texts))]
         for index in self.open:
             call = self.open[index]
             if call.machine is not None and call.machine.held()[0]:
-                found += held_by(call.machine, call.segment_id, in_raw=True)
+                schema = self.schemas.get(known_name(self.schemas, call.name) or "")
+                keys = property_names(schema, call.machine.around)
+                found += held_by(call.machine, call.segment_id, keys, in_raw=True)
 
     def _wait(self, delta: ToolCallDelta, events: Events) -> None:
         text = delta.arguments_delta

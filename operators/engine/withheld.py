@@ -16,8 +16,9 @@ class Withheld(Struct, frozen=True):
 
     - `text`: what is withheld; of more than 1,000 characters the last ones, behind a `…`.
     - `reason`: why, as a sentence.
-    - `could_become`: what the text may still turn out to be: texts that begin with it, such as the markers. Of many
-      possible ones it has some. It is empty if the text is withheld whatever it may be.
+    - `could_become`: what the text may still turn out to be: texts that begin with it, up to the end of a marker, a
+      tool's name or a key. Of many possible ones it has some. It is empty if the text is withheld whatever it may be,
+      or if it may be any, as the reason then says.
     - `segment_id`: the segment to which the text belongs, if it is known.
     - `in_raw`: whether the text has gone on in the `raw` of an event, and only what it means is kept back.
     """
@@ -40,12 +41,17 @@ def tail_of(pieces: Sequence[str]) -> str:
 
 
 class Holding(Protocol):
-    """What can tell a text of which nothing has gone on, why, and what it may become; an empty text if all has."""
+    """What can tell a text of which nothing has gone on, why, and what it may become; an empty text if all has.
 
-    def held(self) -> tuple[str, str, tuple[str, ...]]: ...
+    `keys` are those that the open object is known to have.
+    """
+
+    def held(self, keys: Iterable[str] = ()) -> tuple[str, str, tuple[str, ...]]: ...
 
 
-def held_by(machine: Holding | None, segment_id: str | None = None, *, in_raw: bool = False) -> Sequence[Withheld]:
+def held_by(
+    machine: Holding | None, segment_id: str | None = None, keys: Iterable[str] = (), *, in_raw: bool = False
+) -> Sequence[Withheld]:
     """Return the text of which a machine of JSON or of code has returned no fragment, with its reason.
 
     >>> from penstock.operators.machines.json_machine import JsonMachine
@@ -56,7 +62,7 @@ def held_by(machine: Holding | None, segment_id: str | None = None, *, in_raw: b
     """
     if machine is None:
         return ()
-    text, reason, could_become = machine.held()
+    text, reason, could_become = machine.held(keys)
     return (Withheld(tail_of((text,)), reason, could_become, segment_id, in_raw),) if text else ()
 
 

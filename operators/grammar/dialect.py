@@ -49,6 +49,10 @@ class Text(Struct, frozen=True):
     named: str = ""
     """For an id that contains the tool's name: a regular expression with the name as its group."""
 
+    def says_name(self, text: str) -> bool:
+        """Return whether a text is enough for a slot that says which tool is called."""
+        return bool(text) and (not self.named or self.name_in(text) is not None)
+
     def name_in(self, text: str) -> str | None:
         r"""Return the tool's name that an id contains, or None.
 

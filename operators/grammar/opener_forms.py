@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from .dialect import Alt, Attrs, Back, CallArgs, Item, Json, Many, Maybe, Text
@@ -17,6 +18,7 @@ _ATTRIBUTE: Final = r"""(?:[ \t\r\n]+[\w.:-]+(?:[ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|
 _CUT_ATTRIBUTE: Final = (
     r"""(?:[ \t\r\n]+(?:[\w.:-]+(?:[ \t\r\n]*(?:=[ \t\r\n]*(?:"[^"]*|'[^']*|[^\s"'<>/=]*)?)?)?)?)?"""
 )
+_OPEN_ATTRIBUTE: Final = re.compile(r'([\w.:-]+)="[^"]*\Z')
 _OBJECT_DEPTH: Final = 8
 
 
@@ -57,6 +59,32 @@ class Opener(NamedTuple):
         if self.attrs.also:
             said = renamed(said, self.attrs.also)
         return {role: said[name] for name, role in self.attrs.roles if name in said}
+
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def rests(self, begun: str, keys: tuple[str, ...], markers: tuple[str, ...]) -> list[str]:
+        """Return how the beginning of an opener may go on: with one of the keys, or one of the grammar's markers.
+
+        >>> (opener,) = openers_of(("<key>", Text("key", "a-z"), "</key>"), {})
+        >>> [opener.rests(begun, ("city",), ("<key>", "</key>")) for begun in ("<key>", "<key>ci", "<key>city<")]
+        [['city'], ['ty', '</key>'], ['/key>']]
+        """
+        is_quoted = self.attrs is not None and begun.count('"') % 2 == 1
+        if self.attrs is not None:
+            open_one = _OPEN_ATTRIBUTE.search(begun)
+            keys = keys if open_one is not None and (open_one[1], "key") in self.attrs.roles else ()
+        names = () if self.attrs is None or is_quoted else (f' {name}="' for name, _ in self.attrs.roles)
+        found: list[str] = []
+        edges = ('"',) if is_quoted else (*markers, '"')
+        for token, is_key in (*((key, True) for key in keys), *((each, False) for each in (*names, *edges))):
+            length = min(len(token), len(begun))
+            while length and begun[-length:] != token[:length]:
+                length -= 1
+            rest = token[length:]
+            if not rest or (is_key and not begun[: len(begun) - length].endswith(edges)):
+                continue
+            if self.whole.match(begun + rest) or self.is_cut(begun + rest):
+                found.append(rest)
+        return found
 
     def is_cut(self, text: str) -> bool:
         """Return whether a text is the beginning of an opener."""

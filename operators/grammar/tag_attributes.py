@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -59,6 +59,32 @@ class AttrsSlot(Stateful):
             else:
                 position = self._step(text, position)
         return position
+
+    @property
+    def is_between(self) -> bool:
+        """Whether no attribute is open."""
+        return self._state == "between"
+
+    def ahead(self, names: Iterable[str], words: Mapping[str, Iterable[str]]) -> list[str]:
+        """Return some texts that may come next.
+
+        `names`: the attributes that the tag is known to have; `words`: by attribute, what its value is known to be.
+        """
+        name = "".join(self._name)
+        match self._state:
+            case "name":
+                return [f'{each[len(name) :]}="' for each in names if each[: len(name)] == name]
+            case "after_name":
+                return ["="]
+            case "before_value":
+                return ['"']
+            case "value":
+                begun = "".join(self._value)
+                length = len(begun)
+                whole = [each[length:] for each in words.get(name, ()) if each[:length] == begun]
+                return [*[f"{each}{self._quote}" for each in whole], self._quote or " "]
+            case _:
+                return [f' {each}="' for each in names if each not in self.said]
 
     def _step(self, text: str, position: int) -> int:
         state = self._state

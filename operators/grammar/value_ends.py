@@ -36,6 +36,7 @@ class ValueEnds:
     - `need`: how many closers in a row end a value: two, or one in a grammar that has no more.
     - `first`: the closers that may directly follow the value; `closers`: all that may follow it, now or later.
     - `arguments`, `calls`: the openers of other arguments, and of calls; `starts`: with which the former begin.
+    - `texts`: all markers, each in one spelling.
     - `blocks`: the openers of calls from the beginning of their block on.
     - `is_open`: whether the end of the answer ends the value, which has no closer.
     - `has_direct_argument`: whether another argument may follow without a closer. `has_argument_closer`: whether it may
@@ -57,6 +58,9 @@ class ValueEnds:
         self.first = self.after(at)
         self.closers = self._closers()
         self.arguments = tuple(self._argument_openers())
+        self.texts = tuple(
+            dict.fromkeys(text for here, _ in enumerate(grammar.items) for text in self._texts(here)[:1])
+        )
         self.starts = frozenset(each.start for each in self.arguments)
         self.calls = tuple(self._call_openers())
         self._call_starts = frozenset(each.start for each in self.calls)

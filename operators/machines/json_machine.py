@@ -253,11 +253,6 @@ class JsonMachine(ValueMachine):
         """The path object of the open string, if the next text may be all its own."""
         return self._text_path
 
-    @property
-    def path(self) -> Path:
-        """The path of the value that is open, comes next, or closed last."""
-        return self._path
-
     def _read_value(self, text: str, position: int, out: list[Item]) -> int:
         char = text[position]
         if char == '"':

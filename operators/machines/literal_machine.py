@@ -415,6 +415,10 @@ class LiteralMachine(ValueMachine):
     def _assign_here(self) -> str:
         return self._assign if self._open == "{" or len(self._containers) == 1 else ":"
 
+    def _as_key(self, key: str) -> str:
+        quote = "" if self._open == "{" or len(self._containers) == 1 else self._form.quote
+        return f"{quote}{key}{quote}{self._assign_here()}"
+
     def _signs(self) -> dict[str, str]:
         assign = self._assign_here()
         signs = super()._signs() | {"open": self._open, "assign": assign, "quote": self._form.quote}
@@ -438,6 +442,14 @@ class LiteralMachine(ValueMachine):
         "opening": "the closing {quote!r} of a string",
         "guarded": "the closing {quote!r} of a string",
         "closed": "{after}",
+    }
+    AHEAD: ClassVar[dict[str, tuple[str, ...]]] = {
+        **ValueMachine.AHEAD,
+        "begin": ("open",),
+        "bare_key": ("assign",),
+        "prefix": ("quote",),
+        "opening": ("quote",),
+        "guarded": ("quote",),
     }
     STEPS: ClassVar[dict[str, Step]] = {
         **ValueMachine.STEPS,

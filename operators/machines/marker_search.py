@@ -54,6 +54,11 @@ class Literal(NamedTuple):
     ignore_case: bool = False
     """Whether the case of ASCII letters is ignored."""
 
+    def is_begun_by(self, text: str) -> bool:
+        """Return whether a text is the literal or its beginning."""
+        begun = self.text[: len(text)]
+        return begun == text or (self.ignore_case and begun.lower() == text.lower())
+
     def begins_with(self, other: Literal) -> bool:
         """Return whether every match of this literal is also a match of another one.
 
@@ -106,12 +111,7 @@ class MarkerSearch(NamedTuple):
         >>> marker_search(["<a>", "<b>", "c"]).continuing("<")
         ('<a>', '<b>')
         """
-        lowered = text.lower()
-        return tuple(
-            text + each.text[len(text) :]
-            for each in self.literals
-            if (each.text.lower().startswith(lowered) if each.ignore_case else each.text.startswith(text))
-        )
+        return tuple(text + each.text[len(text) :] for each in self.literals if each.is_begun_by(text))
 
     def settle(self, text: str) -> list[str]:
         """Split a text that is complete into its markers and the texts between them.
@@ -125,6 +125,23 @@ class MarkerSearch(NamedTuple):
             pieces += (text[position : found.start()], found[0])
             position = found.end()
         return [piece for piece in (*pieces, text[position:]) if piece]
+
+
+@lru_cache(maxsize=2048)
+def rest_of_markers(literals: tuple[Literal, ...], wait: str) -> tuple[str, ...]:
+    """Return what is missing of the markers that begin with a text, or with its end behind blanks.
+
+    >>> [rest_of_markers((Literal("<arg", " >"), Literal("</arg>")), begun) for begun in (" <", "<arg", "x")]
+    [('arg', '/arg>'), (' ', '>'), ()]
+    """
+    for begun in (wait, wait.lstrip(BLANKS)):
+        found = [each for each in literals if each.is_begun_by(begun)]
+        if found:
+            rests = [each.text[len(begun) :] for each in found]
+            # Of a whole one that counts only before some characters, the next of these is missing.
+            before = [char for each in found if each.text == begun for char in each.before if char not in "\t\r\n"]
+            return tuple(filter(None, (*rests, *before)))
+    return ()
 
 
 def end_of_run(pattern: re.Pattern[str], text: str, position: int) -> int:

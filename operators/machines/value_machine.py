@@ -8,7 +8,7 @@ for any chunking. There is no recursion: each level of depth costs one entry of 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
 from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
@@ -30,6 +30,7 @@ replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
 
 
 _NOTHING: Final = "", "", ()
+_A_KEY: Final = "a key is emitted with its value"
 
 
 class ValueMachine(Stateful):
@@ -102,8 +103,11 @@ class ValueMachine(Stateful):
         """The number of raw characters held until the next chunk decides them."""
         return len(self._pending)
 
-    def held(self) -> tuple[str, str, tuple[str, ...]]:
-        """Return the text of a key, word, number or escape that no fragment has yet, why, and what it may become."""
+    def held(self, keys: Iterable[str] = ()) -> tuple[str, str, tuple[str, ...]]:
+        """Return the text of a key, word, number or escape that no fragment has yet, why, and what it may become.
+
+        `keys`: those that the open object is known to have.
+        """
         if self._text_path is not None and not self._pending:
             return _NOTHING
         if self._state == "word":
@@ -111,9 +115,32 @@ class ValueMachine(Stateful):
         text = "".join(self._pieces)
         if self._state == "number":
             return text, "a number ends at the character behind it", self._numbers_from(text)
-        if self._state == "key_text":
-            return text + self._pending, "a key is emitted with its value", ()
+        if self._state in ("key_text", "bare_key"):
+            may_become = () if self._pending else tuple(key for key in keys if key.startswith(text))
+            return text + self._pending, _A_KEY if may_become else f"{_A_KEY}; it may be any", may_become
         return self._pending, "the escape is not whole", self._escapes_from(self._pending)
+
+    def ahead(self, keys: Iterable[str] = (), words: Iterable[str] = ()) -> list[str]:
+        """Return some texts that may come next: the rest of what has begun, and signs.
+
+        `keys`: as in `held`; `words`: what the string that is open, or comes next, is known to be.
+        """
+        text, _, may_become = self.held(keys)
+        state, signs = self._state, self._signs()
+        quote = signs["quote"]
+        rests = [each[len(text) :] for each in may_become]
+        if state in ("key", "next_key"):
+            rests += [self._as_key(key) for key in keys]
+        elif state == "string":
+            rests += [f"{word}{quote}" for word in words]
+        elif state == "value":
+            rests += [f"{quote}{word}{quote}" for word in words]
+        rests += [signs.get(sign, sign) for sign in self.AHEAD.get(state, ())]
+        return [each for each in rests if each]
+
+    def _as_key(self, key: str) -> str:
+        """Return a key as it is written where the open object goes on."""
+        return f'"{key}"'
 
     def _numbers_from(self, text: str) -> tuple[str, ...]:
         """Return some numbers that begin with a text."""
@@ -131,6 +158,16 @@ class ValueMachine(Stateful):
     def _escapes_from(self, text: str) -> tuple[str, ...]:
         """Return some escapes that begin with a text."""
         return (text,) if text else ()
+
+    @property
+    def path(self) -> Path:
+        """The path of the value that is open, comes next, or closed last."""
+        return self._path
+
+    @property
+    def around(self) -> Path:
+        """The path of the innermost open container."""
+        return self._containers[-1][2] if self._containers else ()
 
     @property
     def longest(self) -> int:
@@ -316,7 +353,7 @@ class ValueMachine(Stateful):
 
     def _signs(self) -> dict[str, str]:
         """Return what stands for the names in `EXPECTED`."""
-        return {"closer": self._containers[-1][1] if self._containers else "", "quote": '"'}
+        return {"closer": self._containers[-1][1] if self._containers else "", "quote": '"', "assign": ":"}
 
     def _fail_at_key_limit(self, text: str, position: int, out: list[Item]) -> int:
         return self._fail("limit", text, position, f"a key of at most {self._limits.key_length} characters", out)
@@ -345,6 +382,18 @@ class ValueMachine(Stateful):
         "end": "the end of the text",
     }
     """What is right in each state, in words: the `expected` of an error there."""
+    AHEAD: ClassVar[dict[str, tuple[str, ...]]] = {
+        "begin": ("{", "["),
+        "value": ("quote", "{", "["),
+        "item": ("quote", "{", "[", "closer"),
+        "next_item": ("quote", "{", "["),
+        "key": ("closer",),
+        "key_text": ("quote",),
+        "assign": ("assign",),
+        "string": ("quote",),
+        "next": (",", "closer"),
+    }
+    """The signs that may come in each state; `quote`, `closer` and `assign` are the machine's own."""
     STEPS: ClassVar[dict[str, Step]] = {
         "word": _read_word,
         "number": _read_number,

@@ -72,7 +72,9 @@ def marbles(
 def _named(stream: Any) -> Mapping[str, Any]:
     """Return streams by the names of their lanes."""
     if isinstance(stream, str):
-        return read_lines(stream) if "  " in stream.strip() else {"marbles": stream}
+        text = stream.strip()
+        # A name does not begin with a hyphen: that is a marble string, in which blanks count for nothing.
+        return read_lines(text) if "  " in text and text[0] != "-" else {"marbles": text}
     if isinstance(stream, Mapping):
         return {str(name): each for name, each in cast("Any", stream).items()}
     return {"stream": stream}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -22,6 +23,14 @@ from .drawing.svg import one_line
 
 _FRAME = re.compile(r"(?:event: *(?:\S+\.)?(\S+)|data: *)")
 _RANDOM_ID = re.compile(r"turn_[0-9a-f]{32}")
+_PIECE = 4_000
+"""The bytes of a wire's piece that are looked at."""
+_SAID = re.compile(
+    r'"(name|content|text|delta|thinking|reasoning|reasoning_content|partial_json|arguments|refusal|finish_reason)"'
+    r'\s*:\s*"((?:[^"\\]|\\.)*)'
+)
+"""What a person would look for: what the model said, and the names of tools. A string that is cut is one, too."""
+_TYPE = re.compile(r'"(?:type|object)"\s*:\s*"((?:[^"\\]|\\.)*)"')
 LABEL = 16
 """The most columns of a label."""
 TITLE = 160
@@ -84,18 +93,29 @@ def _update(update: ToolCallUpdate) -> str:
     return _text(update.arguments) if update.arguments else f"S {update.tool_name}"
 
 
+def _wire(item: bytes | bytearray) -> str:
+    """Return the words in the JSON of a piece of a wire, which may be cut anywhere; else its types, or its frame."""
+    text = bytes(item[:_PIECE]).decode(errors="replace")
+    found = [(key, _unescaped(said)) for key, said in _SAID.findall(text)]
+    words = "".join(f"{said} " if key == "name" else said for key, said in found)
+    types = ", ".join(dict.fromkeys(map(_unescaped, _TYPE.findall(text))))
+    frame = _FRAME.match(text)
+    return _text(words) or types or (text if frame is None else frame[1] or _text(text[frame.end() :].rstrip()))
+
+
+def _unescaped(text: str) -> str:
+    try:
+        said: str = json.loads(f'"{text}"')
+    except ValueError:  # a piece may end inside of an escape
+        return text
+    return said
+
+
 def _thing(item: Any) -> str:
-    """Return the label of what is not ours: of an event of a wire or an SDK its type."""
+    """Return the label of what is not ours: of an event of an SDK its type."""
     look = item.get if hasattr(item, "get") else partial(getattr, item)
     kind = look("type", None) or look("object", None)
     return kind if isinstance(kind, str) else _represented(item)
-
-
-def _bytes(body: bytes) -> str:
-    """Return the last word of an event's name, `added` of `response.output_item.added`; else the text of a body."""
-    text = body.decode("utf-8", "replace")
-    frame = _FRAME.match(text)
-    return text if frame is None else frame[1] or _text(text[frame.end() :].rstrip())
 
 
 def _chunk(chunk: ChunkResponse) -> str:
@@ -144,7 +164,8 @@ _SHORT: Mapping[type, str] = {
 }
 _LABELS: Mapping[type, Callable[[Any], str]] = {
     str: _text,
-    bytes: _bytes,
+    bytes: _wire,
+    bytearray: _wire,
     ChunkResponse: _chunk,
     SegmentStart: lambda item: f"S {item.metadata.get('tool_name') or item.segment_type or ''}",
     SegmentContent: lambda item: _text(item.delta),

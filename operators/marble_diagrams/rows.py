@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from math import isfinite
 from threading import Event
 from time import perf_counter
 from typing import Any, cast
@@ -63,6 +64,9 @@ def row_of(messages: Iterable[Any]) -> Row:
     """Return the row of what `reactivex.testing` recorded, or of pairs of a time and a notification."""
     items: list[tuple[float, Any]] = []
     for time, notification in map(pair_of, messages):
+        if not isfinite(time):
+            message = f"the time {time} is not a finite number, so a message at it has no place"
+            raise UsageError(message)
         match notification:
             case OnNext():
                 items.append((time, notification.value))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
+from ...events.fragment import Path
 from .schema_kinds import referred, schema_list, schema_mapping
 
 _DEEPEST: Final = 32
@@ -43,6 +44,26 @@ def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
     search = _Search(step, root)
     said = search.said(schema, 0)
     return None if not said or search.left < 0 else _at_once(said)
+
+
+def property_names(schema: Any, path: Path, *, most: int = 100) -> list[str]:
+    """Return the names of the properties that a schema has for an object in it, as far as it lists them.
+
+    >>> property_names({"properties": {"at": {"items": {"properties": {"x": {}, "y": {}}}}}}, ("at", 0))
+    ['x', 'y']
+    """
+    root = schema
+    for step in path:
+        schema = inner_schema(schema, step, root)
+    names: dict[str, None] = {}
+    todo, left = [schema], most
+    while todo and left:
+        left -= 1
+        given = schema_mapping(todo.pop())
+        names |= dict.fromkeys(schema_mapping(given.get("properties")))
+        todo += [referred(given["$ref"], root)] if "$ref" in given else []
+        todo += [each for word in ("allOf", "anyOf", "oneOf") for each in schema_list(given.get(word))]
+    return list(names)
 
 
 class _Search:

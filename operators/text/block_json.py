@@ -5,7 +5,7 @@ JSON is parsed once, by the machine that reads native arguments, and ends where 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
@@ -48,6 +48,14 @@ def _keys_of(items: tuple[Json, ...]) -> _Keys:
     is_bare = any(not item.name and not item.sole_key for item in items)
     is_sole = any(item.sole_key for item in items)
     return _Keys(names, args, ids, groups, content, is_sole, is_bare, 4 * longest + 1)
+
+
+@lru_cache(maxsize=256)
+def _keys_in(keys: _Keys, inside: Path, *, is_call: bool) -> list[str]:
+    """Return the keys that an object at a path is known to have; `is_call`: whether it may be a call."""
+    known = {*keys.content, *keys.groups, *((*keys.names, *keys.args, *keys.ids) if is_call else ())}
+    depth = len(inside)
+    return sorted({str(key[depth]) for key in known if len(key) > depth and key[:depth] == inside})
 
 
 def open_json(block: TextBlock, at: At) -> None:
@@ -150,6 +158,26 @@ class BlockJson(Stateful):
     def _is_done(self) -> bool:
         """Whether nothing more is read here: the value ended, its call failed, or the block is text."""
         return self._block.reader is not self
+
+    def ahead(self) -> list[str]:
+        """Return some texts that may come next."""
+        begun = "".join(self._pieces) if self._reading == "name" else ""
+        is_name = self._prefix is not None and self.machine.path[len(self._prefix) :] in self._keys.names
+        names = self._block.options.names_from(begun) if is_name else ()
+        rests = [each[len(begun) :] for each in names]
+        is_enough = self.found_any or (bool(self.name or self._bare) and not (self._whole and self._args_from < 0))
+        found = self.machine.ahead(self.keys_here(), rests)
+        return found if is_enough else [each for each in found if each not in "]})"]
+
+    def keys_here(self) -> Iterable[str]:
+        """Return the keys that the open object is known to have, as far as the grammar or the tool's schema says it."""
+        around = self.machine.around
+        if self._at_args is not None:
+            return self._block.options.keys_of(self.name, around[len(self._at_args) :]) if self._inner is None else ()
+        outer = around if self._prefix is None else around[len(self._prefix) :]
+        inside = tuple(step for step in outer if not isinstance(step, int))
+        names = self._block.options.names_from("") if self._keys.is_sole and not inside else ()
+        return names or _keys_in(self._keys, inside, is_call=self._prefix is not None)
 
     def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
         """Read on in the buffer."""
@@ -500,6 +528,15 @@ class JsonAttrsSlot(Stateful):
         self._machine = JsonMachine(limits)
         self._values = FragmentAggregator()
 
+    @property
+    def is_between(self) -> bool:
+        """Always False: the object ends where its brackets balance."""
+        return False
+
+    def ahead(self, names: Iterable[str], _words: Mapping[str, Iterable[str]]) -> list[str]:
+        """Return some texts that may come next; `names`: the attributes that the object is known to have."""
+        return self._machine.ahead(() if self._machine.around else names)
+
     def feed(self, text: str, position: int) -> int:
         """Read a text from `position` on; return where the object ends."""
         begin = self._machine.at
@@ -540,6 +577,18 @@ class BlockAttrs:
         elif slot.ended:
             block.reader = None
             self._take(slot.said)
+
+    def ahead(self) -> list[str]:
+        """Return some texts that may come next."""
+        block, roles = self._block, dict[str, str]()
+        for here in self.at:
+            item: Any = block.grammar.items[here]
+            pairs = (*item.also, *(pair for pair in item.fixed if pair[1]))
+            roles |= dict.fromkeys((*item.required, *(name for name, _ in pairs)), "") | dict(item.roles)
+        declared = {"name": block.options.names_from(""), "key": block.keys_left()}
+        roles = dict.fromkeys(() if "key" in roles.values() else declared["key"], "") | roles
+        found = self.slot.ahead(roles, {name: declared.get(role, ()) for name, role in roles.items()})
+        return [*found, *block.grammar.boundary(self.at).literals] if self.slot.is_between else found
 
     def _take(self, said_by_tag: Mapping[str, Any]) -> None:
         """Process all attributes of a tag; keep the positions that match them."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from bisect import bisect_left
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from inspect import Parameter, signature
 from types import NoneType
 from typing import Any, Final, Literal, TypedDict, TypeVar, get_args, get_type_hints
@@ -10,8 +12,10 @@ from typing import Any, Final, Literal, TypedDict, TypeVar, get_args, get_type_h
 from msgspec import Struct
 
 from ...events.errors import UsageError
+from ...events.fragment import Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..schemas.argument_schema import ArgumentSchema, argument_schema
+from ..schemas.inner_schema import property_names
 from ..schemas.tool_parameters import Schema, known_name
 from ..schemas.value_typing import DEFAULT_RULES, TypingRules
 
@@ -19,6 +23,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _UNKNOWN: dict[str, Any] = {}
 _MOST_KEPT: Final = 1000
+_MOST_NAMES: Final = 8
 _VALUES: Final[dict[Any, tuple[bool | None, ...]]] = {bool: (False, True), NoneType: (None,)}
 
 
@@ -69,12 +74,35 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     limits: Limits = DEFAULT_LIMITS
     arguments: dict[tuple[str, str], ArgumentSchema] = {}
     """What `argument` has found."""
+    keys: dict[tuple[str, Path], Sequence[str]] = {}
+    """What `keys_of` has found."""
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
             if (given := getattr(self, name)) not in known:
                 message = f"{name}= must be {' or '.join(map(repr, known))}, got {given!r}"
                 raise UsageError(message)
+
+    def names_from(self, begun: str) -> Sequence[str]:
+        """Return the first names of declared tools that begin with a text."""
+        names = _in_order(tuple(self.schemas or ()))
+        first = bisect_left(names, begun)
+        length = len(begun)
+        return [each for each in names[first : first + _MOST_NAMES] if each[:length] == begun]
+
+    def keys_of(self, tool: str, path: Path) -> Sequence[str]:
+        """Return the keys that a tool's schema lists for an object at a path of the arguments."""
+        found = self.keys.get((tool, path))
+        if found is None:
+            found = property_names(self.schema_of(tool), path)
+            if len(self.keys) < _MOST_KEPT:
+                self.keys[tool, path] = found
+        return found
+
+    def schema_of(self, tool: str) -> Schema | None:
+        """Return the schema of the tool with a name that a model wrote, if it is known."""
+        schemas = self.schemas or _UNKNOWN
+        return schemas.get(known_name(schemas, tool) or "")
 
     def knows(self, name: str) -> bool:
         """Return whether a name is that of a tool; always True if no tools were given."""
@@ -90,11 +118,15 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         """Return what the tool's schema says of an argument."""
         known = self.arguments.get((tool, key))
         if known is None:
-            schemas = self.schemas or _UNKNOWN
-            known = argument_schema(schemas.get(known_name(schemas, tool) or ""), key, self.typing, self.limits)
+            known = argument_schema(self.schema_of(tool), key, self.typing, self.limits)
             if known.is_described and len(self.arguments) < _MOST_KEPT:
                 self.arguments[tool, key] = known
         return known
+
+
+@lru_cache(maxsize=64)
+def _in_order(names: tuple[str, ...]) -> list[str]:
+    return sorted(names)
 
 
 def spelled_out(function: F) -> F:

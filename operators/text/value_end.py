@@ -25,7 +25,7 @@ from ..grammar.dialect import Text
 from ..grammar.dialect_positions import At
 from ..grammar.opener_forms import LONGEST_OPENER, Opener
 from ..grammar.value_ends import Behind, ValueEnds, value_ends
-from ..machines.marker_search import BLANK_RUN, MarkerSearch, end_of_run, literal_search
+from ..machines.marker_search import BLANK_RUN, MarkerSearch, end_of_run, literal_search, rest_of_markers
 from ..machines.marker_search import Literal as Marker
 
 if TYPE_CHECKING:
@@ -229,6 +229,17 @@ class ValueEnd(Stateful):
         if upto > position:
             return "hold", upto
         return self._read_closed(text, position, final=final)
+
+    def ahead(self, wait: str) -> Sequence[str]:
+        """Return some texts that may come next; `wait`: what has come of a marker or of an opener."""
+        search = self._ends.behind(self._reached).search if self._state.endswith("closed") else self.search
+        markers = rest_of_markers(search.literals, wait)
+        if not wait:
+            return markers
+        keys = tuple(self._block.keys_left())
+        forms = {each.whole: each for each in self._ends.arguments}  # of openers that only begin otherwise, one
+        openers = [rest for form in forms for rest in forms[form].rests(wait, keys, self._ends.texts)]
+        return [*markers, *openers]
 
     def ends_with(self, how: How, finish: str | None) -> bool:
         """Return whether the value ended before what is held, now that the answer has ended."""

@@ -12,6 +12,7 @@ from .block_json import BlockJson
 from .block_text import BlockText
 from .source_buffer import SourceBuffer
 from .text_block import TextBlock
+from .ways_on import ways_on
 
 _BLANKS: Final = "blanks are text only if other text follows"
 _MAY_BE_CALL: Final = "it may be a call: the START waits for the name and the beginning of the arguments"
@@ -29,24 +30,31 @@ def withheld_text(source_buffer: SourceBuffer, block: TextBlock) -> Iterator[Wit
     elif call is None and not block.saying:
         if text := before + wait:
             reason = _BLANKS if block.had_call and not text.strip() else _MAY_BE_CALL
-            yield Withheld(tail_of((before, wait)), reason, _blocks_from(text, block))
+            text = tail_of((before, wait))
+            yield _of_block(text, wait, reason, block)
     else:
         reader = block.reader
         if before:
-            yield Withheld(before, _reason_inside(block), (), segment_id)
-        if wait:
+            text = before + wait
+            yield _of_block(text, wait, _reason_inside(block), block, segment_id)
+        elif wait:
             search = _search_in(block)
             could_become = () if search is None else _markers_from(search, wait)
             yield Withheld(wait, _reason_of_markers(could_become), could_become, segment_id)
-        elif isinstance(reader, BlockJson) and not before:
-            yield from held_by(reader.machine, segment_id, in_raw=True)
+        elif isinstance(reader, BlockJson):
+            yield from held_by(reader.machine, segment_id, reader.keys_here(), in_raw=True)
+
+
+def _of_block(text: str, wait: str, reason: str, block: TextBlock, segment_id: str | None = None) -> Withheld:
+    could_become = ways_on(text, wait, block)
+    return Withheld(text, reason if could_become else f"{reason}; it may be any", could_become, segment_id)
 
 
 def _outside(before: str, wait: str, block: TextBlock) -> Iterator[Withheld]:
     if before:
         is_blank = not before.strip()
         reason = _BLANKS if is_blank else "the marker goes on with the next event"
-        yield Withheld(before, reason, (before,) if is_blank else ())
+        yield Withheld(before, reason, (before,))
     if not wait:
         return
     marker = wait.lstrip(BLANKS)
@@ -69,13 +77,6 @@ def _markers_from(search: MarkerSearch, text: str) -> tuple[str, ...]:
         if found := search.continuing(text[start:]):
             return tuple(text[:start] + each for each in found)
     return ()
-
-
-def _blocks_from(text: str, block: TextBlock) -> tuple[str, ...]:
-    """Return how a block may go on between two of its items: with which markers."""
-    if block.reader is not None or block.boundary is None:
-        return ()
-    return _markers_from(block.boundary.search, text) or tuple(text + each for each in block.boundary.literals)
 
 
 def _reason_inside(block: TextBlock) -> str:

@@ -10,6 +10,7 @@ from typing import Any, SupportsIndex, TypeAlias, overload
 from reactivex import Observable, abc
 
 from ...events.errors import UsageError
+from ...events.showing.excerpt import counted
 from ...events.showing.shown_by import shown_by
 from ..engine.drive import adrive, drive
 from ..engine.stage import Completed, Failed, How, Operator, StageChain, checked_operators, lift
@@ -98,7 +99,7 @@ class Trace(Sequence[TracedItem]):
         dropped = f", {self.dropped} more not kept" if self.dropped else ""
         count = len(self._items) - (self.ended is not None and self._items[-1].item is None)
         names = " | ".join(label if len(label) <= _LONGEST else label.partition("(")[0] for label in self.stages)
-        return f"<trace of {names}: {count} items{dropped}{end}>"
+        return f"<trace of {names}: {counted(count, 'item')}{dropped}{end}>"
 
     def run(self, items: Iterable[Any], *, clock: Clock | None = None) -> Trace:
         """Run all items, and return this trace.

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from contract_cases import CASES
 from counted_calls import counted
+from depth import some_of
+from dialect_calls import WRITING, written
 from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, frozen, raising_after
 from test_straight_way import CHAINS
 
@@ -88,7 +90,22 @@ def test_a_trace_is_the_same_where_text_goes_straight_through(chain: Operator[An
     ids=["files", "a long file", "prose", "plain text", "markers", "calls", "text"],
 )
 def test_a_trace_takes_at_most_five_times_the_calls(operator: Operator[Any, Any], items: Sequence[Any]) -> None:
-    chain, seen = stage(operator), trace(operator)
+    assert_five_times_at_most(operator, items)
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("name", some_of(WRITING, 12))
+def test_what_a_call_may_become_is_told_within_five_times_the_calls(name: str) -> None:
+    call = written(name, "some value with words")
+    schema = {"type": "object", "properties": {f"key_{number}": {"type": "string"} for number in range(8)}}
+    tools = {**{f"tool_{number}": schema for number in range(50)}, **call.tools}
+    assert_five_times_at_most(parse_text(name, tools=tools, turn_id=TURN), [*call.text] * 3)
+
+
+def assert_five_times_at_most(operator: Operator[Any, Any], items: Sequence[Any]) -> None:
+    first, chain, seen = stage(operator), stage(operator), trace(operator)
+    for item in items:  # what a first run looks up for all later ones does not count
+        first.feed(item)
     untraced = counted(lambda: [chain.feed(item) for item in items])
     assert counted(lambda: [seen.feed(item) for item in items]) <= 5 * untraced
 

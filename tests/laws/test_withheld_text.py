@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from answered import answered
 from depth import some_of
+from dialect_calls import WRITING, written
 from hypothesis import given
 from law_oracles import verdict
 from operator_contract import TEXT_CALLS
@@ -25,6 +26,7 @@ from strategies.text_flows import cut_by, flow_by, options_by
 from test_earliest_text import KINDS, REASONING
 from test_holdback import SMALL_SETS, UNSURE, certain_owners
 
+from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentContent, SegmentEvent
 from penstock.operators import (
     Trace,
@@ -224,7 +226,87 @@ def test_what_is_withheld_of_json_can_be_written_on(text: str) -> None:
                 assert begun.endswith(each.text)
                 assert member.startswith(each.text)
                 assert verdict(begun + member[len(each.text) :]) != "wrong", (begun, each)
-            assert each.could_become or each.reason == "a key is emitted with its value"
+            assert each.could_become or each.reason == "a key is emitted with its value; it may be any"
+
+
+@pytest.mark.laws
+@pytest.mark.parametrize("name", some_of(WRITING, 12))
+def test_a_call_in_text_may_still_become_one_with_all_that_is_told(name: str) -> None:
+    """Letter by letter: what is told keeps the call possible, and nothing is told only where nobody knows."""
+    call = written(name)
+    operator = parse_text(name, tools=call.tools, turn_id="t")
+    text = f"{call.text} "
+    seen = trace(operator)
+    for end, letter in enumerate(text, 1):
+        seen.feed(letter)
+        for each in seen[-1].stages[0].withheld:
+            assert bool(each.could_become) is not each.reason.endswith("; it may be any"), each
+            for member in each.could_become:
+                assert member.startswith(each.text)
+                events = answered_so_far(operator, text[:end] + member[len(each.text) :])
+                assert not [event for event in events if getattr(event, "status", "complete") != "complete"], each
+                said = "".join(event.delta for event in events if isinstance(event, SegmentContent))
+                ends_block = name == "sentinel" and member.endswith("}")  # attributes as JSON may end anywhere
+                assert ends_block or not each.reason.startswith("it may be a call") or call.text[:4] not in said, each
+
+
+def answered_so_far(operator: Operator[Any, Any], text: str) -> list[Any]:
+    return [*stage(operator).feed(text)]
+
+
+NATIVE = ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "get_weather", '{"ci'),))
+WEATHER: dict[str, Any] = {
+    "get_weather": {"type": "object", "properties": {"city": {}, "circa": {}, "days": {}}},
+    "get_time": None,
+}
+
+
+@pytest.mark.parametrize(
+    ("operator", "item", "ways"),
+    [
+        (parse_text("hermes", tools=WEATHER), '<tool_call>{"name": "get_w', ['eather"', '"']),
+        (parse_text("hermes", tools=WEATHER), '<tool_call>{"name": ', ['"get_time"', '"get_weather"']),
+        (parse_text("hermes", tools=WEATHER), '<tool_call>{"na', ["me", '"']),
+        (parse_text("hermes", tools=WEATHER), '<tool_call>{"name": "get_weather", "arguments": {"ci', ["ty", "rca"]),
+        (parse_text("apertus", tools=WEATHER), "<|tools_prefix|>[{", ['"get_time"', '"get_weather"']),
+        (parse_text("pythonic", tools=WEATHER), "<|python_start|>[get_w", ["eather", "("]),
+        (parse_text("pythonic", tools=WEATHER), '<|python_start|>[get_weather(days="1", ci', ["ty", "rca"]),
+        (parse_text("glm45", tools=WEATHER), "<tool_call>get_", ["time", "weather"]),
+        (parse_text("glm45", tools=WEATHER), "<tool_call>get_weather<arg_key>ci", ["ty", "rca", "</arg_key>"]),
+        (
+            parse_text("glm45", tools=WEATHER),
+            "<tool_call>get_weather<arg_key>city</arg_key><arg_value>x</arg_value><arg_key>",
+            ["circa", "days"],
+        ),
+        (parse_text("minicpm5_xml", tools=WEATHER), '<function name="get_w', ['eather"', '"']),
+        (parse_text("minicpm5_xml", tools=WEATHER), '<function name="get_weather"><param name="ci', ['ty"', 'rca"']),
+        (parse_text("deepseek_v31", tools=WEATHER), "<｜tool▁calls▁begin｜>", ["<｜tool▁call▁begin｜>"]),
+        (to_segments(tools=WEATHER), NATIVE, ["ty", "rca"]),
+        (parse_text("hermes", tools=WEATHER), NATIVE, ["ty", "rca"]),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_names_and_keys_that_are_declared_are_told(operator: Operator[Any, Any], item: Any, ways: list[str]) -> None:
+    (withheld,) = withheld_after(operator, [item])
+    told = [each[len(withheld.text) :] for each in withheld.could_become]
+    assert [each for each in told if each in ways] == ways, told
+    assert not withheld.reason.endswith("; it may be any")
+
+
+@pytest.mark.parametrize(
+    ("operator", "item"),
+    [
+        (parse_text("hermes"), '<tool_call>{"name": "get_weather", "arguments": {"ci'),
+        (parse_text("kimi_k2"), "<|tool_calls_section_begin|><|tool_call_begin|>get_w"),
+        (to_segments(), NATIVE),
+        (to_segments(), ChunkResponse(tool_calls=(ToolCallDelta(0, "c", None, "{"),))),
+    ],
+    ids=["a key", "an id", "a native key", "a name"],
+)
+def test_where_nobody_knows_what_may_come_the_reason_says_so(operator: Operator[Any, Any], item: Any) -> None:
+    (withheld,) = withheld_after(operator, [item])
+    assert withheld.could_become == ()
+    assert withheld.reason.endswith("; it may be any")
 
 
 @pytest.mark.parametrize("texts", TEXT_CALLS)

@@ -38,8 +38,7 @@ for asked in {}:
 """
 PAGE_MADE = """
 import runpy
-runpy.run_path('docs/make_dialects_page.py', run_name='__main__')
-print("----")
+print(runpy.run_path('docs/complete_pages.py')['whole_page']('dialect-catalogue.md'))
 """
 
 
@@ -78,8 +77,8 @@ def test_where_it_says_why_auto_does_not_read_it(checkout: CheckoutCopy):
 
 def test_the_catalogue_has_it_on_its_page_and_in_the_terminal(checkout: CheckoutCopy):
     asked = [["otter"], ["--find", "key and a value between"]]
-    _, shown, found, _ = checkout.penstock(PAGE_MADE + STRATEGIES.format(asked)).split("----\n")
-    page = (checkout.root / "build/docs/dialect-catalogue.md").read_text(encoding="utf-8")
+    page = checkout.penstock(PAGE_MADE)
+    shown, found, _ = checkout.penstock(STRATEGIES.format(asked)).split("----\n")
     row = "| [`otter`](#otter) | Otter: each argument is a key and a value between markers. | the chat template of acme"
     assert row in page
     entry = page.partition("## otter\n\n")[2].partition("\n## ")[0].strip()

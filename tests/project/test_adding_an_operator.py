@@ -61,8 +61,9 @@ def test_without_its_cases_the_contract_misses_it(checkout: CheckoutCopy):
 
 
 def test_the_page_of_operators_has_it(checkout: CheckoutCopy):
-    checkout.penstock("import runpy\nrunpy.run_path('docs/make_operators_page.py', run_name='__main__')")
-    made = (checkout.root / "build/docs/operators.md").read_text(encoding="utf-8")
+    made = checkout.penstock(
+        "import runpy\nprint(runpy.run_path('docs/complete_pages.py')['whole_page']('operators.md'))"
+    )
     assert f"| [`{NAME}`](#{NAME}) | `Operator[str, str]` | Let one space through where several" in made
     assert f"### {NAME}\n\n```py\ndef {NAME}() -> Operator[str, str]:\n```\n" in made
     its_own = made.partition(f"### {NAME}\n")[2].partition("\n### ")[0]

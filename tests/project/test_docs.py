@@ -14,10 +14,13 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
+from drawn import drawn
 from msgspec import Struct
+from test_docstring_marbles import OPERATORS
 
 from penstock.operators import parse_text
 from penstock.operators.catalogue import AUTO, DIALECTS
+from penstock.operators.marble_diagrams.docstring_marble import docstring_marble
 from penstock.pipeline.cli.cli_commands import COMMANDS
 from penstock.sources.recognition.apis import APIS
 
@@ -29,20 +32,16 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 
 
-COMPLETED = {
-    DOCS / "dialect-catalogue.md": "make_dialects_page.py",
-    DOCS / "events.md": "make_events_page.py",
-    DOCS / "laws.md": "make_laws_page.py",
-    DOCS / "operators.md": "make_operators_page.py",
-}
-"""Pages that a script completes from the code when the site is built."""
+COMPLETING = runpy.run_path(str(DOCS / "complete_pages.py"))
+COMPLETED = [DOCS / name for name in COMPLETING["PAGES"]]
+"""Pages that are completed from the code when the site is built."""
 
 
 @cache
 def text_of(page: Path) -> str:
     """Return a page as the site has it."""
     if page in COMPLETED:
-        whole: str = runpy.run_path(str(DOCS / COMPLETED[page]))["whole_page"]()
+        whole: str = COMPLETING["whole_page"](page.name)
         return whole
     return page.read_text(encoding="utf-8")
 
@@ -198,12 +197,24 @@ def test_the_first_screen_has_a_picture_and_three_steps_before_the_list_of_pages
 
 @pytest.mark.parametrize("page", COMPLETED, ids=lambda page: page.name)
 def test_the_site_shows_a_page_whole_and_the_others_as_they_are(page: Path):
-    hook = runpy.run_path(str(DOCS / COMPLETED[page]))["on_page_markdown"]
+    hook = COMPLETING["on_page_markdown"]
     shown = SimpleNamespace(file=SimpleNamespace(src_uri=page.name))
     other = SimpleNamespace(file=SimpleNamespace(src_uri="index.md"))
     assert hook("so far", page=shown, config={}, files=[]) == text_of(page)
     assert hook("so far", page=other, config={}, files=[]) == "so far"
-    assert f"  - docs/{COMPLETED[page]}\n" in text_of(ROOT / "mkdocs.yml")
+    assert "  - docs/complete_pages.py " in text_of(ROOT / "mkdocs.yml")
+
+
+def test_each_script_that_makes_a_whole_page_is_called():
+    made = {path.name for path in DOCS.glob("make_*_page.py")}
+    assert made - {"make_strategies_page.py"} == set(COMPLETING["PAGES"].values())
+
+
+def test_the_page_of_operators_has_the_picture_of_each_operator():
+    for operator in OPERATORS:
+        its_own = text_of(DOCS / "operators.md").partition(f"\n### {operator.__name__}\n")[2].partition("\n### ")[0]
+        (svg,) = re.findall(r"<svg.*?</svg>", its_own, re.DOTALL)
+        assert [lane.name for lane in drawn(svg).lanes] == [*docstring_marble(operator).rows]
 
 
 def test_the_page_of_strategies_is_what_their_chains_say():

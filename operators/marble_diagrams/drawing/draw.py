@@ -36,7 +36,7 @@ def draw(diagram: Diagram, *, by_time: bool, inherit: bool = False) -> str:
 
 def describe(diagram: Diagram) -> str:
     """Return a diagram in words: how many moments, and what is in each lane."""
-    lanes = "; ".join(map(_described, diagram.lanes))
+    lanes = "; ".join(map(_described, diagram.lanes)) or "no lanes"
     return one_line(f"{counted(diagram.columns, 'moment')}. {lanes}.", 1_500)
 
 

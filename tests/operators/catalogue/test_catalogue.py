@@ -22,7 +22,7 @@ FOLDER = ROOT / "operators/dialects"
 
 
 def test_the_page_has_an_entry_for_every_dialect():
-    made = runpy.run_path(str(ROOT / "docs/make_dialects_page.py"))["whole_page"]()
+    made = runpy.run_path(str(ROOT / "docs/complete_pages.py"))["whole_page"]("dialect-catalogue.md")
     assert made.startswith(text_of(ROOT / "docs/dialect-catalogue.md"))
     assert re.findall(r"^## (\w+)$", made, re.MULTILINE) == list(DIALECTS)
     for name in DIALECTS:

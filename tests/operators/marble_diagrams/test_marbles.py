@@ -16,12 +16,14 @@ from reactivex import operators as ops
 from reactivex.subject import Subject
 from reactivex.testing import ReactiveTest, TestScheduler
 
+from penstock import Pipeline, collect
 from penstock.events import ChunkResponse, SegmentContent, SegmentEnd, SegmentStart, ToolCallDelta
 from penstock.events.errors import UsageError
 from penstock.operators import (
     Failed,
     Interrupted,
     Trace,
+    drive,
     holdback,
     lift,
     marbles,
@@ -31,6 +33,7 @@ from penstock.operators import (
     trace,
 )
 from penstock.operators.engine.withheld import Withheld
+from penstock.pipeline.answers.answer import Answer
 
 HALF_A_MEGABYTE = 500_000
 ON_NEXT, ON_ERROR, ON_COMPLETED = ReactiveTest.on_next, ReactiveTest.on_error, ReactiveTest.on_completed
@@ -162,6 +165,7 @@ def test_items_that_were_not_kept_are_told():
 
 
 def test_an_empty_stream_is_drawn():
+    assert marbles({}).description == "0 moments. no lanes."
     assert [lane.labels for lane in lanes_of(trace(holdback("<tool>")))] == [[], []]
     assert [lane.ends for lane in lanes_of("|")] == [["completed"]]
     assert [lane.labels for lane in lanes_of([])] == [[]]
@@ -171,6 +175,18 @@ def test_marble_strings_have_the_values_of_their_letters():
     source, other = lanes_of("source  --a-(b,c)-|\nother   ---a---#", lookup={"a": {"x": 1}, "b": "word"})
     assert (source.name, source.labels, source.ends) == ("source", ['{"x": 1}', "word", "c"], ["completed"])
     assert (other.name, other.labels, other.ends) == ("other", ['{"x": 1}'], ["failed"])
+
+
+def test_blanks_in_a_marble_string_count_for_nothing():
+    for text in ("--a  -b |", "\n    --a- b|\n", "  --a-b|  "):
+        (lane,) = lanes_of(text)
+        assert (lane.name, lane.labels, lane.ends) == ("marbles", ["a", "b"], ["completed"])
+
+
+@pytest.mark.parametrize("time", [float("nan"), float("inf")])
+def test_a_message_at_no_time_is_refused(time: Any):
+    with pytest.raises(UsageError, match=f"the time {time} is not a finite number"):
+        marbles([ON_NEXT(1, "a"), ON_NEXT(time, "b")])
 
 
 def test_recorded_messages_are_drawn():
@@ -413,6 +429,27 @@ def test_a_picture_is_saved_and_shown(tmp_path: Any):
     assert "prefers-color-scheme:dark" in picture.svg
     assert "<style>" not in picture.html
     drawn(picture.html.removeprefix('<div style="color:inherit;overflow-x:auto">').removesuffix("</div>"))
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [
+        marbles("a"),
+        Pipeline(),
+        Answer(drive([ChunkResponse(content="a")], to_segments())),
+        trace(holdback("a")),
+        collect(drive([ChunkResponse(content="a")], to_segments())).segments[0],
+    ],
+    ids=lambda shown: type(shown).__name__,
+)
+def test_what_a_notebook_shows_takes_its_arguments_in_both_ways(shown: Any):
+    bundle = shown._repr_mimebundle_(include=None, exclude=None)
+    assert {"text/plain", "text/html"} <= bundle.keys()
+    assert shown._repr_mimebundle_(None, None) == shown._repr_mimebundle_() == bundle
+
+
+def test_one_item_is_told_as_one():
+    assert repr(trace(holdback("a")).run(["b"])) == '<trace of holdback("a"): 1 item, completed>'
 
 
 def test_a_trace_is_shown_as_its_picture():

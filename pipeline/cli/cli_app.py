@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import webbrowser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from ...events.errors import UsageError, how_to_install
 from ...sources.replay.replay_recordings import Recording
 from ..demo.demo import answers
+from .served_page import page_announced, server_needed_by
 
 APP_EXAMPLES = """\b
 Examples:
@@ -20,7 +19,6 @@ Examples:
 """
 _TITLES = ("A garden report, and its first run", "Its tests, after some thought", "A page about it, and a file of beds")
 """What the demo's three answers are."""
-NOT_INSTALLED = f"penstock app needs starlette and uvicorn; {how_to_install('cli')}"
 
 
 def app(
@@ -46,18 +44,9 @@ def app(
     Ask the providers whose keys are in the environment, or play recordings. The page asks before a file is written or a
     command is run. Only this machine can reach it, and only with the address that is printed. Ctrl-C stops it.
     """
-    try:
+    with server_needed_by("penstock app"):
         from ..app.app_command import run_app  # noqa: PLC0415 - what it imports is an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("h11", "starlette", "uvicorn"):
-            raise
-        raise UsageError(NOT_INSTALLED) from error
-
-    def ready(address: str) -> None:
-        typer.echo(f"The page is open to this machine until Ctrl-C:\n\n  {address}\n")
-        if open_page:
-            webbrowser.open(address)
-
+    ready = page_announced(is_opened=open_page)
     of_demo = zip(_TITLES, answers(), strict=True) if demo else ()
     chosen = [(title, Recording(each.file, each.api, each.body), each.title) for title, each in of_demo]
     run_app(chosen, folder=folder, root=root, commands=commands, demo=demo, port=port, ready=ready)

@@ -27,8 +27,9 @@ class Explorer(anywidget.AnyWidget):
     - `data`: what the page shows.
     """
 
-    _esm = STATIC / "explorer.js"
-    _css = STATIC / "explorer.css"
+    # As text: a path is watched by anywidget, which then keeps every widget.
+    _esm = (STATIC / "explorer.js").read_text(encoding="utf-8")
+    _css = (STATIC / "explorer.css").read_text(encoding="utf-8")
 
     data = traitlets.Bytes().tag(sync=True)
     item = traitlets.Int(0).tag(sync=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import webbrowser
 from typing import Annotated
 
 import typer
 
-from ....events.errors import UsageError, how_to_install
 from ..cli_parts import ApiName
+from ..served_page import page_announced, server_needed_by
 
 EXPLORE_EXAMPLES = """\b
 Examples:
@@ -16,7 +15,6 @@ Examples:
   penstock explore answer.jsonl
   penstock explore tests/streams/openai_chat/*.sse --no-browser
 """
-NOT_INSTALLED = f"penstock explore needs starlette and uvicorn; {how_to_install('cli')}"
 
 
 def explore(
@@ -35,17 +33,9 @@ def explore(
     the stream again with another strategy or cut otherwise. Only this machine can reach it, and only with the address
     that is printed. Ctrl-C stops it.
     """
-    try:
+    with server_needed_by("penstock explore"):
         from ...app.app_command import run_explorer  # noqa: PLC0415 - what it imports is an extra
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("h11", "starlette", "uvicorn"):
-            raise
-        raise UsageError(NOT_INSTALLED) from error
     from ...explorer.read_stream import read_stream  # noqa: PLC0415 - help needs nothing of it
 
-    def ready(address: str) -> None:
-        typer.echo(f"The page is open to this machine until Ctrl-C:\n\n  {address}\n")
-        if browser:
-            webbrowser.open(address)
-
+    ready = page_announced(is_opened=browser)
     run_explorer({file: read_stream(file, api) for file in files}, port=port, ready=ready)

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...events.chunk_response import ChunkResponse
-from ...events.errors import PenstockError, UsageError
+from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, How, Operator
 from ...operators.engine.step import Step
 from ...operators.tracing.trace import Trace, trace
@@ -79,7 +79,7 @@ class ExploredStream(Struct, frozen=True):
             for number, item in enumerate(self.items):
                 traced.feed(item, t_ns=None if self.times is None else self.times[number])
             traced.close(self.end)
-        except PenstockError:
+        except Exception:
             if traced.ended is None:
                 raise
         return traced

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Mapping
 from typing import Any
 
@@ -22,7 +22,12 @@ class ExploredStreams:
         self._runs: OrderedDict[str, ExploredRuns] = OrderedDict()
 
     def listed(self) -> list[dict[str, Any]]:
-        return [{"name": name, "title": each.title} for name, each in self._streams.items()]
+        """Return names and titles; of streams with the same title the name is the title."""
+        titles = Counter(each.title for each in self._streams.values())
+        return [
+            {"name": name, "title": each.title if titles[each.title] == 1 else name}
+            for name, each in self._streams.items()
+        ]
 
     def data(self, name: str, choice: Choice) -> bytes:
         """Run a stream as it was chosen, and return the data for the page."""

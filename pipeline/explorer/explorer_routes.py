@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from ...events.errors import PenstockError
+from ...events.errors import PenstockError, UsageError
 from .explored_runs import Choice
 from .explored_streams import ExploredStreams
 
@@ -33,10 +33,10 @@ def explorer_routes(streams: ExploredStreams, api: str) -> list[BaseRoute]:
     async def show_data(request: Request) -> Response:
         asked = request.query_params
         try:
-            choice = Choice(asked.get("strategy", ""), int(asked.get("chunk_size") or 0))
+            choice = Choice(asked.get("strategy", ""), _size(asked.get("chunk_size") or "0"))
             async with one_at_a_time:
                 data = await asyncio.to_thread(streams.data, asked.get("name", ""), choice)
-        except (PenstockError, ValueError) as error:
+        except PenstockError as error:
             raise HTTPException(400, str(error)) from error
         return Response(data, media_type="application/gzip")
 
@@ -45,3 +45,11 @@ def explorer_routes(streams: ExploredStreams, api: str) -> list[BaseRoute]:
         Route(f"{api}explored", show_names, methods=["GET"]),
         Route(f"{api}explored/data", show_data, methods=["GET"]),
     ]
+
+
+def _size(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError as error:
+        message = f"the size of a chunk must be a whole number, got {text!r:.200}"
+        raise UsageError(message) from error

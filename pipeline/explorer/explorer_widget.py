@@ -20,20 +20,21 @@ class Explorer(anywidget.AnyWidget):
 
     Its state is in traitlets, which the page and Python may both set:
 
-    - `item`: the item that is shown, from 0; `playing`, and `speed`, a factor.
+    - `item`: the item that is shown, from 0; `playing`, and `speed`, a factor from 0.01 to 1,000.
     - `strategy`: the name of another strategy, `chunk_size`: another cutting; each runs the stream again, in this
       kernel. Empty and 0: as it was given.
     - `problem`: why a run was refused; empty if it was not.
     - `data`: what the page shows.
     """
 
-    _esm = STATIC / "explorer.js"
-    _css = STATIC / "explorer.css"
+    # As text: a path is watched by anywidget, which then keeps every widget.
+    _esm = (STATIC / "explorer.js").read_text(encoding="utf-8")
+    _css = (STATIC / "explorer.css").read_text(encoding="utf-8")
 
     data = traitlets.Bytes().tag(sync=True)
     item = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(default_value=False).tag(sync=True)
-    speed = traitlets.Float(1.0).tag(sync=True)
+    speed = traitlets.Float(1.0, min=0.01, max=1000).tag(sync=True)
     strategy = traitlets.Unicode("").tag(sync=True)
     chunk_size = traitlets.Int(0).tag(sync=True)
     problem = traitlets.Unicode("").tag(sync=True)
@@ -52,7 +53,8 @@ class Explorer(anywidget.AnyWidget):
         try:
             traced = self._runs.traced(choice)
         except PenstockError as error:
-            self.strategy, self.chunk_size = self._shown
+            with self.hold_trait_notifications():  # one after the other would be run in between
+                self.strategy, self.chunk_size = self._shown
             self.problem = str(error)
             return
         self._shown = choice

@@ -15,6 +15,9 @@ from ...operators.engine.withheld import MOST, Withheld
 from ...operators.tracing.trace import Trace
 from .plain_event import item_text, json_text, plain_event
 
+MOST_READINGS = 12
+"""The most texts that are shown of what a withheld text may become."""
+
 
 def trace_data(traced: Trace, **more: Any) -> bytes:
     """Return a trace, and `more` members beside it, as JSON that is packed with gzip.
@@ -23,7 +26,7 @@ def trace_data(traced: Trace, **more: Any) -> bytes:
 
     - `raw`: what came, a text for each item; `times`: when, in nanoseconds; `end`: how the input ended.
     - `outputs`: for each stage its events as `[item, JSON]`; `sizes`, `spent`: for each stage a number for each item.
-    - `held`: what was withheld as `[item, stage, place in withheld]`.
+    - `held`: what was withheld as `[item, stage, place in withheld]`; of a long text the last 1,000 characters.
     - `segment_stage`: the last stage with segments; `arguments`: the pieces of the arguments in them, as `[item, call,
       kind, path, value]`.
     """
@@ -71,9 +74,9 @@ def _end(ended: How | None) -> dict[str, str] | None:
         case None:
             return None
         case Failed(error=error):
-            return {"how": "failed", "reason": f"{type(error).__name__}: {error}"}
+            return {"how": "failed", "reason": _begin_of(f"{type(error).__name__}: {error}")}
         case Interrupted(reason=reason):
-            return {"how": "interrupted", "reason": reason}
+            return {"how": "interrupted", "reason": _begin_of(reason)}
         case _:
             return {"how": "completed", "reason": ""}
 
@@ -89,15 +92,22 @@ def _times(traced: Trace) -> list[int] | None:
 
 
 def _withheld(each: Withheld) -> dict[str, Any]:
-    text = each.text if len(each.text) <= MOST + 1 else "…" + each.text[-MOST:]  # a stage may tell all of it
+    """Return what is shown of a withheld text; `before`: how many characters it has before that, None if unknown."""
+    text = each.text[-MOST:]
+    is_told_in_part = len(each.text) == MOST + 1 and each.text.startswith("…")
     return {
         "text": text,
-        "is_part": len(each.text) > MOST,
-        "reason": each.reason,
-        "could_become": each.could_become,
-        "segment_id": each.segment_id,
+        "before": None if is_told_in_part else len(each.text) - len(text),
+        "reason": _begin_of(each.reason),
+        "could_become": [*map(_begin_of, each.could_become[:MOST_READINGS])],
+        "further": max(0, len(each.could_become) - MOST_READINGS),
+        "segment_id": each.segment_id and _begin_of(each.segment_id),
         "in_raw": each.in_raw,
     }
+
+
+def _begin_of(text: str) -> str:
+    return text if len(text) <= MOST else f"{text[:MOST]}… {len(text) - MOST:,} more characters"
 
 
 def _segment_stage(traced: Trace) -> int | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from browser import Tab
 from playwright.sync_api import Locator, Page, Route, expect
@@ -19,32 +20,46 @@ _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>explorer<
 import { mount } from "/explorer.js";
 window.stores = {};
 window.explorers = {};
-window.open_explorer = async (name) => {
-  const values = { item: 0, speed: 1, playing: false, strategy: "", chunk_size: 0, problem: "" };
-  const callbacks = {};
+const new_store = (given) => {
+  const values = { item: 0, speed: 1, playing: false, strategy: "", chunk_size: 0, problem: "", ...given };
+  const callbacks = [];
   const store = {
     values,
     saved: 0,
     get: (key) => values[key],
-    set: (key, value) => { values[key] = value; },
+    set: (key, value) => {
+      if (values[key] === value) return;
+      values[key] = value;
+      for (const [of, callback] of [...callbacks]) if (of === key) callback();
+    },
     save: () => { store.saved += 1; },
-    on: (key, callback) => { callbacks[key] = callback; return () => delete callbacks[key]; },
-    tell: (key, value) => { values[key] = value; return callbacks[key](); },
+    on: (key, callback) => {
+      const entry = [key, callback];
+      callbacks.push(entry);
+      return () => callbacks.splice(callbacks.indexOf(entry), 1);
+    },
   };
-  values.data = new DataView(await (await fetch(`/data/${name}`)).arrayBuffer());
+  return store;
+};
+const data_of = async (name) => new DataView(await (await fetch(`/data/${name}`)).arrayBuffer());
+window.open_view = async (name, store) => {
   const host = document.createElement("div");
   host.id = name;
   document.body.append(host);
-  stores[name] = store;
-  explorers[name] = mount(host, store);
+  explorers[name] = mount(host, stores[store]);
   await explorers[name].ready;
 };
+window.open_explorer = async (name, given) => {
+  stores[name] = new_store({ ...given, data: await data_of(name) });
+  await open_view(name, name);
+};
+window.show_data = async (store, name) => stores[store].set("data", await data_of(name));
 document.title = "ready";
 </script></body></html>"""
 
 
-def explorer_page(tab: Tab, data: Mapping[str, bytes]) -> Page:
-    """Open a page with an explorer for each of the data, named as they are."""
+def explorer_page(tab: Tab, data: Mapping[str, bytes], **given: Any) -> Page:
+    """Open a page with an explorer for each of the data, named as they are; `given`: their state at the start."""
 
     def answer(route: Route) -> None:
         path = route.request.url.removeprefix(ORIGIN)
@@ -61,7 +76,7 @@ def explorer_page(tab: Tab, data: Mapping[str, bytes]) -> Page:
     tab.page.goto(f"{ORIGIN}/")
     expect(tab.page).to_have_title("ready")
     for name in data:
-        tab.page.evaluate("name => open_explorer(name)", name)
+        tab.page.evaluate("([name, given]) => open_explorer(name, given)", [name, given])
     return tab.page
 
 

@@ -14,7 +14,8 @@ class Store {
     this.name = name;
     this.values = { item: 0, playing: false, speed: 1, strategy: "", chunk_size: 0, problem: "", data: null };
     this.callbacks = new Map();
-    this.shown = null;
+    this.shown = {}; // the choice whose data is shown
+    this.wanted = null; // the last one that was asked for
   }
 
   get(name) {
@@ -32,17 +33,21 @@ class Store {
 
   /** Run the stream as it was chosen, unless it is what is shown. */
   async save() {
-    const { strategy, chunk_size: size } = this.values;
-    const wanted = `${size} ${strategy}`;
-    if (wanted === this.shown) return;
-    const before = this.shown;
-    this.shown = wanted;
+    const { strategy, chunk_size } = this.values;
+    const isAsked = (choice) => choice?.strategy === strategy && choice.chunk_size === chunk_size;
+    if (isAsked(this.wanted)) return;
+    const wanted = { strategy, chunk_size };
+    this.wanted = wanted;
+    if (isAsked(this.shown)) return;
     try {
-      const data = await api.exploredData(this.name, strategy, size);
-      if (this.shown === wanted) this.tell("data", new DataView(data));
+      const data = await api.exploredData(this.name, strategy, chunk_size);
+      if (this.wanted !== wanted) return; // another one was asked for meanwhile
+      this.shown = wanted;
+      this.tell("data", new DataView(data));
     } catch (error) {
-      if (this.shown !== wanted) return;
-      this.shown = before;
+      if (this.wanted !== wanted) return;
+      this.wanted = this.shown;
+      Object.assign(this.values, this.shown);
       this.tell("problem", error.message);
     }
   }
@@ -64,7 +69,13 @@ function open(name) {
   store.save();
 }
 
-const named = () => decodeURIComponent(location.hash.slice(1));
+function named() {
+  try {
+    return decodeURIComponent(location.hash.slice(1));
+  } catch {
+    return ""; // somebody typed it
+  }
+}
 
 function complain(message) {
   $("problem").textContent = message;

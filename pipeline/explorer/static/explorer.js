@@ -5,18 +5,19 @@
 // ---- small tools
 
 const UNSAFE =
-  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]/gu;
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\u{e0000}-\u{e0fff}]/gu;
 
-/** Return text with control characters, and what changes the direction of writing, as visible escapes. */
-function readable(text) {
+/** Return text with what a screen would obey or hide as visible escapes, which are those of the terminal view. */
+export function readable(text) {
   return text.replace(UNSAFE, (character) => {
-    const code = character.charCodeAt(0).toString(16);
+    const code = character.codePointAt(0).toString(16);
+    if (code.length > 4) return `\\U${code.padStart(8, "0")}`;
     return code.length < 3 ? `\\x${code.padStart(2, "0")}` : `\\u${code.padStart(4, "0")}`;
   });
 }
 
 /** Make an element: attributes, then children that are elements or text. Text is never read as HTML. */
-function element(name, attributes = {}, ...children) {
+export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
     if (key === "class") made.className = value;
@@ -28,11 +29,23 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-const counted = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
+export const counted = (number, one, many = `${one}s`) => `${number.toLocaleString("en")} ${number === 1 ? one : many}`;
 const quoted = (text) => `“${readable(shortened(text, 40))}”`;
 
+/** Return a place in a text, or the one before it if a character of two halves would be split there. */
+function wholeAt(text, place) {
+  return /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(place - 1, place + 1)) ? place - 1 : place;
+}
+
+const begun = (text, most) => text.slice(0, wholeAt(text, most));
+
 function shortened(text, most) {
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return text.length > most ? `${begun(text, most - 1)}…` : text;
+}
+
+/** Return a note of what was left out, if there is more than what is shown. */
+function rest(number, one) {
+  return number > 0 ? element("small", {}, `… ${counted(number, `more ${one}`)}`) : null;
 }
 
 function seconds(nanoseconds) {
@@ -96,7 +109,7 @@ class Grown {
   endAt(item, most) {
     const length = this.lengthAt(item);
     const before = this.lengthAt(item - 1);
-    const start = Math.max(0, length - most);
+    const start = wholeAt(this.text, Math.max(0, length - most));
     return { old: this.text.slice(start, Math.max(start, before)), added: this.text.slice(Math.max(start, before), length), left: start };
   }
 }
@@ -150,21 +163,29 @@ class Story {
     if (item < 0) return [];
     const frame = Math.floor(item / KEYFRAME);
     const open = new Set(this.frames[frame]);
-    for (let row = this.firstBorder[frame * KEYFRAME]; row < this.firstBorder[item + 1]; row += 1) {
+    this.#follow(open, frame * KEYFRAME, item + 1);
+    return [...open];
+  }
+
+  /** Change a set of open segments as the items do, from one to before another. */
+  #follow(open, from, until) {
+    for (let row = this.firstBorder[from]; row < this.firstBorder[until]; row += 1) {
       const [, segment, isStart] = this.borders[row];
       if (isStart) open.add(segment);
       else open.delete(segment);
     }
-    return [...open];
   }
 
   begunAt(item) {
     return item < 0 ? 0 : countUpTo(this.starts, item);
   }
 
-  argumentsAt(call, item) {
-    const pieces = this.calls.get(call);
-    return pieces ? pieces.leaves.slice(0, countUpTo(pieces.begins, item)) : [];
+  leafCount(call, item) {
+    return countUpTo(this.calls.get(call)?.begins ?? [], item);
+  }
+
+  argumentsAt(call, item, first = 0, most = Infinity) {
+    return this.calls.get(call)?.leaves.slice(first, Math.min(first + most, this.leafCount(call, item))) ?? [];
   }
 
   #readSegments() {
@@ -173,25 +194,25 @@ class Story {
     this.borders = [];
     this.outputs.forEach((rows, stage) => {
       for (const [item, text] of rows) {
-        const event = JSON.parse(text);
+        const event = eventOf(text);
         this.kinds[stage][item] ??= kindOf(event);
-        if (stage !== this.data.segment_stage || !event.type?.startsWith("SEGMENT_")) continue;
-        const key = `${event.turn_id ?? ""} ${event.segment_id}`;
+        if (stage !== this.data.segment_stage || !event.type.startsWith("SEGMENT_")) continue;
+        const key = `${event.turn} ${event.segment}`;
         if (event.type === "SEGMENT_START") {
           let lane = lanes.findIndex((until) => until < item);
           if (lane < 0) lane = lanes.length;
           lanes[lane] = Infinity;
-          const about = event.payload?.metadata ?? {};
-          const segment = { place: this.segments.length, id: event.segment_id, type: event.segment_type ?? "", about, begin: item, end: Infinity, status: "", reason: "", lane, grown: new Grown() };
+          const about = event.about;
+          const segment = { place: this.segments.length, id: event.segment, type: event.segmentType, about, begin: item, end: Infinity, status: "", reason: "", lane, grown: new Grown() };
           this.segments.push(segment);
           open.set(key, segment);
           this.borders.push([item, segment.place, true]);
-        } else if (event.type === "SEGMENT_CONTENT") open.get(key)?.grown.add(item, event.payload.delta);
+        } else if (event.type === "SEGMENT_CONTENT") open.get(key)?.grown.add(item, event.delta);
         else if (open.has(key)) {
           const segment = open.get(key);
           open.delete(key);
-          const { status = "complete", reason = "", metadata = {} } = event.payload ?? {};
-          Object.assign(segment, { end: item, status, reason, about: { ...segment.about, ...metadata } });
+          const { status, reason } = event;
+          Object.assign(segment, { end: item, status: status || "complete", reason, about: { ...segment.about, ...event.about } });
           lanes[segment.lane] = item;
           this.borders.push([item, segment.place, false]);
         }
@@ -203,14 +224,9 @@ class Story {
     this.firstBorder = firstRows(this.borders, this.items);
     this.frames = [];
     const isOpen = new Set();
-    for (let item = 0; item <= this.items; item += 1) {
-      if (item % KEYFRAME === 0) this.frames.push([...isOpen]);
-      if (item === this.items) break;
-      for (let row = this.firstBorder[item]; row < this.firstBorder[item + 1]; row += 1) {
-        const [, segment, isStart] = this.borders[row];
-        if (isStart) isOpen.add(segment);
-        else isOpen.delete(segment);
-      }
+    for (let item = 0; item < this.items; item += KEYFRAME) {
+      this.frames.push([...isOpen]);
+      this.#follow(isOpen, item, Math.min(item + KEYFRAME, this.items));
     }
   }
 
@@ -221,24 +237,51 @@ class Story {
       const pieces = this.calls.get(call);
       const key = `${call} ${JSON.stringify(path)}`;
       let leaf = leaves.get(key);
-      if (!leaf && kind !== "DONE") {
-        leaf = { path, opener: kind === "OPEN" ? value : "", begin: item, end: Infinity, grown: new Grown() };
+      if (kind !== "DONE" && (!leaf || leaf.isDone)) {
+        if (leaf) leaf.replaced = item; // a key that came twice: the last value counts
+        leaf = { path, opener: kind === "OPEN" ? value : "", begin: item, end: Infinity, replaced: Infinity, isDone: false, grown: new Grown() };
         leaves.set(key, leaf);
         pieces.leaves.push(leaf);
         pieces.begins.push(item);
       }
       if (kind === "TEXT" || kind === "SCALAR") leaf.grown.add(item, value);
-      if (kind === "DONE" && leaf) leaf.end = item;
+      if (kind === "DONE" && leaf) Object.assign(leaf, { end: item, isDone: true });
     }
-    for (const leaf of leaves.values()) leaf.grown.close();
+    for (const pieces of this.calls.values()) for (const leaf of pieces.leaves) leaf.grown.close();
   }
 }
 
+const objectOf = (value) => (value !== null && typeof value === "object" && !Array.isArray(value) ? value : {});
+const wordOf = (value) => (value == null ? "" : typeof value === "object" ? JSON.stringify(value) : String(value));
+
+/** Return what is shown of an event, from its JSON. A stage may return anything: of another value it is texts, too. */
+function eventOf(json) {
+  const value = JSON.parse(json);
+  const event = objectOf(value);
+  const payload = objectOf(event.payload);
+  const calls = (Array.isArray(event.tool_calls) ? event.tool_calls : []).map(objectOf);
+  const called = calls.map((each) => `${wordOf(each.name)} ${wordOf(each.arguments_delta)}`.trim()).join(" ");
+  return {
+    type: wordOf(event.type),
+    turn: wordOf(event.turn_id),
+    segment: wordOf(event.segment_id),
+    segmentType: wordOf(event.segment_type),
+    name: wordOf(event.segment_type ?? event.tool_name ?? event.name),
+    id: wordOf(event.segment_id ?? event.tool_call_id ?? event.id),
+    delta: wordOf(payload.delta),
+    text: wordOf(payload.delta ?? event.content ?? event.reasoning) || called || (event === value ? "" : wordOf(value)),
+    status: wordOf(payload.status),
+    reason: wordOf(payload.reason),
+    about: objectOf(payload.metadata),
+    chunk: calls.length ? "call" : event.reasoning ? "reasoning" : event.content ? "text" : "other",
+  };
+}
+
 /** Return what colours an event: the type of its segment, else what it is. */
-function kindOf(event) {
-  if (event.type === "CHUNK_RESPONSE") return event.tool_calls?.length ? "call" : event.reasoning ? "reasoning" : event.content ? "text" : "other";
-  if (event.type?.startsWith("SEGMENT_")) return kindOfSegment(event.segment_type ?? "");
-  if (/INVOCATION|TOOL|ARGUMENT/i.test(event.type ?? "")) return event.type === "INVOCATION_FAILED" ? "bad" : "call";
+function kindOf({ type, segmentType, chunk }) {
+  if (type === "CHUNK_RESPONSE") return chunk;
+  if (type.startsWith("SEGMENT_")) return kindOfSegment(segmentType);
+  if (/INVOCATION|TOOL|ARGUMENT/i.test(type)) return type === "INVOCATION_FAILED" ? "bad" : "call";
   return "other";
 }
 
@@ -277,6 +320,7 @@ class Lanes {
     const whole = seek(this.overview, (x) => this.itemAt(x));
     this.overview.addEventListener("pointerdown", whole);
     this.overview.addEventListener("pointermove", whole);
+    this.overview.addEventListener("mousedown", (event) => event.preventDefault()); // it would take the focus away
     this.canvas.addEventListener("click", seek(this.canvas, (x) => this.first + Math.floor(x / this.column)));
   }
 
@@ -376,17 +420,13 @@ class Lanes {
       }
       const count = story.outputCount(stage, item);
       if (!count) {
-        pen.fillStyle = colours.line;
+        pen.fillStyle = colours.muted;
         disc(pen, x, y + ROW / 2, 1.5);
         continue;
       }
       pen.fillStyle = colours[story.kinds[stage][item]];
       disc(pen, x, y + ROW / 2, 9);
-      pen.fillStyle = colours.ground;
-      pen.font = "600 11px ui-sans-serif, system-ui, sans-serif";
-      pen.textAlign = "center";
-      pen.textBaseline = "middle";
-      pen.fillText(count > 99 ? "99+" : String(count), x, y + ROW / 2 + 0.5);
+      this.write(count > 99 ? "99+" : String(count), x, y, "center");
     }
   }
 
@@ -413,13 +453,14 @@ class Lanes {
       pen.beginPath();
       pen.rect(Math.max(0, from), y, to - Math.max(0, from) - 4, ROW);
       pen.clip();
-      pen.fillStyle = colours.ground;
-      pen.font = "600 11px ui-sans-serif, system-ui, sans-serif";
-      pen.textAlign = "left";
-      pen.textBaseline = "middle";
-      pen.fillText(readable(shortened(nameOf(segment), 60)), Math.max(0, from) + 6, y + ROW / 2 + 0.5);
+      this.write(readable(shortened(nameOf(segment), 60)), Math.max(0, from) + 6, y, "left");
       pen.restore();
     }
+  }
+
+  write(text, x, y, align) {
+    Object.assign(this.pen, { fillStyle: this.colours.ground, font: "600 11px ui-sans-serif, system-ui, sans-serif", textAlign: align, textBaseline: "middle" });
+    this.pen.fillText(text, x, y + ROW / 2 + 0.5);
   }
 
   drawPlace(item, until) {
@@ -492,6 +533,7 @@ const MOST_RAW = 20_000;
 const MOST_EVENTS = 40;
 const MOST_SEGMENTS = 5;
 const MOST_LEAVES = 40;
+const FIRST_LEAVES = 5;
 
 const TOKEN = /("(?:[^"\\]|\\.)*")(\s*:)?|[{}[\],]|[^\s{}[\],":]+|\s+|[\s\S]/g;
 
@@ -530,8 +572,8 @@ function prettyJson(text) {
 
 /** Return what came as a text: JSON with line breaks; of server-sent events the JSON of each `data:`, too. */
 function shownRaw(text) {
-  const most = text.slice(0, MOST_RAW);
-  const box = element("pre", { class: "pe-raw", tabindex: "0", role: "region", "aria-label": "What came, as it is" });
+  const most = begun(text, MOST_RAW);
+  const box = element("pre", { class: "pe-raw" });
   if (/^\s*[{[]/.test(most)) box.append(prettyJson(most));
   else
     for (const line of most.split(/(?<=\n)/)) {
@@ -539,41 +581,39 @@ function shownRaw(text) {
       if (data) box.append(data[0], prettyJson(line.slice(data[0].length)), "\n");
       else box.append(readable(line));
     }
-  if (text.length > MOST_RAW) box.append(element("small", {}, `\n… ${counted(text.length - MOST_RAW, "more character")}`));
+  if (text.length > most.length) box.append("\n", rest(text.length - most.length, "character"));
   return box;
 }
 
 /** Return an event as a line that opens to its JSON. */
-function shownEvent(text) {
-  const event = JSON.parse(text);
-  const { type = "", payload = {} } = event;
-  const words = [event.segment_type ?? event.tool_name ?? event.name, event.segment_id ?? event.tool_call_id ?? event.id];
-  const delta = payload.delta ?? event.content ?? event.reasoning ?? event.tool_calls?.map((each) => `${each.name ?? ""} ${each.arguments_delta ?? ""}`.trim()).join(" ");
+function shownEvent(json) {
+  const event = eventOf(json);
+  const { type, name, id, text, status, reason } = event;
   const summary = element(
     "summary",
     {},
     element("b", { class: `pe-kind pe-of-${kindOf(event)}` }, readable(type.replace("SEGMENT_", "") || "value")),
-    element("span", {}, readable(words.filter(Boolean).join(" "))),
-    delta ? element("q", {}, readable(shortened(String(delta), 80))) : null,
-    payload.status ? element("span", {}, readable(`${payload.status}${payload.reason ? `: ${payload.reason}` : ""}`)) : null,
+    element("span", {}, readable(shortened([name, id].filter(Boolean).join(" "), 200))),
+    text ? element("q", {}, readable(shortened(text, 80))) : null,
+    status ? element("span", {}, readable(reason ? `${status}: ${reason}` : status)) : null,
   );
   const details = element("details", { class: "pe-event" }, summary);
   details.addEventListener("toggle", () => {
-    if (details.open && !details.querySelector("pre")) details.append(element("pre", { class: "pe-raw" }, prettyJson(text.slice(0, MOST_RAW))));
+    if (details.open && !details.querySelector("pre")) details.append(shownRaw(json));
   });
   return details;
 }
 
-function shownHeld({ text, is_part: isPart, reason, could_become: could, segment_id: segment, in_raw: inRaw }) {
+function shownHeld({ text, before, reason, could_become: could, further, segment_id: segment, in_raw: inRaw }) {
   return element(
     "div",
     { class: inRaw ? "pe-held pe-meaning" : "pe-held" },
     element("b", {}, inRaw ? "gone on, its meaning is kept back " : "held back "),
+    before === 0 ? null : element("small", {}, before ? `… ${counted(before, "character")} before ` : "… the end of it "),
     element("code", {}, readable(text)),
-    isPart ? element("small", {}, " the last 1,000 characters of it") : null,
     element("p", {}, readable(reason)),
     segment ? element("small", {}, `of ${readable(segment)} `) : null,
-    could.length ? element("p", { class: "pe-could" }, "may become ", ...could.slice(0, 12).flatMap((each) => [element("code", {}, readable(each)), " "]), could.length > 12 ? `… ${could.length - 12} more` : "") : null,
+    could.length ? element("p", { class: "pe-could" }, "may become ", ...could.flatMap((each) => [element("code", {}, readable(each)), " "]), further ? `… ${further.toLocaleString("en")} more` : "") : null,
   );
 }
 
@@ -586,7 +626,7 @@ function shownStage(story, stage, item) {
     { class: "pe-stage", "aria-label": readable(story.stages[stage]) },
     element("header", {}, element("h4", {}, readable(story.stages[stage])), element("small", {}, facts.join(" · "))),
     ...rows.slice(0, MOST_EVENTS).map(([, text]) => shownEvent(text)),
-    rows.length > MOST_EVENTS ? element("small", {}, `… ${counted(rows.length - MOST_EVENTS, "more event")}`) : null,
+    rest(rows.length - MOST_EVENTS, "event"),
     ...held.map(shownHeld),
   );
 }
@@ -615,29 +655,29 @@ function shownSegment(story, segment, item) {
 
 /** Return the arguments of a call as they were, one value a line, with the open ones marked. */
 function shownArguments(story, call, item) {
-  const leaves = story.argumentsAt(call, item);
+  const count = story.leafCount(call, item);
+  const first = count > MOST_LEAVES ? count - MOST_LEAVES + FIRST_LEAVES : FIRST_LEAVES;
+  const lines = (leaves) => leaves.filter((leaf) => leaf.path.length || !isBox(leaf) || leaf.end > item).map((leaf) => shownLeaf(leaf, item));
   const list = element("ul", { class: "pe-arguments", "aria-label": "Arguments so far" });
-  const first = leaves.length > MOST_LEAVES ? leaves.length - MOST_LEAVES + 5 : 0;
-  leaves.forEach((leaf, place) => {
-    if (place >= 5 && place < first) return;
-    if (place === first && first) list.append(element("li", {}, element("small", {}, `… ${counted(first - 5, "more value")}`)));
-    if (!leaf.path.length && leaf.opener && leaf.opener !== '"' && leaf.end <= item) return;
-    list.append(shownLeaf(leaf, item));
-  });
+  list.append(...lines(story.argumentsAt(call, item, 0, FIRST_LEAVES)));
+  if (first > FIRST_LEAVES) list.append(element("li", {}, rest(first - FIRST_LEAVES, "value")));
+  list.append(...lines(story.argumentsAt(call, item, first)));
   return list;
 }
+
+const isBox = ({ opener }) => opener === "{" || opener === "[";
 
 function shownLeaf(leaf, item) {
   const isOpen = leaf.end > item;
   const isText = leaf.opener === '"';
-  const isBox = leaf.opener && !isText;
   const name = leaf.path.length ? String(leaf.path.at(-1)) : "arguments";
-  const value = isBox ? [leaf.opener === "[" ? "[ … ]" : "{ … }"] : shownText(leaf.grown, item, 600).filter(Boolean);
+  const value = isBox(leaf) ? [leaf.opener === "[" ? "[ … ]" : "{ … }"] : shownText(leaf.grown, item, 600).filter(Boolean);
   const line = element(
     "li",
-    { class: isOpen ? (isBox ? "pe-opened" : "pe-opened pe-leaf-open") : "", "data-path": JSON.stringify(leaf.path), title: readable(JSON.stringify(leaf.path)) },
+    { class: isOpen && !isBox(leaf) ? "pe-leaf-open" : "", "data-path": JSON.stringify(leaf.path), title: readable(JSON.stringify(leaf.path)) },
     element("span", { class: "pe-key" }, readable(name)),
-    isOpen && !isBox ? element("em", {}, "still open") : null,
+    isOpen && !isBox(leaf) ? element("em", {}, "still open") : null,
+    leaf.replaced <= item ? element("small", {}, " replaced below") : null,
     ": ",
     element("span", { class: isText ? "pe-string" : "pe-scalar" }, isText ? '"' : "", ...value, isText && !isOpen ? '"' : ""),
   );
@@ -657,8 +697,7 @@ function difference(story, item) {
     const more = segment.grown.lengthAt(item) - segment.grown.lengthAt(item - 1);
     if (segment.begin === item) said.push(`${name} begins`);
     if (more) said.push(`${name} grows by ${counted(more, "character")}`);
-    const leaves = story.argumentsAt(segment.id, item);
-    for (const leaf of leaves.slice(-12)) {
+    for (const leaf of story.argumentsAt(segment.id, item, Math.max(0, story.leafCount(segment.id, item) - 12))) {
       const path = readable(leaf.path.join("."));
       const added = leaf.grown.lengthAt(item) - leaf.grown.lengthAt(item - 1);
       if (!path) continue;
@@ -676,7 +715,7 @@ function difference(story, item) {
     if (!each.in_raw && !before.some((other) => other.stage === each.stage && other.text === each.text)) said.push(`${quoted(each.text)} is held back ${inStage(each)}`);
   }
   for (const each of before) if (!isThere(now, each)) said.push(each.in_raw ? `the meaning of ${readable(each.segment_id ?? "the text")} is out ${inStage(each)}` : `nothing is held back any more ${inStage(each)}`);
-  const others = stage === null || stage === undefined ? [] : story.outputsAt(story.stages.length - 1, item).map(([, text]) => JSON.parse(text).type ?? "").filter((type) => type && !type.startsWith("SEGMENT_"));
+  const others = stage === null || stage === undefined ? [] : story.outputsAt(story.stages.length - 1, item).map(([, json]) => eventOf(json).type).filter((type) => type && !type.startsWith("SEGMENT_"));
   for (const type of new Set(others)) said.push(`${readable(type)} comes out`);
   if (story.data.end && item === story.last) said.unshift(`the input ${WORDS_OF_ENDS[story.data.end.how]}${story.data.end.reason ? `: ${readable(story.data.end.reason)}` : ""}`);
   return said.length ? said : ["nothing that can be seen: no stage let anything out"];
@@ -703,9 +742,9 @@ class Explorer {
     this.root.addEventListener("keydown", (event) => this.pressed(event));
     this.offs = [
       store.on("data", () => this.load()),
-      store.on("item", () => this.go(store.get("item"), { isOwn: false })),
+      store.on("item", () => store.get("item") !== this.item && this.go(store.get("item"))),
       store.on("playing", () => this.play(store.get("playing"))),
-      store.on("speed", () => this.pace && (this.pace.value = String(store.get("speed")))),
+      store.on("speed", () => this.drawPace()),
       store.on("problem", () => this.complain(store.get("problem"))),
     ];
     this.sizes = new ResizeObserver(() => this.resized());
@@ -714,8 +753,11 @@ class Explorer {
     this.ready = this.load();
   }
 
+  /** Stop, and leave what is kept as it is: another view of it may go on. */
   dispose() {
-    this.play(false);
+    this.isDisposed = true;
+    cancelAnimationFrame(this.frame);
+    if (this.saving) this.saveNow();
     for (const off of this.offs) off();
     this.sizes.disconnect();
     this.themes();
@@ -726,36 +768,52 @@ class Explorer {
     this.complain(this.store.get("problem"));
     if (!bytes?.byteLength) return;
     const data = JSON.parse(await unpacked(bytes));
-    if (this.store.get("data") !== bytes) return; // a newer one came meanwhile
-    const hadFocus = this.root.contains(this.root.getRootNode().activeElement) ? this.root.getRootNode().activeElement?.dataset.keep : null;
+    if (this.isDisposed || this.store.get("data") !== bytes) return; // a newer one came meanwhile
+    const hadFocus = this.focused?.dataset.keep;
+    cancelAnimationFrame(this.frame);
+    this.isPlaying = false;
     this.story = new Story(data);
     this.draw();
-    this.go(Math.min(this.store.get("item") ?? 0, this.story.last), { isOwn: false });
+    this.go(this.store.get("item") ?? 0);
     if (hadFocus) this.root.querySelector(`[data-keep="${CSS.escape(hadFocus)}"]`)?.focus();
+    this.play(this.store.get("playing"));
     if (data.divergence) this.say(`The result is another one. ${data.divergence.text}`);
     else if (data.is_changed) this.say("The result is the same.");
     this.root.dataset.ready = "true";
     this.root.dataset.choice = `${data.strategy}/${data.chunk_size}`;
   }
 
+  /** The element that has the focus, if it is in the explorer. */
+  get focused() {
+    const focused = this.root.getRootNode().activeElement;
+    return this.root.contains(focused) ? focused : null;
+  }
+
   draw() {
     const { story } = this;
     const { data } = story;
+    if (!story.items) {
+      this.lanes = null;
+      this.body.replaceChildren(element("h3", {}, readable(data.title)), element("p", { class: "pe-quiet" }, "No item came yet."));
+      return;
+    }
     this.slider = element("input", { type: "range", min: 0, max: Math.max(0, story.last), step: 1, value: 0, class: "pe-slider", "aria-label": "Item of the stream", "data-keep": "slider" });
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     this.button = element("button", { type: "button", class: "pe-play", "data-keep": "play", onclick: () => this.play(!this.isPlaying) });
     this.place = element("span", { class: "pe-place", "aria-hidden": "true" }); // the slider says the same
-    this.pace = element("select", { "aria-label": "Pace", onchange: () => this.save("speed", Number(this.pace.value)) }, ...PACES.map(([value, name]) => element("option", { value }, data.times ? name : name.replace("original pace", "10 items a second"))));
-    this.pace.value = String(this.store.get("speed") ?? 1);
+    this.pace = element("select", { "aria-label": "Pace", onchange: () => this.save("speed", Number(this.pace.value)) });
+    this.drawPace();
     const step = (by, name, sign) => element("button", { type: "button", "aria-label": name, title: name, onclick: () => this.go(this.item + by) }, sign);
     this.lanes = new Lanes(this.root, story, (item) => {
+      this.slider.focus({ preventScroll: true }); // for the arrows, which are next
       this.go(item);
       this.say(this.words());
     });
     this.changes = element("ul", { class: "pe-changes", "aria-label": "Changed by this item" });
-    this.came = element("div", { class: "pe-panel" });
-    this.did = element("div", { class: "pe-panel" });
-    this.answer = element("div", { class: "pe-panel pe-answer" });
+    const panel = (label, more = "") => element("section", { class: `pe-panel ${more}`, tabindex: 0, "aria-label": label });
+    this.came = panel("What came, as it is");
+    this.did = panel("What each stage did with it");
+    this.answer = panel("The answer so far", "pe-answer");
     this.body.replaceChildren(
       element("header", { class: "pe-head" }, element("h3", {}, readable(data.title)), this.choices()),
       ...this.told(),
@@ -806,9 +864,9 @@ class Explorer {
     return lines;
   }
 
-  /** Show an item. */
-  go(item, { isOwn = true } = {}) {
-    if (!this.story || !this.lanes) return;
+  /** Show an item; of a number that is none, the nearest. */
+  go(item) {
+    if (!this.lanes) return;
     const { story } = this;
     this.item = Math.max(0, Math.min(story.last, Math.trunc(item) || 0));
     const { data } = story;
@@ -818,12 +876,14 @@ class Explorer {
     this.slider.setAttribute("aria-valuetext", this.words());
     this.place.textContent = `${isEnd ? "end, " : ""}${(this.item + 1).toLocaleString("en")} / ${story.items.toLocaleString("en")}${data.times ? ` · ${seconds(data.times[this.item])}` : ""}`;
     this.lanes.draw(this.item);
+    const within = [this.came, this.did].find((panel) => panel.contains(this.focused));
     this.changes.replaceChildren(...difference(story, this.item).map((each) => element("li", {}, each)));
     const raw = data.raw[this.item];
     this.came.replaceChildren(element("h4", {}, isEnd ? "The input ended" : `What came: item ${this.item + 1}`), isEnd ? element("p", {}, `It ${WORDS_OF_ENDS[data.end.how]}.`) : shownRaw(raw));
     this.did.replaceChildren(element("h4", {}, "What each stage did with it"), ...story.stages.map((_, stage) => shownStage(story, stage, this.item)));
+    within?.focus({ preventScroll: true }); // what had the focus is gone, and the keys are to go on
     this.drawAnswer();
-    if (isOwn) this.save("item", this.item);
+    if (this.store.get("item") !== this.item) this.save("item", this.item);
   }
 
   drawAnswer() {
@@ -845,7 +905,7 @@ class Explorer {
   words() {
     const { story, item } = this;
     const came = story.stages.length ? story.outputCount(story.stages.length - 1, item) : 0;
-    const held = story.heldAt(item).reduce((sum, each) => sum + (each.in_raw ? 0 : each.text.length), 0);
+    const held = story.heldAt(item).reduce((sum, each) => sum + (each.in_raw ? 0 : each.text.length + (each.before ?? 0)), 0);
     const at = story.data.times ? ` at ${seconds(story.data.times[item])}` : "";
     const end = story.data.end && item === story.last ? ", the end of the input" : "";
     return `item ${item + 1} of ${story.items}${at}${end}: ${counted(came, "event")}${held ? `, ${counted(held, "character")} held back` : ""}`;
@@ -853,11 +913,13 @@ class Explorer {
 
   save(name, value) {
     this.store.set(name, value);
-    if (this.saving) return;
-    this.saving = setTimeout(() => {
-      this.saving = null;
-      this.store.save();
-    }, 100); // a slider that is dragged would send sixty a second
+    this.saving ??= setTimeout(() => this.saveNow(), 100); // a slider that is dragged would send sixty a second
+  }
+
+  saveNow() {
+    clearTimeout(this.saving);
+    this.saving = null;
+    this.store.save();
   }
 
   say(text) {
@@ -873,7 +935,7 @@ class Explorer {
   // ---- playing
 
   play(isWanted) {
-    isWanted = Boolean(isWanted && this.story);
+    isWanted = Boolean(isWanted && this.lanes);
     if (isWanted === this.isPlaying) return;
     this.isPlaying = isWanted;
     if (this.store.get("playing") !== isWanted) this.save("playing", isWanted);
@@ -887,7 +949,7 @@ class Explorer {
     let shown = this.item;
     const advance = (now) => {
       if (this.item !== shown) at = this.timeOf(this.item); // somebody moved the slider
-      at += ((now - before) / 1000) * Number(this.pace.value);
+      at += ((now - before) / 1000) * this.store.get("speed");
       before = now;
       const item = this.itemAtTime(at);
       if (item !== this.item) this.go(item);
@@ -908,8 +970,17 @@ class Explorer {
     return Math.min(this.story.last, times ? Math.max(this.item, countUpTo(times, at * 1e9) - 1) : Math.floor(at / UNTIMED + 1e-9));
   }
 
+  /** Offer the paces, and the one that is set if it is another. */
+  drawPace() {
+    if (!this.pace) return;
+    const speed = String(this.store.get("speed"));
+    const paces = PACES.some(([value]) => value === speed) ? PACES : [...PACES, [speed, `${speed} × pace`]];
+    const named = (name) => (this.story.data.times ? name : name.replace("original pace", "10 items a second"));
+    this.pace.replaceChildren(...paces.map(([value, name]) => element("option", { value }, named(name))));
+    this.pace.value = speed;
+  }
+
   drawButton() {
-    if (!this.button) return;
     this.button.textContent = this.isPlaying ? "❚❚" : "▶";
     this.button.setAttribute("aria-label", this.isPlaying ? "Pause" : "Play");
   }
@@ -972,11 +1043,21 @@ function watchTheme(root, changed) {
 function isDark(root) {
   for (let node = root.parentNode; node; node = node.assignedSlot ?? node.parentNode ?? node.host) {
     if (!(node instanceof Element)) continue;
-    const found = /^rgba?\(([\d.]+), ([\d.]+), ([\d.]+)(?:, ([\d.]+))?\)$/.exec(getComputedStyle(node).backgroundColor);
-    if (!found || Number(found[4] ?? 1) < 0.5) continue;
-    return 0.299 * found[1] + 0.587 * found[2] + 0.114 * found[3] < 128;
+    const [red, green, blue, opacity] = painted(getComputedStyle(node).backgroundColor);
+    if (opacity >= 128) return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
   }
-  return getComputedStyle(document.documentElement).colorScheme === "dark" || (matchMedia("(prefers-color-scheme: dark)").matches && getComputedStyle(document.documentElement).colorScheme !== "light" && getComputedStyle(document.documentElement).colorScheme !== "normal");
+  const schemes = getComputedStyle(document.documentElement).colorScheme;
+  return schemes.includes("dark") && (!schemes.includes("light") || matchMedia("(prefers-color-scheme: dark)").matches);
+}
+
+const PEN = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+
+/** Return red, green, blue and opacity of a colour in any notation, from 0 to 255. */
+function painted(colour) {
+  PEN.clearRect(0, 0, 1, 1);
+  PEN.fillStyle = colour;
+  PEN.fillRect(0, 0, 1, 1);
+  return PEN.getImageData(0, 0, 1, 1).data;
 }
 
 /** Show the explorer in an element. `store` has `get`, `set`, `save`, and `on(name, callback)`, which returns its undoing. */

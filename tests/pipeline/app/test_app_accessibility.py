@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accessibility import faint_texts, tree
 from app_page import app_served
 from app_tab import COMMAND_CARD, EVENTS, FILE_CARD, IN_THE_FILE, ask, card, leave, opened, replay
 from browser import Tab, browser_tab
@@ -22,15 +23,6 @@ NAMED |= {"complementary", "radiogroup", "link", "option", "DisclosureTriangle"}
 def tab() -> Iterator[Tab]:
     with browser_tab() as opened:
         yield opened
-
-
-def tree(page: Page) -> list[tuple[str, str]]:
-    """Return the role and the name of each node of the accessibility tree, in the order of reading."""
-    session = page.context.new_cdp_session(page)
-    found: list[dict[str, Any]] = session.send("Accessibility.getFullAXTree")["nodes"]
-    session.detach()
-    shown = [each for each in found if not each["ignored"]]
-    return [(each["role"]["value"], each.get("name", {}).get("value", "")) for each in shown]
 
 
 def focused(page: Page) -> str:
@@ -153,41 +145,12 @@ def test_no_text_is_fainter_than_people_can_read(
     with nothing_left(), replay() as provider, app_served(monkeypatch, provider, root=tmp_path) as served:
         tab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page = opened(tab, served)
-        faint = page.evaluate(_CONTRAST)
+        faint = faint_texts(page)
         ask(page)
         expect(page.get_by_role("button", name="Changes: 1 added, 1 removed")).to_be_visible()
-        faint += page.evaluate(_CONTRAST)
+        faint += faint_texts(page)
         page.get_by_role("button", name=f"Deny: {FILE_CARD}").click()
         expect(page.locator(".badge")).to_have_text("complete")
-        faint += page.evaluate(_CONTRAST)
+        faint += faint_texts(page)
         leave(tab)
     assert faint == []
-
-
-_CONTRAST = """() => {
-    const parsed = (text) => { const n = text.match(/[\\d.]+/g).map(Number); return [...n.slice(0, 3), n[3] ?? 1]; };
-    const over = ([r, g, b, a], below) => [r, g, b].map((each, at) => each * a + below[at] * (1 - a));
-    const ground = (node) => {
-        const layers = [];
-        for (let at = node; at && layers.at(-1)?.[3] !== 1; at = at.parentElement)
-            layers.push(parsed(getComputedStyle(at).backgroundColor));
-        return layers.reverse().reduce((below, each) => over(each, below), [255, 255, 255]);
-    };
-    const light = (colour) => {
-        const [r, g, b] = colour.map((each) => each / 255).map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-    };
-    const faint = [];
-    const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-    while (walker.nextNode()) {
-        const node = walker.currentNode.parentElement;
-        const isSeen = node.checkVisibility({ visibilityProperty: true }) && !node.closest(".hidden, :disabled, input:disabled + span");
-        if (!walker.currentNode.data.trim() || !isSeen) continue;
-        const colour = parsed(getComputedStyle(node).color);
-        for (let at = node; at; at = at.parentElement) colour[3] *= Number(getComputedStyle(at).opacity);
-        const [more, less] = [light(over(colour, ground(node))), light(ground(node))].sort((one, other) => other - one);
-        const contrast = (more + 0.05) / (less + 0.05);
-        if (contrast < 4.5) faint.push(`${node.className} ${walker.currentNode.data.trim().slice(0, 30)} ${contrast.toFixed(2)}`);
-    }
-    return faint;
-}"""

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import gzip
 import json
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
+from traitlets import TraitError
 
 from penstock import ChunkResponse, Pipeline, UsageError
 from penstock.operators import holdback, trace
 from penstock.pipeline import explore
+from penstock.pipeline.explorer.explored_runs import Choice, ExploredRuns
 
 BODY = Path(__file__).parents[2] / "streams" / "openai_chat" / "write_file.sse"
 
@@ -51,6 +55,40 @@ def test_a_choice_that_is_refused_leaves_what_was_there():
     assert (explorer.strategy, explorer.chunk_size, shown(explorer)["chunk_size"]) == ("", 5, 5)
     explorer.strategy = "auto"
     assert explorer.problem == ""
+
+
+def test_of_a_refused_choice_nothing_else_is_run(monkeypatch: pytest.MonkeyPatch):
+    explorer = explore(BODY)
+    asked: list[Choice] = []
+    traced = ExploredRuns.traced
+
+    def counted(runs: ExploredRuns, choice: Choice) -> Any:
+        asked.append(choice)
+        return traced(runs, choice)
+
+    monkeypatch.setattr(ExploredRuns, "traced", counted)
+    explorer.set_state({"strategy": "nonsense", "chunk_size": 10})
+    assert asked == [("nonsense", 10)]
+    assert (explorer.strategy, explorer.chunk_size) == ("", 0)
+    assert explorer.problem.startswith("unknown strategy 'nonsense'")
+
+
+def test_what_a_closed_widget_had_is_freed():
+    explorer = explore(BODY)
+    explorer.chunk_size = 10
+    kept = [weakref.ref(each) for each in (explorer, explorer.trace, explorer._runs.first)]
+    explorer.close()
+    del explorer
+    gc.collect()
+    assert [each() for each in kept] == [None, None, None]
+
+
+@pytest.mark.parametrize("speed", [0, -1, 1001])
+def test_a_speed_at_which_nothing_can_be_played_is_refused(speed: float):
+    explorer = explore(BODY)
+    with pytest.raises(TraitError, match="speed"):
+        explorer.speed = speed
+    assert explorer.speed == 1
 
 
 def test_a_code_host_that_runs_no_widget_shows_a_picture():

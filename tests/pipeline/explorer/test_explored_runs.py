@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock import ChunkResponse, Pipeline, UsageError
-from penstock.operators import Completed, Failed, drive, first_divergence, holdback, to_segments, trace
+from penstock.operators import Completed, Failed, drive, first_divergence, holdback, lift, to_segments, trace
 from penstock.pipeline.explorer.explored_runs import Choice, ExploredRuns, runs_of_stream, runs_of_trace
 from penstock.pipeline.explorer.explored_stream import ExploredStream
 from penstock.pipeline.explorer.explored_streams import MOST_KEPT, ExploredStreams
@@ -101,5 +101,35 @@ def test_the_apps_streams_keep_some_of_their_first_runs_and_refuse_other_names()
         assert streams.data(name, Choice("hermes"))
     assert len(streams._runs) == MOST_KEPT
     assert [each["name"] for each in streams.listed()] == names
+    assert [each["title"] for each in streams.listed()] == names  # their files have the same name
+    assert ExploredStreams({"a/b": read_stream(BODY)}).listed() == [{"name": "a/b", "title": BODY.name}]
     with pytest.raises(UsageError, match="unknown stream 'nothing'"):
         streams.data("nothing", Choice())
+
+
+def test_an_exception_of_a_stage_ends_the_new_run_and_is_told():
+    runs = runs_of_trace(trace(lift(Picky)).run(["ab", "cd"]))
+    cut = runs.traced(Choice(chunk_size=1))
+    assert isinstance(cut.ended, Failed)
+    assert isinstance(cut.ended.error, RuntimeError)
+    data = json.loads(gzip.decompress(runs.data(Choice(chunk_size=1), cut)))
+    assert data["end"] == {"how": "failed", "reason": "RuntimeError: too short"}
+    assert data["divergence"]["text"].endswith("Now: nothing more.")
+
+
+class Picky:
+    """A stage that raises an exception of its own."""
+
+    def feed(self, item: str) -> list[str]:
+        if len(item) < 2:
+            message = "too short"
+            raise RuntimeError(message)
+        return [item]
+
+    def close(self, how: Any) -> list[str]:
+        return []
+
+    def dump(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None: ...

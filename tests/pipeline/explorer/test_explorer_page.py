@@ -12,7 +12,7 @@ from app_tab import leave
 from browser import Tab, browser_tab
 from every_sdk import nothing_left
 from explorer_tab import expect_item, slider
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from penstock.pipeline.app.app_sources import Playable
 from penstock.sources.replay.replay_recordings import Recording
@@ -101,6 +101,87 @@ def test_nothing_is_wider_than_the_page_and_it_has_the_colours_of_the_page(
     assert tab.complaints == []
 
 
+def choose(page: Page, size: int) -> None:
+    page.get_by_label("Bytes a chunk").evaluate("(each, size) => { each.max = 9e9; each.value = size; }", size)
+    page.get_by_role("button", name="Run").click()
+
+
+@pytest.mark.slow
+def test_a_choice_that_was_refused_is_not_asked_for_again(tab: Tab, monkeypatch: pytest.MonkeyPatch):
+    with nothing_left(), app_served(monkeypatch, playable=PLAYABLE) as served:
+        page = tab.page
+        asked: list[str] = []
+        page.on("request", lambda request: asked.append(request.url) if "/explored/data" in request.url else None)
+        page.goto(f"{served.address}/explore#token={TOKEN}")
+        ready(page)
+        choose(page, 2_000_000)
+        alert = page.get_by_role("alert").first
+        expect(alert).to_contain_text("got 2000000")
+        assert len(asked) == 2
+        slider(page).focus()
+        page.clock.install()
+        page.keyboard.press("End")
+        page.clock.run_for(500)
+        page.clock.resume()
+        choose(page, 2_000_000)
+        expect(alert).to_contain_text("got 2000000")
+        assert len(asked) == 3
+        leave(tab)
+    assert [each for each in tab.complaints if "400" not in each] == []
+
+
+@pytest.mark.slow
+def test_of_choices_in_quick_succession_the_last_is_shown(tab: Tab, monkeypatch: pytest.MonkeyPatch):
+    with nothing_left(), app_served(monkeypatch, playable=PLAYABLE) as served:
+        page = tab.page
+        explorer = page.locator(".penstock-explorer")
+        page.goto(f"{served.address}/explore#token={TOKEN}")
+        ready(page)
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.route("**/explored/data?*", hold)
+        for size in (40, 50, 2_000_000):
+            with page.expect_request("**/explored/data?*"):
+                choose(page, size)
+        page.get_by_role("button", name="Play").click()
+        for route in held:
+            route.continue_()
+        expect(page.get_by_role("alert").first).to_contain_text("got 2000000")
+        page.unroute_all()
+        expect(explorer).to_have_attribute("data-choice", "/0")
+        choose(page, 50)  # whose data came, but were not shown
+        expect(explorer).to_have_attribute("data-choice", "/50")
+        page.route("**/explored/data?*", hold)
+        with page.expect_request("**/explored/data?*"):
+            choose(page, 60)
+        choose(page, 50)
+        expect(page.get_by_role("button", name="Run")).to_have_text("Run")
+        with page.expect_request("**/explored/data?*"):
+            choose(page, 70)
+        for route in held[-2:]:
+            route.continue_()
+        expect(explorer).to_have_attribute("data-choice", "/70")
+        leave(tab)
+    assert [each for each in tab.complaints if "400" not in each] == []
+
+
+@pytest.mark.slow
+def test_a_name_that_cannot_be_read_opens_the_first_stream(tab: Tab, monkeypatch: pytest.MonkeyPatch):
+    with nothing_left(), app_served(monkeypatch, playable=PLAYABLE) as served:
+        page = tab.page
+        page.goto(f"{served.address}/explore#token={TOKEN}")
+        ready(page)
+        page.goto(f"{served.address}/explore#100%")
+        page.reload()
+        ready(page)
+        expect(page.get_by_role("heading", level=3)).to_have_text("A file")
+        leave(tab)
+    assert tab.complaints == []
+
+
 @pytest.mark.slow
 def test_without_a_token_or_without_a_recording_it_says_what_to_do(tab: Tab, monkeypatch: pytest.MonkeyPatch):
     with nothing_left(), app_served(monkeypatch) as served:
@@ -128,7 +209,7 @@ def test_the_data_needs_the_token_and_wrong_requests_are_told(monkeypatch: pytes
             ({"name": "../../etc/passwd"}, "unknown stream"),
             ({"name": "chat", "strategy": "nonsense"}, "unknown strategy"),
             ({"name": "chat", "chunk_size": "-3"}, "from 1 to 1,000,000"),
-            ({"name": "chat", "chunk_size": "many"}, "invalid literal"),
+            ({"name": "chat", "chunk_size": "many"}, "must be a whole number, got 'many'"),
         ]:
             refused = client.get("/api/explored/data", params=wrong)
             assert refused.status_code == 400

@@ -15,9 +15,11 @@ from penstock.events.json_form import to_dict
 from penstock.operators import (
     Failed,
     Interrupted,
+    Withheld,
     argument_progress,
     drive,
     holdback,
+    lift,
     partial_arguments,
     to_segments,
     trace,
@@ -60,11 +62,52 @@ def test_what_is_withheld_is_in_it_with_each_item():
     assert [(item, stage, data["withheld"][place]["text"]) for item, stage, place in data["held"][:1]] == [
         (0, 0, "<to")
     ]
-    (long,) = (each for each in data["withheld"] if each["is_part"])
-    assert len(long["text"]) == 1001
-    assert long["in_raw"] is False
+    long = data["withheld"][-1]
+    assert (len(long["text"]), long["before"], long["in_raw"]) == (1000, 3999, False)
     assert long["reason"]
     assert {"could_become", "segment_id"} <= {*long}
+
+
+class Keeping:
+    """A stage that withholds texts of any length."""
+
+    def __init__(self, withheld: Withheld) -> None:
+        self._withheld = withheld
+
+    def feed(self, item: str) -> list[str]:
+        return [item]
+
+    def close(self, how: Any) -> list[str]:
+        return []
+
+    def dump(self) -> dict[str, Any]:
+        return {}
+
+    def load(self, state: dict[str, Any]) -> None: ...
+
+    def withheld(self) -> tuple[Withheld, ...]:
+        return (self._withheld,)
+
+
+def test_of_long_texts_the_page_gets_a_thousand_characters_and_the_number_of_the_rest():
+    long = Withheld("a" * 50_000 + "b", "r" * 2000, ("c" * 3000,) * 20, "s" * 1001)
+    traced = trace(lift(lambda: Keeping(long))).run(["x"])
+    (sent, *_) = read(trace_data(traced))["withheld"]
+    assert (sent["text"], sent["before"]) == ("a" * 999 + "b", 49_001)
+    assert sent["reason"] == "r" * 1000 + "… 1,000 more characters"
+    assert sent["could_become"] == ["c" * 1000 + "… 2,000 more characters"] * 12
+    assert sent["further"] == 8
+    assert sent["segment_id"] == "s" * 1000 + "… 1 more characters"
+    failed = trace(holdback("a"))
+    failed.close(Failed(ValueError("e" * 3000)))
+    assert read(trace_data(failed))["end"]["reason"].endswith("… 2,012 more characters")
+
+
+@pytest.mark.parametrize(("text", "before"), [("a" * 1000, 0), ("a" * 1001, 1), ("…" + "a" * 1000, None)])
+def test_of_what_a_stage_itself_has_cut_the_rest_is_not_known(text: str, before: int | None):
+    traced = trace(lift(lambda: Keeping(Withheld(text, "because")))).run(["x"])
+    (sent, *_) = read(trace_data(traced))["withheld"]
+    assert (sent["text"], sent["before"]) == ("a" * 1000, before)
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_a_time_that_cannot_be_is_told_with_its_line(penstock: Penstock, name: s
 
 
 @pytest.mark.parametrize("options", [{"every": 1e300}, {"speed": 1e-300}, {"speed": 1e-320}])
-def test_what_no_system_can_wait_for_is_waited_for_until_it_is_stopped(options: dict[str, float]):
+def test_what_no_system_can_wait_for_is_waited_for_until_it_is_stopped(options: dict[str, Any]):
     file = recorded(Path("slow.jsonl"), [(1, BODY.decode())], 2)
     player = Player(read_recorded(file, timed=True), **options)
     player.stop("enough")

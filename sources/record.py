@@ -45,6 +45,14 @@ def record(
 
     The lines are those of `penstock schema recording`.
     """
+    opened = new_recording(path, api=api, redact=redact, overwrite=overwrite)
+    return lambda source: tap_into(opened, source)
+
+
+def new_recording(
+    path: str | PathLike[str], *, api: str | None = None, redact: Redact | None = None, overwrite: bool = False
+) -> Callable[[], RecordingFile]:
+    """Return a function that opens a new recording; the options are those of `record`."""
     target = Path(path)
     if api is not None:
         api_of(api)
@@ -55,4 +63,9 @@ def record(
     def opened() -> RecordingFile:
         return RecordingFile(new_file(target, overwrite=overwrite), api=api, redact=redact)
 
-    return lambda source: tapped(stream_within(source) or source, opened)
+    return opened
+
+
+def tap_into(opened: Callable[[], RecordingFile], source: Any) -> Any:
+    """Return a source that yields the same, and writes each item into the recording that `opened` returns."""
+    return tapped(stream_within(source) or source, opened)

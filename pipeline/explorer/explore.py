@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,13 +13,20 @@ from .explored_runs import runs_of_stream, runs_of_trace
 from .read_stream import read_stream
 
 if TYPE_CHECKING:
+    from .explored_stream import ExploredStream
     from .explorer_widget import Explorer
 
 _NOT_INSTALLED = f"explore(...) needs anywidget; {how_to_install('notebook')}"
 
+_OPTION = re.compile(r"--(api|interaction)\b")
+
 
 def explore(
-    source: Trace | str | PathLike[str] | Any, pipeline: Pipeline | None = None, *, api: str | None = None
+    source: Trace | str | PathLike[str] | Any,
+    pipeline: Pipeline | None = None,
+    *,
+    api: str | None = None,
+    interaction: int | None = None,
 ) -> Explorer:
     """Return a widget that shows a stream item by item: what came, what each stage did with it, and what it held back.
 
@@ -27,7 +35,8 @@ def explore(
 
     - `source`: a `Trace`; or the path of a recording, of the body of a streamed answer, or of a cassette; or a stream,
       as `Pipeline.stream` takes it, which is read to its end.
-    - `pipeline`: runs what is no trace; by default `Pipeline()`. `api`: as in `from_recording`.
+    - `pipeline`: runs what is no trace; by default `Pipeline()`. `api` and `interaction`, the number of a cassette's
+      response: as in `from_recording`.
 
     In the widget another strategy and another cutting can be chosen, if the trace has all items of a provider's stream.
     Raises `UsageError` without `pip install ".[notebook]"`, and for what cannot be read.
@@ -38,11 +47,23 @@ def explore(
         if (error.name or "").partition(".")[0] not in ("anywidget", "ipywidgets", "traitlets"):
             raise
         raise UsageError(_NOT_INSTALLED) from error
+    is_path = isinstance(source, str | PathLike)
+    if interaction is not None and not is_path:
+        message = "interaction= chooses from a cassette of VCR.py; leave it out, or pass the cassette's path"
+        raise UsageError(message)
     if isinstance(source, Trace):
         if pipeline is not None:
             message = "a trace has been run already; leave pipeline= out, or pass the stream in place of the trace"
             raise UsageError(message)
         return Explorer(runs_of_trace(source))
-    if isinstance(source, str | PathLike):
-        return Explorer(runs_of_stream(read_stream(cast("str | PathLike[str]", source), api), pipeline))
+    if is_path:
+        return Explorer(runs_of_stream(_read(cast("str | PathLike[str]", source), api, interaction), pipeline))
     return Explorer(runs_of_trace((pipeline or Pipeline(api=api)).trace(source)))
+
+
+def _read(path: str | PathLike[str], api: str | None, interaction: int | None) -> ExploredStream:
+    try:
+        return read_stream(path, api, interaction)
+    except UsageError as error:  # its words are those of the command line
+        message = _OPTION.sub(r"\1=", str(error))
+        raise UsageError(message) from error

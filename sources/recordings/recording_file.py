@@ -22,6 +22,7 @@ from ..wire.wire_body import WireBody
 from .raw_form import raw_form
 from .recording_format import Form, RecordedItem, RecordingEnd, RecordingMeta
 from .recording_lines import line_of, model_in, wire_text
+from .request_refusal import is_refusal
 from .wire_events import WireEvents
 
 _LOGGER = logging.getLogger("penstock")
@@ -54,13 +55,17 @@ class RecordingFile:
         self._start = datetime.now(UTC)
         self._start_ns = time.perf_counter_ns()
         self._wire: WireEvents | None = None
+        self._has_items = False
         self._is_begun = False
+        self.is_kept = True
+        """Whether the file stays; it does not if there was no stream."""
         self._before: bytes | None = None
         """The content that was replaced."""
 
     def write(self, item: object) -> None:
         if isinstance(item, WireBody):
             return  # the bytes follow, and show the API themselves
+        self._has_items = True
         now = self._now()
         if isinstance(item, bytes | bytearray | memoryview):
             self._wire = self._wire or WireEvents()
@@ -70,8 +75,14 @@ class RecordingFile:
             self._keep(item, raw_form(item), _form_of(item), now)
 
     def end(self, error: Exception | None = None, *, is_closed: bool = False) -> None:
-        """Write how the stream ended, and close the file; a second end says nothing."""
+        """Write how the stream ended, and close the file; a second end says nothing.
+
+        Some SDKs send the request when their stream is first read: if it is refused then, no file is left.
+        """
         if self._file.closed:
+            return
+        if error is not None and not self._has_items and is_refusal(error):
+            self.discard()
             return
         now = self._now()
         for event in self._wire.close() if self._wire is not None else ():
@@ -86,11 +97,16 @@ class RecordingFile:
 
     def discard(self) -> None:
         """Leave no file, or the one that was to be replaced: there was no stream."""
+        self.is_kept = False
         self._file.close()
         if not self._is_replaced:
             Path(self._file.name).unlink(missing_ok=True)
         elif self._before is not None:
             Path(self._file.name).write_bytes(self._before)
+
+    @property
+    def path(self) -> str:
+        return self._file.name
 
     def _now(self) -> int:
         return time.perf_counter_ns() - self._start_ns

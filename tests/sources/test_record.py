@@ -372,3 +372,53 @@ def test_an_errors_words_are_recorded_without_the_credentials_of_a_url(tmp_path:
     with pytest.raises(ProviderError):
         list(record(path)(failing(ProviderError("lost https://me:secret@example.org/v1?key=secret", transport=True))))
     assert lines_of(path)[-1]["error"]["detail"] == "lost https://***@example.org/v1?key=***"
+
+
+@every_sdk
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_a_refused_request_leaves_no_file_whenever_the_sdk_sends_it(sdk: Sdk, overwrite: bool, tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    if overwrite:
+        path.write_text("before")
+
+    async def main(url: str) -> Any:
+        async with sdk.async_client(url) as client:
+            tapped = record(path, overwrite=overwrite)(lambda: sdk.acreate(client))
+            return await acollected(from_stream(tapped, sdk.api))
+
+    refused = b'{"error": {"message": "no key", "code": 401, "status": "UNAUTHENTICATED"}}'
+    with BodyServer(refused, status=401, content_type="application/json") as server:
+        with sdk.client(server.url) as client:
+            tapped = record(path, overwrite=overwrite)(lambda: sdk.create(client))
+            ends = collected(from_stream(tapped, sdk.api))[1]
+        ends += asyncio.run(main(server.url))[1]
+    assert [each.status for each in ends if isinstance(each, ProviderError)] == [401, 401]
+    assert (path.read_text() if path.exists() else None) == ("before" if overwrite else None)
+
+
+@every_sdk
+def test_a_server_that_is_not_reached_leaves_no_file(sdk: Sdk, tmp_path: Path):
+    with BodyServer(b"") as server:
+        url = server.url
+    with sdk.client(url) as client:
+        _, [error] = collected(from_stream(record(tmp_path / "a.jsonl")(lambda: sdk.create(client)), sdk.api))
+    assert isinstance(error, ProviderError)
+    assert error.transport
+    assert not list(tmp_path.iterdir())
+
+
+FIRST_ERRORS = {
+    "openai-chat": b'data: {"error": {"message": "busy", "code": 503}}\n\n',
+    "anthropic-messages": b'event: error\ndata: {"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}\n\n',
+    "gemini": b'data: {"error": {"message": "busy", "code": 503, "status": "UNAVAILABLE"}}\n\n',
+    "ollama": b'{"error": "busy"}\n',
+}
+
+
+@pytest.mark.parametrize("sdk", [each for each in SDKS if each.api in FIRST_ERRORS], ids=lambda each: each.api)
+def test_an_error_that_comes_first_in_a_stream_is_recorded_and_replayed(sdk: Sdk, tmp_path: Path):
+    path = tmp_path / "a.jsonl"
+    with BodyServer(FIRST_ERRORS[sdk.api]) as server, sdk.client(server.url) as client:
+        chunks, ends = collected(from_stream(record(path)(lambda: sdk.create(client)), sdk.api, turn_id="t"))
+    assert "busy" in str(ends)
+    assert_replayed(path, sdk, chunks, ends)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -11,8 +10,10 @@ import typer
 from ....events.errors import UsageError
 from ....sources.recognition.apis import api_of
 from ...recordings.convert_recording import FORMATS, Format, converted
-from ...recordings.read_input import read_input, reason_of
+from ...recordings.read_input import read_input
 from ..cli_parts import ApiName, Interaction, complain
+from .new_output import new_output
+from .progress_shown import progress_shown
 
 CONVERT_EXAMPLES = """\b
 Examples:
@@ -51,29 +52,15 @@ def convert(
             f"cannot tell the format of {target}; let it end with one of {endings}, or pass --to recording or body"
         )
         raise UsageError(message)
-    if target != "-" and Path(target).exists() and not overwrite:
-        message = f"{target} exists already; choose another name, or pass --overwrite"
-        raise UsageError(message)
+    write = new_output(target, overwrite=overwrite)
     if api is not None:
         api = api_of(api).name
     try:
-        content, losses = converted(read_input(source), chosen, api, interaction)
+        with progress_shown(source):
+            content, losses = converted(read_input(source), chosen, api, interaction)
     except UsageError as error:
         message = f"{source}: {error}"
         raise UsageError(message) from error
-    _write(target, content, overwrite=overwrite)
+    write(content)
     for lost in losses:
         complain(f"not in {target}: {lost}")
-
-
-def _write(target: str, content: bytes, *, overwrite: bool) -> None:
-    if target == "-":
-        sys.stdout.buffer.write(content)
-        sys.stdout.buffer.flush()
-        return
-    try:
-        with Path(target).open("wb" if overwrite else "xb") as file:
-            file.write(content)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        message = f"{target} cannot be written: {reason_of(error)}"
-        raise UsageError(message) from error

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from ..cli_parts import ApiName, Interaction
 from ..served_page import announced, packages_of_a_page
+from .progress_shown import progress_shown
+
+if TYPE_CHECKING:
+    from ...explorer.explored_stream import ExploredStream
 
 EXPLORE_EXAMPLES = """\b
 Examples:
@@ -38,5 +42,8 @@ def explore(
         from ...app.app_command import run_explorer  # noqa: PLC0415 - what it imports is an extra
     from ...explorer.read_stream import read_stream  # noqa: PLC0415 - help needs nothing of it
 
-    streams = {file: read_stream(file, api, interaction) for file in files}
+    streams: dict[str, ExploredStream] = {}
+    for file in files:
+        with progress_shown(file):
+            streams[file] = read_stream(file, api, interaction)
     run_explorer(streams, port=port, ready=announced(in_browser=browser))

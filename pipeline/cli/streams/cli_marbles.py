@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from ....events.errors import UsageError
-from ...recordings.read_input import reason_of
 from ..cli_parts import ApiName, Interaction, StrategyName, strategy_name
+from .new_output import new_output
 from .traced_file import traced_file
 
 MARBLES_EXAMPLES = """\b
@@ -40,9 +39,7 @@ def marbles(  # noqa: PLR0913 - the options of the command
     The SVG shows what came, what each operator made of it, and what it held back. It needs nothing else, and a long
     answer is drawn as an overview. A body and a cassette have no times, so --axis time needs a recording.
     """
-    if output != "-" and Path(output).exists() and not overwrite:
-        message = f"{output} exists already; choose another name, or pass --overwrite"
-        raise UsageError(message)
+    write = new_output(output, overwrite=overwrite)
     from ....operators.marble_diagrams.marbles import marbles as drawn  # noqa: PLC0415 - help needs none of it
 
     traced = traced_file(file, strategy_name(strategy), api=api, interaction=interaction)
@@ -50,15 +47,7 @@ def marbles(  # noqa: PLR0913 - the options of the command
         message = f"{file} has no times; leave out --axis time, or take a file of penstock record"
         raise UsageError(message)
     svg = str(drawn(traced, axis=axis, by=by, title=title if title is not None else _name(file)))
-    if output == "-":
-        sys.stdout.write(svg + "\n")
-        return
-    try:
-        with Path(output).open("w" if overwrite else "x", encoding="utf-8") as target:
-            target.write(svg)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        message = f"{output} cannot be written: {reason_of(error)}"
-        raise UsageError(message) from error
+    write((f"{svg}\n" if output == "-" else svg).encode())
 
 
 def _name(file: str) -> str:

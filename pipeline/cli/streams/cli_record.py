@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from ....events.errors import UsageError
-from ....sources.record import record as recorder
+from ....sources.record import new_recording, tap_into
+from ....sources.recordings.recording_file import RecordingFile
 from ...pipeline import Pipeline
 from ...recordings.piped_body import PipedBody
 from ..cli_parts import ApiName, AsJson, StrategyName, ToolNames, Watched, complain, show
@@ -53,13 +55,20 @@ def record(  # noqa: PLR0913 - the options of the command
     came until then. penstock replay, inspect and serve-recordings read it.
     """
     _check_output(output, overwrite=overwrite)
-    tap = recorder(output, api=api, overwrite=overwrite)
+    files: list[RecordingFile] = []
+    new = new_recording(output, api=api, overwrite=overwrite)
+
+    def opened() -> RecordingFile:
+        files.append(new())
+        return files[-1]
+
+    tap = partial(tap_into, opened)
     if provider is None:
         if prompt not in (None, "-") or model is not None:
             message = "to ask a model pass --provider and --model; without them a body is read from the input"
             raise UsageError(message)
         _refuse(tool=tool, system=system, max_tokens=max_tokens, base_url=base_url, key_from=key_from)
-        watched = _show_body(tap, api, strategy, as_json=as_json)
+        ask = partial(_show_body, tap, api, strategy, as_json=as_json)
     else:
         if model is None:
             message = "--provider needs --model"
@@ -68,9 +77,20 @@ def record(  # noqa: PLR0913 - the options of the command
             message = "--api is for a body from the input; leave it out, --provider says which API it is"
             raise UsageError(message)
         question = Question(provider, model, prompt, tool, system, max_tokens, base_url, key_from)
-        watched = ask_and_show(question, strategy, as_json=as_json, record=tap)
-    typer.echo(f"recorded in {output}", err=True)
+        ask = partial(ask_and_show, question, strategy, as_json=as_json, record=tap)
+    try:
+        watched = ask()
+    except UsageError:
+        _say_where(files)
+        raise
+    _say_where(files)
     raise typer.Exit(130 if watched.is_stopped else 1 if watched.error is not None else 0)
+
+
+def _say_where(files: list[RecordingFile]) -> None:
+    for each in files:
+        if each.is_kept:
+            typer.echo(f"recorded in {each.path}", err=True)
 
 
 def _check_output(output: str, *, overwrite: bool) -> None:

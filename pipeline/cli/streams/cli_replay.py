@@ -26,6 +26,7 @@ from ..cli_parts import (
     show,
     strategy_name,
 )
+from .progress_shown import progress_shown
 
 REPLAY_EXAMPLES = """\b
 Examples:
@@ -87,7 +88,8 @@ def replay(  # noqa: PLR0913 - the options of the command
     speed = _checked_speed(pace)
     size = None if chunk is None else checked_chunk(chunk)
     name = strategy_name(strategy)
-    recorded = read_recorded(file, api, timed=speed is not None or is_live, interaction=interaction)
+    with progress_shown(file):
+        recorded = read_recorded(file, api, timed=speed is not None or is_live, interaction=interaction)
     if speed is not None and not recorded.has_times:
         message = f"{file} has no times, so it has no pace of its own; --every 0.05 waits so long before each event"
         raise UsageError(message)

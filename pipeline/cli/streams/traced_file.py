@@ -31,15 +31,15 @@ def traced_file(
     `chunk_size` cuts the bytes anew. `UsageError` for a file that is no stream, and for one whose items are no bytes
     that could be cut.
     """
-    recorded = read_recorded(file, api, timed=True, interaction=interaction)
-    if recorded.kind == "events":
-        message = f"{file}: {NO_STREAM}"
-        raise UsageError(message)
-    items = _cut(file, recorded, chunk_size)
-    times = [*(each.at for each in items), max(recorded.ends_at, items[-1].at if items else 0.0)]
-    clock: Clock = _clock(times) if recorded.has_times else no_time
-    operators = (*decoders(recorded), Pipeline(strategy).operator)
     with progress_shown(file) as progress:
+        recorded = read_recorded(file, api, timed=True, interaction=interaction)
+        if recorded.kind == "events":
+            message = f"{file}: {NO_STREAM}"
+            raise UsageError(message)
+        items = _cut(file, recorded, chunk_size)
+        times = [*(each.at for each in items), max(recorded.ends_at, items[-1].at if items else 0.0)]
+        clock: Clock = _clock(times) if recorded.has_times else no_time
+        operators = (*decoders(recorded), Pipeline(strategy).operator)
         seen = trace(*operators, limit=len(items) + 1)
         return seen.run(_items(items, recorded.error, progress), clock=clock)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from traitlets import TraitError
 
 from penstock import ChunkResponse, Pipeline, UsageError
@@ -96,6 +97,22 @@ def test_a_code_host_that_runs_no_widget_shows_a_picture():
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "application/vnd.jupyter.widget-view+json" in data
     assert data["text/plain"]
+
+
+def test_a_response_of_a_cassette_is_chosen_in_the_words_of_code(tmp_path: Path):
+    path = tmp_path / "two.yaml"
+    bodies = [BODY.read_bytes(), BODY.with_name("plain_text.sse").read_bytes()]
+    path.write_text(yaml.safe_dump({"interactions": [{"response": {"body": {"string": each}}} for each in bodies]}))
+    assert shown(explore(path, interaction=0))["raw"] == shown(explore(BODY))["raw"]
+    assert shown(explore(path, interaction=1))["raw"] != shown(explore(BODY))["raw"]
+    with pytest.raises(UsageError, match=r"; choose one with interaction=, from 0 to 1$"):
+        explore(path)
+    with pytest.raises(UsageError, match=r": interaction= chooses from a cassette of VCR.py; leave it out$"):
+        explore(BODY, interaction=0)
+    with pytest.raises(UsageError, match="leave it out, or pass the cassette's path"):
+        explore(["a text"], interaction=0)
+    with pytest.raises(UsageError, match="cannot tell which API this is; name it with api=, one of"):
+        explore(__file__)
 
 
 def test_wrong_arguments_are_refused(monkeypatch: pytest.MonkeyPatch):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import resource
+import signal
+import stat
 import sys
 from pathlib import Path
 
@@ -90,3 +93,38 @@ def test_overwrite_replaces_the_file_even_the_one_that_is_read(penstock: Penstoc
     file.write_bytes(BODY)
     assert penstock("convert", str(file), str(file), "--overwrite")[0] == 0
     assert b"".join(each.item for each in read_recording(file.read_bytes()).items) == BODY
+
+
+@pytest.mark.parametrize("line", [["convert", ONE_CALL, "a.jsonl"], ["marbles", ONE_CALL, "-o", "a.jsonl"]])
+def test_overwrite_keeps_the_old_file_if_the_new_one_cannot_be_written(
+    penstock: Penstock, line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    before = b"before" * 1000
+    Path("a.jsonl").write_bytes(before)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, hard))  # as a disk that is full
+    try:
+        code, out, err = penstock(*line, "--overwrite")
+        new = penstock(*[each.replace("a.jsonl", "b.jsonl") for each in line])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+        signal.signal(signal.SIGXFSZ, ignored)
+    assert (code, out, err) == (2, "", "penstock: a.jsonl cannot be written: File too large\n")
+    assert new == (2, "", "penstock: b.jsonl cannot be written: File too large\n")
+    assert [each.name for each in tmp_path.iterdir()] == ["a.jsonl"]
+    assert Path("a.jsonl").read_bytes() == before
+
+
+def test_overwrite_follows_a_link_keeps_the_mode_and_writes_to_a_device(penstock: Penstock, tmp_path: Path):
+    file, link = tmp_path / "a.jsonl", tmp_path / "link.jsonl"
+    file.write_text("before")
+    file.chmod(0o640)
+    link.symlink_to(file)
+    assert penstock("convert", ONE_CALL, str(link), "--overwrite")[0] == 0
+    assert link.is_symlink()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o640
+    assert read_recording(file.read_bytes()).items
+    assert penstock("convert", ONE_CALL, "/dev/null", "--to", "recording", "--overwrite")[0] == 0
+    assert not Path("/dev/null").is_file()

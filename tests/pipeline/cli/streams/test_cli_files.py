@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import pty
+import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from test_cli import ONE_CALL, PLAIN, Penstock, penstock
+from test_cli import ENVIRONMENT, ONE_CALL, PLAIN, Penstock, command, penstock, read_terminal
 from test_cli_replay import recorded
 
 from penstock.events import AnswerEnd
@@ -124,3 +128,25 @@ def test_what_no_system_can_wait_for_is_waited_for_until_it_is_stopped(options: 
     player = Player(read_recorded(file, timed=True), **options)
     player.stop("enough")
     assert [each for each in player.play("api_tool_call") if not isinstance(each, AnswerEnd)] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_file_that_does_not_come_is_waited_for_with_a_bar_until_ctrl_c(name: str, tmp_path: Path):
+    os.mkfifo("nobody-writes")
+    ours, theirs = pty.openpty()
+    arguments = [{"OTHER": "recording"}.get(each, each) for each in line_for(name, "nobody-writes")]
+    with subprocess.Popen(
+        command(*arguments), stdout=subprocess.PIPE, stderr=theirs, env={**ENVIRONMENT, "TERM": "xterm"}
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while b"nobody-writes" not in shown and (piece := read_terminal(ours)):
+            shown += piece
+        process.send_signal(signal.SIGINT)
+        while piece := read_terminal(ours):
+            shown += piece
+        out = process.communicate()[0]
+    os.close(ours)
+    assert (process.returncode, out) == (130, b"")
+    assert b"Traceback" not in shown
+    assert not list(tmp_path.glob("out.*"))

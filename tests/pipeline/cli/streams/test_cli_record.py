@@ -161,7 +161,8 @@ def test_a_long_body_without_an_api_is_looked_at_again_when_it_has_doubled(monke
 
 def test_the_advice_to_code_is_one_to_who_types_a_command(tmp_path: Path):
     code, _, err = piped(BODY, "-o", tmp_path / "a.jsonl", "--api", "anthropic")
-    assert (code, err.count("\n")) == (2, 1)
+    assert (code, err.count("\n")) == (2, 2)
+    assert err.startswith(f"recorded in {tmp_path / 'a.jsonl'}\n")
     assert err.endswith("it looks like openai-chat; name that one with --api or --provider\n")
 
 
@@ -198,6 +199,42 @@ def test_the_schema_of_the_lines_is_shown(penstock: Penstock, tmp_path: Path):
     validator = jsonschema.Draft202012Validator(json.loads(out))
     for line in lines_of(tmp_path / "a.jsonl"):
         validator.validate(line)
+
+
+LAZY = {
+    "gemini": ("GEMINI_API_KEY", STREAMS.parent / "gemini/one_call.sse"),
+    "ollama": ("OLLAMA_API_KEY", STREAMS.parent / "ollama/calls_over_chunks.ndjson"),
+}
+
+
+@pytest.mark.parametrize("provider", LAZY)
+def test_a_refused_request_is_told_and_can_be_repeated(
+    penstock: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: str
+):
+    variable, body = LAZY[provider]
+    monkeypatch.setenv(variable, "x")
+    path = tmp_path / "a.jsonl"
+    options = ["-o", str(path), "--provider", provider, "--model", "m", "Hi", "--base-url"]
+    with ReplayServer({body.name: body.read_bytes()}, fault="status:401") as server:
+        code, out, err = penstock("record", *options, server.url)
+    assert (code, out, err.count("\n"), "401" in err) == (2, "", 1, True)
+    assert not list(tmp_path.iterdir())
+    with ReplayServer({body.name: body.read_bytes()}) as server:
+        code, _, err = penstock("record", *options, server.url)
+    assert (code, err) == (0, f"recorded in {path}\n")
+
+
+@pytest.mark.parametrize("in_a_folder", [False, True])
+def test_after_an_error_in_the_stream_it_is_said_where_the_recording_is(
+    penstock: Penstock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_a_folder: bool
+):
+    monkeypatch.setenv("OPENAI_API_KEY", "x")
+    output = tmp_path if in_a_folder else tmp_path / "a.jsonl"
+    with ReplayServer({"a.sse": BODY}, fault="error:3") as server:
+        options = ["--provider", "openai", "--model", "m", "--base-url", server.url, "Hi"]
+        code, _, err = penstock("record", "-o", str(output), *options)
+    [path] = tmp_path.iterdir()
+    assert (code, err.splitlines()[0], err.count("\n")) == (2, f"recorded in {path}", 2)
 
 
 @pytest.mark.parametrize("fault", [None, "reset:300", "error:3"])

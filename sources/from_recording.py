@@ -118,7 +118,7 @@ def recorded_items(
         raise UsageError(message)
     try:
         body = Path(path).read_bytes()
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path that no system has
         message = f"cannot read the recording: {error}"
         raise UsageError(message) from error
     if api is not None:

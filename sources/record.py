@@ -38,10 +38,11 @@ def record(
       request that fails leaves no file.
     - `api`: written into the first line, if the first item does not show it.
     - `redact(raw)`: returns what is written of an item: of a dict, of a text, or of the text of one event of the wire;
-      None leaves the item out. What it raises ends the stream. Headers and keys never come here. With it the words of
-      an error that ended the stream are left out, for they may cite the body.
-    - Each line is written before the next item is read, so a crash leaves a file that can be read. A disk that fills up
-      ends the recording with a warning of the logger `penstock`, and not the stream.
+      None leaves the item out. What it raises ends the stream, as does a result of another type where a text came.
+      Headers and keys never come here. With it the words of an error that ended the stream are left out, for they may
+      cite the body.
+    - Each line is written before the next item is read, so a crash leaves a file that can be read. A full disk, and
+      an item that cannot be written, end the recording with a warning of the logger `penstock`, and not the stream.
 
     The lines are those of `penstock schema recording`.
     """

@@ -144,15 +144,16 @@ class ValueMachine(Stateful):
 
     def _numbers_from(self, text: str) -> tuple[str, ...]:
         """Return some numbers that begin with a text."""
-        return tuple(text + more for more in ("", "0", ".0", "e0") if self._is_number(text + more))
+        return tuple(text + more for more in ("", "0", ".0", "e0") if self._may_end_after(more))
 
-    def _is_number(self, text: str) -> bool:
-        state = "start"
-        for char in text:
-            following = self._numbers[state][0].get(char)
-            if following is None:
+    def _may_end_after(self, more: str) -> bool:
+        """Return whether the number may end after more characters, judging by the state, not by its digits so far."""
+        state = self._number_state
+        for char in more:
+            following, _ = self._numbers[state]
+            if char not in following:
                 return False
-            state = following
+            state = following[char]
         return state in NUMBER_MAY_END
 
     def _escapes_from(self, text: str) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ def first_divergence(trace_a: Trace, trace_b: Trace) -> Divergence | None:
 
     Stage by stage, as long as both chains have the same operator there; then the ends of both chains are compared. How
     a text is cut makes no difference, nor do ids, which only have to be used alike. Not compared are `raw`,
-    `fragments`, and the messages and models that repeat what was said.
+    `fragments`, the messages and models that repeat what was said, and what comes after the limit of a trace.
     """
     names = [[label.partition("(")[0] for label in each.stages] for each in (trace_a, trace_b)]
     shared = 0
@@ -61,7 +61,8 @@ def first_divergence(trace_a: Trace, trace_b: Trace) -> Divergence | None:
     ends = trace_a.ended, trace_b.ended
     if repr(ends[0]) == repr(ends[1]):
         return None
-    return Divergence(len(names[0]) - 1, trace_a.stages[-1], trace_a[-1].number, trace_b[-1].number, *ends)
+    number_a, number_b = (each[-1].number if len(each) else None for each in (trace_a, trace_b))
+    return Divergence(len(names[0]) - 1, trace_a.stages[-1], number_a, number_b, *ends)
 
 
 def _of_stage(trace_a: Trace, trace_b: Trace, stage_a: int, stage_b: int) -> Divergence | None:
@@ -75,6 +76,8 @@ def _of_stage(trace_a: Trace, trace_b: Trace, stage_a: int, stage_b: int) -> Div
         if b is None:
             b, at_b = next(all_b, None), 0
         if a is None and b is None:
+            return None
+        if (a is None and trace_a.dropped) or (b is None and trace_b.dropped):
             return None
         if a is None or b is None or not alike.are_equal(a.piece, b.piece):
             break
@@ -99,7 +102,8 @@ class _Said(NamedTuple):
 
 def _said(traced: Trace, stage: int) -> Iterator[_Said]:
     """Return what a stage says, each piece with its output and the number of its item."""
-    for each in traced:
+    # The outputs of the end follow those that were not kept.
+    for each in traced[:-1] if traced.dropped and traced.ended is not None else traced:
         for output in each.stages[stage].outputs:
             for piece in said_in(output):
                 yield _Said(piece, output, each.number)
@@ -123,12 +127,22 @@ class _AlikeIds:
         said_a: Any = a.fields
         said_b: Any = b.fields
         if not (isinstance(said_a, dict) and isinstance(said_b, dict)):
-            return bool(said_a == said_b)
+            return _are_same(said_a, said_b)
         fields_a, fields_b = cast("dict[str, Any]", said_a), cast("dict[str, Any]", said_b)
         return all(
-            self._are_alike(value, fields_b[name]) if name in IDS else value == fields_b[name]
+            self._are_alike(value, fields_b[name]) if name in IDS else _are_same(value, fields_b[name])
             for name, value in fields_a.items()
         )
 
     def _are_alike(self, a: Any, b: Any) -> bool:
         return bool(self._of_a.setdefault(a, b) == b and self._of_b.setdefault(b, a) == a)
+
+
+def _are_same(one: Any, other: Any) -> bool:
+    """Return whether two values are equal; true is not 1, as it is in Python."""
+    if one != other or isinstance(one, bool) != isinstance(other, bool):
+        return False
+    if isinstance(one, dict):
+        fields = cast("dict[object, object]", one)
+        return all(_are_same(each, other[key]) for key, each in fields.items())
+    return not isinstance(one, list | tuple) or all(map(_are_same, cast("list[object]", one), other))

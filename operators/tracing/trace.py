@@ -73,6 +73,7 @@ class Trace(Sequence[TracedItem]):
         self._untraced: StageChain[Any, Any] = StageChain(stages)
         self._began: int | None = None
         self._is_closed = False
+        self._is_used = False
 
     @property
     def items(self) -> Sequence[TracedItem]:
@@ -211,9 +212,10 @@ class Trace(Sequence[TracedItem]):
         self._untraced.load(state)
 
     def _check_unused(self) -> None:
-        if self._items or self._is_closed:
+        if self._is_used or self._items or self._is_closed:
             message = "a trace is of one run; make a new one with trace(...)"
             raise UsageError(message)
+        self._is_used = True
 
     def _operator(self, clock: Clock) -> Operator[Any, Any]:
         return lift(lambda: _TracedStage(self, clock))

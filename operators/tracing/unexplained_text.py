@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...events.segment_event import SegmentContent
-from ..engine.withheld import Withheld
+from ...events.segment_event import SegmentContent, SegmentEnd
+from ..engine.withheld import Withheld, tail_of
 
 REASON = "this operator does not say why"
 
@@ -21,7 +21,7 @@ class UnexplainedText:
 
     def __init__(self) -> None:
         self._pending: dict[str | None, str | None] = {}
-        """The text by its segment; the text of a bare str by None. The value None: the stage changed it."""
+        """The text by its open segment; the text of a bare str by None. The value None: the stage changed it."""
 
     def passed(self, items: Iterable[Any], outputs: Iterable[Any]) -> tuple[Withheld, ...]:
         """Note what a stage was given and what it returned; return what it withholds."""
@@ -35,7 +35,9 @@ class UnexplainedText:
             if text:
                 before = pending.get(segment_id)
                 pending[segment_id] = before[len(text) :] if before and before.startswith(text) else None
-        return tuple(Withheld(text, REASON, (), segment_id) for segment_id, text in pending.items() if text)
+            elif isinstance(output, SegmentEnd):
+                pending.pop(output.segment_id, None)
+        return tuple(Withheld(tail_of((text,)), REASON, (), segment_id) for segment_id, text in pending.items() if text)
 
 
 def _text_of(item: Any) -> tuple[str | None, str]:

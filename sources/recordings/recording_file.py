@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -45,7 +46,8 @@ class RecordingFile:
     """One recording: `write` each item, then `end`. Nothing is written before the first item, but the file is there.
 
     Each line is handed to the system before the next item is read. A file that cannot be written any more (a full disk)
-    is given up with a warning of the logger `penstock`: the stream goes on.
+    is given up with a warning of the logger `penstock`: the stream goes on. The same holds for an item that is nested
+    too deeply, or is of another form than those before.
     """
 
     def __init__(self, file: NewFile, *, api: str | None = None, redact: Redact | None = None) -> None:
@@ -55,8 +57,8 @@ class RecordingFile:
         self._start = datetime.now(UTC)
         self._start_ns = time.perf_counter_ns()
         self._wire: WireEvents | None = None
+        self._form: Form | None = None
         self._has_items = False
-        self._is_begun = False
         self.is_kept = True
         """Whether the file stays; it does not if there was no stream."""
         self._before: bytes | None = None
@@ -72,7 +74,12 @@ class RecordingFile:
             for event in self._wire.feed(bytes(cast("bytes", item))):
                 self._keep(event, wire_text(event), "wire", now)
         else:
-            self._keep(item, raw_form(item), _form_of(item), now)
+            try:
+                raw = raw_form(item)
+            except RecursionError as error:
+                self._give_up(error)
+                return
+            self._keep(item, raw, _form_of(item), now)
 
     def end(self, error: Exception | None = None, *, is_closed: bool = False) -> None:
         """Write how the stream ended, and close the file; a second end says nothing.
@@ -85,15 +92,22 @@ class RecordingFile:
             self.discard()
             return
         now = self._now()
-        for event in self._wire.close() if self._wire is not None else ():
-            self._keep(event, wire_text(event), "wire", now)
-        if not self._is_begun:
+        redacting: Exception | None = None
+        try:
+            for event in self._wire.close() if self._wire is not None else ():
+                self._keep(event, wire_text(event), "wire", now)
+        except Exception as raised:  # noqa: BLE001 - what redact raises; the file is ended first
+            redacting = None if error is not None else raised
+            error = error or raised
+        if self._form is None:
             self._line(RecordingMeta(form="items", api=self._api, start=self._started()))
         if error is not None:
             error = provider_error(error) or error
         end = RecordingEnd(now, "closed") if is_closed else RecordingEnd.of(now, error)
         self._line(end if self._redact is None else end.without_detail())
         self._file.close()
+        if redacting is not None:
+            raise redacting
 
     def discard(self) -> None:
         """Leave no file, or the one that was to be replaced: there was no stream."""
@@ -117,9 +131,15 @@ class RecordingFile:
     def _keep(self, item: object, raw: Any, form: Form, now: int) -> None:
         if self._redact is not None and (raw := self._redact(raw)) is None:
             return
-        if not self._is_begun:
-            self._is_begun = True
+        if self._redact is not None and not _is_of(form, raw):
+            message = f"redact= must return a str or None for each item of this stream, got {type(raw).__name__}"
+            raise UsageError(message)
+        if self._form is None:
+            self._form = form
             self._line(self._meta(item, raw, form))
+        if form != self._form:
+            self._give_up(f"it holds {self._form}, and the next item is of {form}")
+            return
         self._line(RecordedItem(now, raw))
 
     def _meta(self, item: Any, raw: Any, form: Form) -> RecordingMeta:
@@ -145,8 +165,14 @@ class RecordingFile:
                 self._file.truncate()
             self._file.write(line_of(line))
             self._file.flush()
-        except (OSError, TypeError, ValueError) as error:
-            _LOGGER.warning("penstock: the recording %s ends here, it cannot be written: %s", self._file.name, error)
+        except (OSError, TypeError, ValueError, RecursionError) as error:
+            self._give_up(error)
+
+    def _give_up(self, why: object) -> None:
+        if self._file.closed:
+            return
+        _LOGGER.warning("penstock: the recording %s ends here, it cannot be written: %s", self._file.name, why)
+        with suppress(OSError):  # closing writes what is left, and fails as the line did
             self._file.close()
 
 
@@ -154,20 +180,23 @@ def new_file(path: str | PathLike[str], *, overwrite: bool) -> NewFile:
     """Open the file of a new recording; in a folder, one that is named by the time."""
     target = Path(path)
     try:
+        place = target.absolute()  # a request may change the working directory, and `discard` must find the file
         if overwrite and target.is_file():
-            return NewFile(target.open("r+b"), is_replaced=True)
+            return NewFile(place.open("r+b"), is_replaced=True)
         if not target.is_dir():
-            return NewFile(target.open("xb"), is_replaced=False)
+            return NewFile(place.open("xb"), is_replaced=False)
         while True:
             stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
             try:
-                return NewFile((target / f"{stamp}.jsonl").open("xb"), is_replaced=False)
+                return NewFile((place / f"{stamp}.jsonl").open("xb"), is_replaced=False)
             except FileExistsError:  # another stream of the same microsecond
                 continue
     except FileExistsError:
         message = f"{target} exists already; choose another path, overwrite=True, or a folder for several streams"
-    except OSError as error:
-        message = f"cannot write the recording {target}: {error.strerror or error}"
+        if overwrite:
+            message = f"{target} exists already and is not a file that can be overwritten; choose another path"
+    except (OSError, ValueError) as error:  # ValueError: a path that no system has
+        message = f"cannot write the recording {target}: {getattr(error, 'strerror', None) or error}"
     raise UsageError(message)
 
 
@@ -175,6 +204,12 @@ def _form_of(item: object) -> Form:
     if isinstance(item, str):
         return "texts"
     return "chunks" if isinstance(item, ChunkResponse) else "items"
+
+
+def _is_of(form: Form, raw: Any) -> bool:
+    if form == "wire" and isinstance(raw, dict):
+        return isinstance(cast("dict[str, object]", raw).get("base64"), str)
+    return form not in ("wire", "texts") or isinstance(raw, str)
 
 
 def _api_of(item: object, form: Form) -> str | None:

@@ -21,9 +21,7 @@ from test_both_ways import OWN, options_of
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.sources import from_recording, from_stream, from_wire, record
-from penstock.sources.recordings.recording_file import NewFile, RecordingFile
 from penstock.sources.recordings.recording_format import recording_schema
-from penstock.sources.recordings.taps import tapped
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
 ITEMS = [{"object": "chat.completion.chunk", "model": "m", "choices": [{"delta": {"content": "Hi"}}]}]
@@ -286,17 +284,89 @@ def test_what_redact_raises_ends_the_stream_and_is_not_written(tmp_path: Path):
     assert '"raw"' not in (tmp_path / "answer.jsonl").read_text()
 
 
-def test_a_disk_that_is_full_ends_the_recording_and_not_the_stream(caplog: pytest.LogCaptureFixture):
-    if not Path("/dev/full").exists():
-        pytest.skip("needs /dev/full")
+def test_a_redact_that_raises_at_the_last_event_leaves_a_file_that_is_closed_and_says_so(tmp_path: Path):
+    def redact(raw: str) -> str:
+        if "2" in raw:
+            raise KeyError(raw)
+        return raw
 
-    def full() -> RecordingFile:
-        return RecordingFile(NewFile(Path("/dev/full").open("wb", buffering=0), is_replaced=False))
+    path = tmp_path / "answer.jsonl"
+    with pytest.raises(KeyError):
+        list(record(path, redact=redact)([b"data: 1\n\ndata: 2"]))
+    assert [line.get("end", line.get("raw")) for line in lines_of(path)] == [None, "data: 1\n\n", "error"]
+    with pytest.raises(KeyError, match="one 2"):  # what is held raises again, and the first exception is told
+        list(record(path, redact=redact, overwrite=True)([b"data: one 2\n\ndata: two 2"]))
+    assert [line.get("end") for line in lines_of(path)] == [None, "error"]
 
-    chunks, ends = collected(from_stream(tapped(["a", "b"], full)))
-    assert "".join(chunk.content for chunk in chunks) == "ab"
+
+@pytest.mark.parametrize(("items", "kept"), [(["a"], 5), ([b"data: 1\n\n"], {"a": 1}), ([b"data: 1\n\n"], b"x")])
+def test_a_redact_that_makes_no_text_of_a_text_is_told_before_a_file_is_made_that_nobody_can_read(
+    items: list[Any], kept: Any, tmp_path: Path
+):
+    with pytest.raises(UsageError, match="redact= must return a str or None for each item of this stream, got"):
+        list(record(tmp_path / "answer.jsonl", redact=lambda _: kept)(items))
+
+
+def test_a_disk_that_is_full_ends_the_recording_and_not_the_stream(caplog: pytest.LogCaptureFixture, tmp_path: Path):
+    resource = pytest.importorskip("resource")
+    path = tmp_path / "answer.jsonl"
+    most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300, most[1]))
+    try:
+        chunks, ends = collected(from_stream(record(path)(["a" * 50] * 9)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, most)
+    assert "".join(chunk.content for chunk in chunks) == "a" * 450
     assert ends == ["completed"]
+    assert caplog.text.count("it cannot be written") == 1
+    kept = "".join(chunk.content for chunk in collected(from_recording(path))[0])
+    assert kept in {"a" * 50, "a" * 100}
+
+
+def nested(depth: int) -> Any:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("second", [{**ITEMS[0], "deep": nested(5000)}, "text"], ids=["deep", "of another form"])
+def test_an_item_that_cannot_be_recorded_ends_the_recording_and_not_the_stream(
+    second: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    path = tmp_path / "answer.jsonl"
+    items = [ITEMS[0], second, ITEMS[0]]
+    assert list(record(path)(items)) == items
     assert "it cannot be written" in caplog.text
+    assert len(lines_of(path)) == 2
+    assert collected(from_recording(path))[1] == ["completed"]
+
+
+def test_a_request_that_changes_the_working_directory_loses_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "one")
+    other = tmp_path / "two" / "answer.jsonl"
+    other.write_text("of somebody else")
+
+    def fails() -> Any:
+        os.chdir(tmp_path / "two")
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        record("answer.jsonl")(fails)()
+    assert other.read_text() == "of somebody else"
+    assert not [*(tmp_path / "one").iterdir()]
+
+
+def test_a_path_that_cannot_be_a_file_is_told_so(tmp_path: Path):
+    (tmp_path / "link").symlink_to(tmp_path / "missing")
+    with pytest.raises(UsageError, match="exists already and is not a file that can be overwritten"):
+        record(tmp_path / "link", overwrite=True)(["a"])
+    with pytest.raises(UsageError, match="cannot write the recording a\0b"):
+        record("a\0b")(["a"])
+    with pytest.raises(UsageError, match="cannot read the recording"):
+        from_recording("a\0b")
 
 
 KILLED = """

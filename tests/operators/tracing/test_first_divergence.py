@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,12 +14,14 @@ from strategies.answers import answers, recut
 
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentContent, SegmentEnd
+from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators import (
     Completed,
     Failed,
     Trace,
     first_divergence,
     holdback,
+    json_fragments,
     lift,
     parse_text,
     stream_fields,
@@ -133,3 +136,32 @@ def test_every_form_of_chunk_is_equal_to_itself_and_differs_from_less(chunks: tu
     found = first_divergence(traced(chunks, same), traced(chunks[:-1], same))
     assert found is not None
     assert (found.number_a, found.output_b) == (len(chunks) - 1, None)
+
+
+@pytest.mark.parametrize(("one", "other"), [("[1]", "[true]"), ("[0]", "[false]")])
+def test_true_is_not_one(one: str, other: str) -> None:
+    found = first_divergence(traced([one], json_fragments()), traced([other], json_fragments()))
+    assert found is not None
+    assert (found.output_a.value, found.output_b.value) == (int(one[1]), bool(int(one[1])))
+    same = lift(lambda: LosesLast(-1))
+    calls = [ToolInvocation("c", name="f", arguments={"a": {"b": json.loads(text)}}) for text in (one, other)]
+    assert first_divergence(*(traced([call], same) for call in calls)) is not None
+    assert first_divergence(traced(calls[:1], same), traced(calls[:1], same)) is None
+
+
+def test_a_trace_of_nothing_is_compared_too() -> None:
+    unused, empty = trace(holdback("<b")), traced([], holdback("<b"))
+    found = first_divergence(unused, empty)
+    assert found is not None
+    assert (found.number_a, found.number_b, found.output_a, found.output_b) == (None, 0, None, Completed())
+    assert first_divergence(unused, trace(holdback("<b"))) is None
+
+
+def test_what_a_trace_did_not_keep_is_no_difference() -> None:
+    whole = traced(["a", "b", "c<"], holdback("<b"))
+    short = trace(holdback("<b"), limit=2).run(["a", "b", "c<"])
+    assert first_divergence(whole, short) is None
+    assert first_divergence(short, whole) is None
+    found = first_divergence(short, traced(["a", "c"], holdback("<b")))
+    assert found is not None
+    assert (found.number_a, found.output_a, found.output_b) == (1, "b", "c")

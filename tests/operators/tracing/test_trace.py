@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from operator_contract import raising_after
+from operator_contract import Pass, raising_after
+from reactivex import Subject
 from reactivex.testing import ReactiveTest, TestScheduler
 
 from penstock.events.errors import UsageError
-from penstock.operators import Completed, Failed, drive, holdback, trace
+from penstock.events.segment_event import SegmentContent, SegmentEnd
+from penstock.operators import Completed, Failed, drive, holdback, lift, trace
+from penstock.operators.tracing.unexplained_text import UnexplainedText
 
 TOOL = holdback("<tool>")
 
@@ -81,6 +84,42 @@ def test_in_rx_it_has_the_times_of_the_scheduler_and_serves_one_subscription():
     assert [each.t_ns for each in seen] == [0, 40_000_000_000, 90_000_000_000]
     with pytest.raises(UsageError, match="a trace is of one run"):
         seen.run([])
+
+
+def test_two_subscriptions_at_once_are_not_mixed():
+    source: Subject[str] = Subject()
+    seen = trace(TOOL)
+    got: list[str] = []
+    errors: list[Exception] = []
+    source.pipe(seen).subscribe(got.append)
+    source.pipe(seen).subscribe(got.append, errors.append)
+    source.on_next("a<")
+    source.on_completed()
+    assert got == ["a", "<"]
+    assert len(seen) == 2
+    assert "a trace is of one run" in str(errors[0])
+
+
+class Collects(Pass):
+    """Emits nothing before the end."""
+
+    def feed(self, item: Any) -> list[Any]:
+        self.seen += 1
+        return []
+
+
+def test_a_stage_that_swallows_all_does_not_fill_the_memory():
+    seen = trace(lift(lambda: Collects(10**9, ValueError()))).run(["a" * 40] * 100)
+    assert max(len(each.stages[0].withheld[0].text) for each in seen[:-1]) == 1001
+    assert seen[0].stages[0].withheld[0].text == "a" * 40
+
+
+def test_nothing_is_kept_of_a_segment_that_has_ended():
+    found = UnexplainedText()
+    for number in range(9):
+        content, end = SegmentContent(str(number), "text", "a"), SegmentEnd(str(number), "text", "complete")
+        assert [each.text for each in found.passed([content], [])] == ["a"]
+        assert found.passed([end], [end]) == ()
 
 
 def test_async_items_are_traced():

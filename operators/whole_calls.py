@@ -19,7 +19,7 @@ from .calls.segment_end import OpenSegments, end_status
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
-from .engine.withheld import MOST, Withheld, tail_of
+from .engine.withheld import Withheld, tail_of
 
 Identity: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
@@ -76,6 +76,8 @@ class _WholeCalls(Stateful):
         self._broken: dict[Identity, End] = {}
         """The calls in the queue that become text, with the way each ended."""
         self._open = OpenSegments()
+        self._told, self._tail = 0, ""
+        """How many events of the queue `withheld` has looked at, and the end of their text."""
 
     def feed(self, event: Any) -> Iterable[Any]:
         if self._queue and isinstance(event, ProviderEvent | AnswerEnd):
@@ -98,22 +100,19 @@ class _WholeCalls(Stateful):
         return ()
 
     def withheld(self) -> Iterable[Withheld]:
-        raws: list[str] = []
-        length = 0
-        for event in reversed(self._queue):
-            if isinstance(event, SegmentEvent):
-                raws.append(event.raw)
-                length += len(event.raw)
-                if length > MOST:
-                    break
-        raws.reverse()
-        text = tail_of(raws)
+        new = self._queue[self._told :]
+        text = self._tail = tail_of((self._tail, *(each.raw for each in new if isinstance(each, SegmentEvent))))
+        self._told += len(new)
         reason = "the call has not ended, and becomes text if it breaks; what comes behind it waits, too"
         return (Withheld(text, reason, (), self._undecided_first()),) if text else ()
 
     def _undecided_first(self) -> str | None:
         first = self._queue[0]
         return first.segment_id if isinstance(first, SegmentEvent) else None
+
+    def load(self, state: Any, /) -> None:
+        super().load(state)
+        self._forget_told()
 
     def close(self, how: How) -> Iterable[Any]:
         self._broken |= dict.fromkeys(self._undecided, end_status(how))
@@ -139,7 +138,11 @@ class _WholeCalls(Stateful):
         else:
             count = len(queue)
         del queue[:count]
+        self._forget_told()
         return events
+
+    def _forget_told(self) -> None:
+        self._told, self._tail = 0, ""
 
     def _raw_of(self, identity: Identity) -> str:
         segments = (each for each in self._queue if isinstance(each, SegmentStart | SegmentContent | SegmentEnd))

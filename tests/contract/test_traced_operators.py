@@ -14,11 +14,22 @@ from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, 
 from test_straight_way import CHAINS
 
 from penstock.events import ChunkResponse
-from penstock.operators import Trace, holdback, json_fragments, parse_text, stage, to_invocations, trace
+from penstock.operators import (
+    Trace,
+    compose,
+    holdback,
+    json_fragments,
+    parse_text,
+    stage,
+    to_invocations,
+    trace,
+    whole_calls,
+)
 from penstock.operators.engine.stage import Failed, Operator
 
 by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 LONG_FILE = call(0, "c", "write_file", '{"path": "a", "content": "', *["word "] * 200)
+HELD_CALL = ['<tool_call>{"name": "f", "arguments": {"a": "', *["word "] * 500]
 LOST = ValueError("the network")
 
 
@@ -87,8 +98,9 @@ def test_a_trace_is_the_same_where_text_goes_straight_through(chain: Operator[An
         (CHAINS["the chain with segments"], [*CHUNKS[0], *CHUNKS[2]] * 10),
         (parse_text("hermes", turn_id=TURN), [*"".join(TEXT_CALLS[0])] * 10),
         (json_fragments(), ["[", *("1234567890" * 100)]),
+        (compose(parse_text("hermes", turn_id=TURN), whole_calls()), HELD_CALL),
     ],
-    ids=["files", "a long file", "prose", "plain text", "markers", "calls", "text", "a long number"],
+    ids=["files", "a long file", "prose", "plain text", "markers", "calls", "text", "a long number", "a held call"],
 )
 def test_a_trace_takes_at_most_five_times_the_calls(operator: Operator[Any, Any], items: Sequence[Any]) -> None:
     assert_five_times_at_most(operator, items)

@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sysconfig
+import tempfile
 import tracemalloc
 from itertools import product
 from pathlib import Path
@@ -56,7 +57,7 @@ READING = {
     "diff": ("diff", ONE_CALL, "-"),
     "convert": ("convert", "-", os.devnull, "--to", "recording", "--overwrite"),
     "marbles": ("marbles", "-", "-o", os.devnull, "--overwrite"),
-    "record": ("record", "--json", "-o", os.devnull),
+    "record": ("record", "--json", "-o", tempfile.gettempdir()),
     "run": ASK,
     "run -": (*ASK, "-"),
 }

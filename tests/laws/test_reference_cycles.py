@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from every_sdk import STREAMS
@@ -18,13 +18,6 @@ from penstock.sources import decode_wire
 from penstock.sources.recognition.apis import APIS
 
 FOLDERS = {each.name.replace("-", "_"): each.name for each in APIS}
-BODIES = [
-    pytest.param(
-        FOLDERS.get(path.parent.name) or FOLDERS[f"{path.parent.name}s"], path, id=f"{path.parent.name}-{path.stem}"
-    )
-    for path in sorted(STREAMS.glob("*/*"))
-    if path.suffix in (".sse", ".ndjson")
-]
 OPERATORS = to_segments(), stream_fields(), to_invocations(keep_segments=True)
 PIECE = 50
 """Bytes."""
@@ -51,21 +44,33 @@ def pieces_of(path: Path) -> list[bytes]:
     return [body[place : place + PIECE] for place in range(0, len(body), PIECE)]
 
 
-@pytest.mark.parametrize(("api", "path"), BODIES)
-def test_a_chain_leaves_no_cycle(api: str, path: Path):
-    operators = decode_wire(api), *OPERATORS
-    pieces = pieces_of(path)
+@pytest.mark.parametrize("folder", sorted(path.name for path in STREAMS.iterdir()))
+def test_chains_leave_no_cycle(folder: str):
+    operators = decode_wire(FOLDERS.get(folder) or FOLDERS[f"{folder}s"]), *OPERATORS
+    bodies = [pieces_of(path) for path in sorted((STREAMS / folder).iterdir()) if path.suffix in (".sse", ".ndjson")]
+    bodies = [pieces for pieces in bodies if not fails(operators, pieces)]
 
-    def run(count: int, *, is_closed: bool) -> None:
-        chain = stage(*operators)
-        for piece in pieces[:count]:
-            chain.feed(piece)
-        if is_closed:
-            chain.close()
+    def run() -> None:
+        for pieces in bodies:
+            cut = stage(*operators)
+            for piece in pieces[: len(pieces) // 2]:
+                cut.feed(piece)
+            whole = stage(*operators)
+            for piece in pieces:
+                whole.feed(piece)
+            whole.close()
 
-    with suppress(ProviderError):  # an exception holds the frames that it came through, and the chain holds it
-        assert cycles_of(lambda: run(len(pieces), is_closed=True)) == []
-        assert cycles_of(lambda: run(len(pieces) // 2, is_closed=False)) == []
+    assert bodies
+    assert cycles_of(run) == []
+
+
+def fails(operators: Sequence[Any], pieces: Sequence[bytes]) -> bool:
+    """Return whether the stream ends in an exception, which holds the frames that it came through."""
+    try:
+        [*drive(pieces, *operators)]
+    except ProviderError:
+        return True
+    return False
 
 
 @pytest.mark.parametrize("part", [1, 2])

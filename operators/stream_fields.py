@@ -168,7 +168,10 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
     def withheld(self) -> Sequence[Withheld]:
         found: list[Withheld] = []
         for identity in self._calls:
-            found += self._calls[identity].withheld()
+            call = self._calls[identity]
+            # Most withhold nothing, and a trace asks for each call that is open, after each item.
+            if call.__class__ is not FieldCall or call.raw or call.stripping or call.machine:
+                found += call.withheld()
         return found
 
     def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:

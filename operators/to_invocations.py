@@ -195,7 +195,9 @@ class _ToInvocations(CallFollower[_Call]):
         found: list[Withheld] = []
         for identity in self._calls:
             call = self._calls[identity]
-            if text := tail_of(call.raw.last_pieces):
+            blocks = call.raw.blocks  # `last_pieces`, without a call for each call that is open
+            before = ("…", blocks[-1]) if blocks[1:2] else blocks
+            if text := tail_of((*before, *call.raw.pieces)):
                 is_whole = call.values is not None and call.values.done
                 reason = _WHOLE if is_whole else _NOT_ENDED
                 found += (Withheld(text, reason, (), call.segment_id, self._keep),)

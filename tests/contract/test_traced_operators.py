@@ -28,8 +28,14 @@ from penstock.operators import (
 from penstock.operators.engine.stage import Failed, Operator
 
 by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-LONG_FILE = call(0, "c", "write_file", '{"path": "a", "content": "', *["word "] * 200)
 HELD_CALL = ['<tool_call>{"name": "f", "arguments": {"a": "', *["word "] * 500]
+OPENED = '{"path": "a", "content": "'
+LONG_FILE = call(0, "c", "write_file", OPENED, *["word "] * 200)
+TEN_CALLS = [
+    each
+    for turn in zip(*(call(at, f"c{at}", "write_file", OPENED, *["word "] * 60) for at in range(10)), strict=True)
+    for each in turn
+]
 LOST = ValueError("the network")
 
 
@@ -99,8 +105,20 @@ def test_a_trace_is_the_same_where_text_goes_straight_through(chain: Operator[An
         (parse_text("hermes", turn_id=TURN), [*"".join(TEXT_CALLS[0])] * 10),
         (json_fragments(), ["[", *("1234567890" * 100)]),
         (compose(parse_text("hermes", turn_id=TURN), whole_calls()), HELD_CALL),
+        (CHAINS["the chain"], TEN_CALLS),
     ],
-    ids=["files", "a long file", "prose", "plain text", "markers", "calls", "text", "a long number", "a held call"],
+    ids=[
+        "files",
+        "a long file",
+        "prose",
+        "plain text",
+        "markers",
+        "calls",
+        "text",
+        "a long number",
+        "a held call",
+        "ten calls",
+    ],
 )
 def test_a_trace_takes_at_most_five_times_the_calls(operator: Operator[Any, Any], items: Sequence[Any]) -> None:
     assert_five_times_at_most(operator, items)

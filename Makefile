@@ -35,7 +35,7 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it, and say how to open the page; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests, on two cores in less than eight minutes: few examples, costly tables in part
+test: $(READY) ## run the tests, on two cores in some nine minutes: few examples, costly tables in part
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything

@@ -169,9 +169,9 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         found: list[Withheld] = []
         for identity in self._calls:
             call = self._calls[identity]
-            # Most withhold nothing, and a trace asks for each call that is open, after each item.
-            if call.__class__ is not FieldCall or call.raw or call.stripping or call.machine:
-                found += call.withheld()
+            if type(call) is FieldCall and not (call.raw or call.stripping or call.machine):
+                continue  # most withhold nothing, and a trace asks for each open call after each item
+            found += call.withheld()
         return found
 
     def new_part(self, _name: str, state: Any, /) -> FieldCall | StreamedArguments:

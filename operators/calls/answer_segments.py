@@ -281,7 +281,7 @@ class AnswerSegments(Stateful):
                     items = machine.feed(text)
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
                     if isinstance(items, tuple):
-                        if lanes.opens is not None:
+                        if lanes.opened is not None:
                             lanes.may_open(delta.index)
                         events.append(
                             SegmentContent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 from weakref import proxy
 
@@ -41,7 +42,6 @@ class ResponseAnswers(Stateful):
         """Whether nothing but plain text came, whose completion is a regular end."""
         self._usage: TokenUsage | None = None
         self._model: str | None = None
-        self._offer: Offer | None = None
 
     def feed(self, item: str | ChunkResponse) -> Sequence[Segment]:
         reader = self._reader
@@ -83,9 +83,8 @@ class ResponseAnswers(Stateful):
         """
         if self._takes_text:
             return None
-        self._offer = offer
         lanes = self._answers[0].calls.lanes
-        lanes.opens = proxy(self)
+        lanes.opened = partial(ResponseAnswers._opened_lane, proxy(self), offer)  # weak: it holds the lanes
         return lanes
 
     def close(self, how: How) -> Sequence[Segment]:
@@ -146,16 +145,12 @@ class ResponseAnswers(Stateful):
         self._text_only = False
         return chunk.content
 
-    def opened_lane(self, chunk: ChunkResponse) -> Lane:
+    def _opened_lane(self, offer: Offer, chunk: ChunkResponse) -> Lane:
         """Return the lane of the chunk's call, once nothing in the chunk is new for the whole response."""
         ids = self.ids
-        if (
-            self._offer is None
-            or chunk.response_id not in (None, "", ids.response_id)
-            or chunk.model not in (None, "", self._model)
-        ):
+        if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
             return lane_to_open
-        return open_lane(self._answers[0].calls.open[chunk.tool_calls[0].index], chunk, ids.turn_id, self._offer)
+        return open_lane(self._answers[0].calls.open[chunk.tool_calls[0].index], chunk, ids.turn_id, offer)
 
     def _leave_lanes(self, new: str, known: str | None) -> None:
         """Leave all straight ways if what is said of the whole response has changed."""

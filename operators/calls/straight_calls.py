@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from msgspec.structs import force_setattr
 
@@ -32,36 +32,30 @@ def find_lane(chunk: ChunkResponse, lanes: Lanes) -> list[Any] | None:
     """Run the lane of a chunk of any of the calls."""
     index = chunk.tool_calls[0].index if chunk.tool_calls else -1
     lane = lanes.get(index, no_lane)
-    if lane is lane_to_open and chunk.choice == 0 and lanes.opens is not None:
-        lane = lanes[index] = lanes.opens.opened_lane(chunk)
+    if lane is lane_to_open and chunk.choice == 0 and lanes.opened is not None:
+        lane = lanes[index] = lanes.opened(chunk)
     if index == lanes.last and lane is not no_lane and lane is not lane_to_open:
         lanes.current = lane  # calls that come in turns would leave it with each chunk
     lanes.last = index
     return lane(chunk, lanes)
 
 
-class OpensLanes(Protocol):
-    """What offers the open string of a chunk's call to the stages behind."""
-
-    def opened_lane(self, chunk: ChunkResponse, /) -> Lane: ...
-
-
 class Lanes(dict[int, Lane]):
     """By index the lanes of the open calls whose next text may have a straight way.
 
     - `current`: the way of the next chunk; None while no chunk has one.
-    - `opens`: opens the lane of a call; None where no chain asks for one.
+    - `opened`: opens the lane of a chunk's call; None where no chain asks for one.
     - `last`: the index of the last chunk for which a lane was found.
 
     A lane gets these lanes with each chunk, and does not hold them: so no stream leaves a reference cycle.
     """
 
-    __slots__ = ("current", "last", "opens")
+    __slots__ = ("current", "last", "opened")
 
     def __init__(self) -> None:
         super().__init__()
         self.current: Lane | None = None
-        self.opens: OpensLanes | None = None
+        self.opened: Callable[[ChunkResponse], Lane] | None = None
         self.last = -1
 
     def may_open(self, index: int) -> None:

@@ -80,10 +80,8 @@ def record(  # noqa: PLR0913 - the options of the command
         ask = partial(ask_and_show, question, strategy, as_json=as_json, record=tap)
     try:
         watched = ask()
-    except UsageError:
+    finally:
         _say_where(files)
-        raise
-    _say_where(files)
     raise typer.Exit(130 if watched.is_stopped else 1 if watched.error is not None else 0)
 
 

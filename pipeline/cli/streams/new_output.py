@@ -59,7 +59,7 @@ def _write_new(target: Path, content: bytes) -> None:
             file.write(content)
             file.flush()
         except BaseException:
-            target.unlink()
+            target.unlink(missing_ok=True)
             raise
 
 
@@ -75,5 +75,5 @@ def _replace(target: Path, content: bytes) -> None:
             shutil.copymode(target, made)
             made.replace(target)
         except BaseException:
-            made.unlink()
+            made.unlink(missing_ok=True)
             raise

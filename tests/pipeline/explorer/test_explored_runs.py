@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from passing_stage import PassingStage
 
 from penstock import ChunkResponse, Pipeline, UsageError
 from penstock.operators import Completed, Failed, drive, first_divergence, holdback, lift, to_segments, trace
@@ -117,7 +118,7 @@ def test_an_exception_of_a_stage_ends_the_new_run_and_is_told():
     assert data["divergence"]["text"].endswith("Now: nothing more.")
 
 
-class Picky:
+class Picky(PassingStage):
     """A stage that raises an exception of its own."""
 
     def feed(self, item: str) -> list[str]:
@@ -125,11 +126,3 @@ class Picky:
             message = "too short"
             raise RuntimeError(message)
         return [item]
-
-    def close(self, how: Any) -> list[str]:
-        return []
-
-    def dump(self) -> dict[str, Any]:
-        return {}
-
-    def load(self, state: dict[str, Any]) -> None: ...

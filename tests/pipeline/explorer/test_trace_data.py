@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from chat_chunks import call, closing
+from passing_stage import PassingStage
 
 from penstock.events import SegmentEvent, ToolCallArgumentProgress
 from penstock.events.json_form import to_dict
@@ -68,22 +69,11 @@ def test_what_is_withheld_is_in_it_with_each_item():
     assert {"could_become", "segment_id"} <= {*long}
 
 
-class Keeping:
+class Keeping(PassingStage):
     """A stage that withholds texts of any length."""
 
     def __init__(self, withheld: Withheld) -> None:
         self._withheld = withheld
-
-    def feed(self, item: str) -> list[str]:
-        return [item]
-
-    def close(self, how: Any) -> list[str]:
-        return []
-
-    def dump(self) -> dict[str, Any]:
-        return {}
-
-    def load(self, state: dict[str, Any]) -> None: ...
 
     def withheld(self) -> tuple[Withheld, ...]:
         return (self._withheld,)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from os import PathLike
 from typing import TYPE_CHECKING, Any, cast
 
@@ -13,12 +12,9 @@ from .explored_runs import runs_of_stream, runs_of_trace
 from .read_stream import read_stream
 
 if TYPE_CHECKING:
-    from .explored_stream import ExploredStream
     from .explorer_widget import Explorer
 
 _NOT_INSTALLED = f"explore(...) needs anywidget; {how_to_install('notebook')}"
-
-_OPTION = re.compile(r"--(api|interaction)\b")
 
 
 def explore(
@@ -57,13 +53,5 @@ def explore(
             raise UsageError(message)
         return Explorer(runs_of_trace(source))
     if is_path:
-        return Explorer(runs_of_stream(_read(cast("str | PathLike[str]", source), api, interaction), pipeline))
+        return Explorer(runs_of_stream(read_stream(cast("str | PathLike[str]", source), api, interaction), pipeline))
     return Explorer(runs_of_trace((pipeline or Pipeline(api=api)).trace(source)))
-
-
-def _read(path: str | PathLike[str], api: str | None, interaction: int | None) -> ExploredStream:
-    try:
-        return read_stream(path, api, interaction)
-    except UsageError as error:  # its words are those of the command line
-        message = _OPTION.sub(r"\1=", str(error))
-        raise UsageError(message) from error

@@ -34,7 +34,7 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
         if given is None:
             known = ", ".join(each.name for each in APIS)
             begin = "" if _whole_json(body) is None else "a whole JSON document, not a stream of a known API; "
-            message = f"{begin}cannot tell which API this is; name it with --api, one of: {known}"
+            message = f"{begin}cannot tell which API this is; name it with api=, one of: {known}"
             raise UsageError(message) from error
         recognised = ""
     if given in (None, recognised):
@@ -42,11 +42,11 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     if _has_events(given, body, _is_answer if recognised else _is_understood):
         return given
     if recognised:
-        message = f"it has no event of {given}; its events are those of {recognised}, so leave --api out"
+        message = f"it has no event of {given}; its events are those of {recognised}, so leave api= out"
     elif _whole_json(body) is not None:
         message = f"a whole JSON document, not a stream of {given}; {_RECORD} (stream=True)"
     else:
-        message = f"it has no event of {given} in {len(body):,} bytes; {_RECORD}, or name another --api"
+        message = f"it has no event of {given} in {len(body):,} bytes; {_RECORD}, or name another api="
     raise UsageError(message)
 
 

@@ -77,17 +77,14 @@ def _content(path: str, body: bytes, api: str | None, *, timed: bool, interactio
 def out_of_cassette(body: bytes, interaction: int | None) -> bytes:
     """Return a cassette's response, and what is no cassette as it is.
 
-    `UsageError` names the option of the command that chooses another response, and refuses it where none can be chosen.
+    `UsageError` where `interaction` chooses nothing that is there.
     """
     if not is_cassette(body):
         if interaction is not None:
-            message = "--interaction chooses from a cassette of VCR.py; leave it out"
+            message = "interaction= chooses from a cassette of VCR.py; leave it out"
             raise UsageError(message)
         return body
-    try:
-        return body_in_cassette(body, interaction)
-    except UsageError as error:
-        raise UsageError(str(error).replace("interaction=", "--interaction")) from error
+    return body_in_cassette(body, interaction)
 
 
 def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recorded:
@@ -108,14 +105,14 @@ def checked_api(recording: StreamRecording, api: str | None) -> str | None:
     """Return the API that is to read a recording in place of its own; `UsageError` if it cannot."""
     form = recording.meta.form
     if api is not None and form in ("texts", "chunks"):
-        message = f"this recording has {form}, which are of no API; leave --api out"
+        message = f"this recording has {form}, which are of no API; leave api= out"
         raise UsageError(message)
     if api is None:
         return None
     if form == "items":
         shown = {name for each in recording.items for name in apis_of(each.item)}
         if shown and api_of(api).name not in shown:
-            message = f"its items are those of {' or '.join(sorted(shown))}, so leave --api out"
+            message = f"its items are those of {' or '.join(sorted(shown))}, so leave api= out"
             raise UsageError(message)
         return api
     return checked_stream(b"".join(each.item for each in recording.items), api)

@@ -52,7 +52,7 @@ def test_a_recording_is_no_stream_of_another_api(name: str, path: Path, other: s
         return
     with pytest.raises(UsageError) as told:
         checked_stream(body, other)
-    assert str(told.value) == f"it has no event of {other}; its events are those of {name}, so leave --api out"
+    assert str(told.value) == f"it has no event of {other}; its events are those of {name}, so leave api= out"
 
 
 @pytest.mark.parametrize("api", [None, *FOLDERS])
@@ -71,19 +71,19 @@ def test_a_recording_is_no_stream_of_another_api(name: str, path: Path, other: s
         (b'{"type": "error", "error": {"type": "overloaded_error", "message": "busy"}}', "overloaded_error.*busy"),
         (b'[{"error": {"code": 400, "message": "API key not valid", "status": "X"}}]', "400.*API key not valid"),
         (b'{\n  "error": "model not found"\n}\n', "model not found"),
-        (b"Bad Gateway\n", "--api"),
-        (b"Bad Gateway\n" * 1000, "--api"),
-        (b"\x00\x01 nothing", "--api"),
+        (b"Bad Gateway\n", "api="),
+        (b"Bad Gateway\n" * 1000, "api="),
+        (b"\x00\x01 nothing", "api="),
         (b'{"detail": "Not Found"}', "a whole JSON document, not a stream"),
         (b'{"id": "r", "object": "response", "output": []}', "a whole JSON document, not a stream"),
         (b'{"object": "chat.completion", "choices": [{"message": {"content": "Hi"}}]}', "a whole JSON document"),
-        (b"null", "a whole JSON document|--api"),
-        (b"[" * 100_000, "--api"),
-        (b"data: [DONE]\n\n", "--api"),
-        (b"data: {oops\n\n", "--api"),
-        (b": ping\n\n", "--api"),
-        (b'data: {"a": 1}\n\n', "--api"),
-        (b"event: x\ndata: \xff\n\n", "--api"),
+        (b"null", "a whole JSON document|api="),
+        (b"[" * 100_000, "api="),
+        (b"data: [DONE]\n\n", "api="),
+        (b"data: {oops\n\n", "api="),
+        (b": ping\n\n", "api="),
+        (b'data: {"a": 1}\n\n', "api="),
+        (b"event: x\ndata: \xff\n\n", "api="),
     ],
 )
 def test_what_is_no_stream_is_told_in_a_sentence(body: bytes, words: str, api: str | None):

@@ -180,7 +180,7 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path, via: Via) -> None:
 def test_a_body_that_does_not_say_its_api_asks_for_the_option(tmp_path: Path, body: bytes) -> None:
     file = tmp_path / "body"
     file.write_bytes(body)
-    with pytest.raises(UsageError, match=r"name it with --api, one of: .*openai-chat"):
+    with pytest.raises(UsageError, match=r"name it with api=, one of: .*openai-chat"):
         inspect_recording(str(file))
 
 

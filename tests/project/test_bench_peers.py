@@ -124,5 +124,5 @@ def test_a_few_live_streams_are_right_and_measured_beside_nothing():
 
 @pytest.mark.slow
 def test_the_profile_names_functions_of_the_library():
-    printed = live_streams("--streams", "4", "--rate", "200", "--seconds", "0.2", "--profile")
+    printed = live_streams("--streams", "160", "--rate", "20", "--seconds", "0.3", "--profile")
     assert re.search(r"^ +[\d.]+% +[\d.]+ us +[\d.]+ calls  \w+\.py:\d+ feed$", printed, re.MULTILINE), printed

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import openai
 import pytest
 from chat_chunks import call, closing, event
-from npm_clients import FOLDER, client_answers
+from npm_clients import FOLDER, client_answers, installed
 
 from penstock.sources.testing import ReplayServer
 
@@ -113,6 +113,7 @@ async def _closing(client: openai.AsyncOpenAI, program: Any) -> None:
 
 
 def outcome_in_node(code: str, _: Any, body: bytes) -> Outcome:
+    installed("node")
     (FOLDER / "page.mjs").write_text(code, encoding="utf-8")
     with answered(body) as (url, folder, server):
         [said] = client_answers("page_program.mjs", [{"module": "./page.mjs", "url": url, "folder": str(folder)}])

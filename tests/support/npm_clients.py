@@ -19,14 +19,20 @@ FOLDER = Path(os.environ.get("CLIENTS", ROOT / "build" / "clients"))
 SECONDS = 240
 
 
+def installed(name: str) -> Path:
+    """Return a command of the clients; skip the test where they are not installed."""
+    path = FOLDER / "node_modules" / ".bin" / name
+    if not path.exists():
+        pytest.skip("needs the official clients of npm: make clients")
+    return path
+
+
 def client_answers(script: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Run a script of `tests/clients` with requests as lines of JSON; return its answers, one for each request.
 
     Skips the test where the clients are not installed.
     """
-    node = FOLDER / "node_modules" / ".bin" / "node"
-    if not node.exists():
-        pytest.skip("needs the official clients of npm: make clients")
+    node = installed("node")
     # A module finds its packages from where it lies.
     placed = shutil.copy(SCRIPTS / script, FOLDER / script)
     ran = subprocess.run(
@@ -43,12 +49,9 @@ def client_answers(script: str, requests: Sequence[dict[str, Any]]) -> list[dict
 
 def bundle(page: Path, target: Path) -> None:
     """Make one script of a React page and its packages, as `make page` does; skip where they are not installed."""
-    esbuild = FOLDER / "node_modules" / ".bin" / "esbuild"
-    if not esbuild.exists():
-        pytest.skip("needs the official clients of npm: make clients")
     packages = {**os.environ, "NODE_PATH": str(FOLDER / "node_modules")}
     command: list[str | Path] = [
-        esbuild,
+        installed("esbuild"),
         page,
         "--bundle",
         "--jsx=automatic",

@@ -18,7 +18,7 @@ LIVE ?=
 PEERS ?=
 PROFILE ?= repeatable
 
-ROOMS := command events operators pipeline sinks sources
+ROOMS := events operators pipeline sinks sources
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 # Each worker is a process and runs one test at a time in its main thread: signals, profilers and ports are its own.
@@ -72,7 +72,7 @@ lint: $(READY)
 types: $(READY)
 	@test ! -L build/types/penstock || rm build/types/penstock
 	@mkdir -p build/types/penstock
-	@for each in penstock/__init__.py penstock/py.typed $(ROOMS); do ln -sfn ../../../$$each build/types/penstock/; done
+	@for each in penstock/__init__.py penstock/__main__.py penstock/py.typed $(ROOMS); do ln -sfn ../../../$$each build/types/penstock/; done
 	$(RUN)/mypy
 	$(RUN)/mypy $(LOOSER) tests
 	$(RUN)/mypy $(addprefix examples/,agent.py agent_apis.py ai_sdk_chat.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)

@@ -6,6 +6,7 @@ The names of a first hour are here; each room has all of its own:
 
 from __future__ import annotations
 
+import os.path
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,11 @@ __all__ = [
 ]
 
 _ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
+
+_HERE = os.path.dirname(__file__)  # noqa: PTH120 - importing pathlib takes longer than all that is done here
+if not os.path.isdir(os.path.join(_HERE, "events")):  # noqa: PTH112, PTH118
+    # This is a clone: its rooms lie beside this folder.
+    __path__.append(os.path.dirname(_HERE))  # noqa: PTH120
 
 
 def __getattr__(name: str) -> Any:

@@ -6,7 +6,6 @@ import ssl
 import sys
 from collections.abc import Iterator
 from functools import cache
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -14,14 +13,10 @@ from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parents[1]
 
-if "penstock" not in sys.modules:
-    folders = [str(ROOT / "penstock"), str(ROOT)]
-    spec = spec_from_file_location("penstock", ROOT / "penstock/__init__.py", submodule_search_locations=folders)
-    assert spec is not None
-    assert spec.loader is not None
-    penstock = sys.modules["penstock"] = module_from_spec(spec)
-    spec.loader.exec_module(penstock)
+sys.path.insert(0, str(ROOT))
+import penstock  # noqa: E402, F401 - the front door finds the rooms beside it
 
+sys.path.remove(str(ROOT))
 
 # The same examples are drawn each time, so that what failed once fails again; `make fuzz` draws others.
 # No test may fail because the machine was busy, and `too_slow` is a time.

@@ -1703,8 +1703,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "the commands are imported while Ctrl-C raises and is caught by nobody",
         (
-            Edit("command/__init__.py", "signal.signal(signal.SIGINT, _leave)\n        from", "pass\n        from"),
-            Edit("command/__init__.py", "except KeyboardInterrupt:", "except EOFError:"),
+            Edit("penstock/__main__.py", "signal.signal(signal.SIGINT, _leave)\n        from", "pass\n        from"),
+            Edit("penstock/__main__.py", "except KeyboardInterrupt:", "except EOFError:"),
         ),
         ("tests/pipeline/cli/test_cli_ctrl_c.py imported",),
     ),
@@ -1730,7 +1730,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "Ctrl-C behind the last command raises",
-        (Edit("command/__init__.py", "signal.signal(signal.SIGINT, _leave)\n    except", "pass\n    except"),),
+        (Edit("penstock/__main__.py", "signal.signal(signal.SIGINT, _leave)\n    except", "pass\n    except"),),
         ("tests/pipeline/cli/test_cli_ctrl_c.py after_the_end",),
     ),
     Mutant(

@@ -97,7 +97,7 @@ from penstock.sources.testing import ReplayServer
 
 with ReplayServer(sys.argv[1]) as server:
     sys.argv[1:] = ["run", "--provider", "otter", "--model", "m", "--base-url", server.url, "Hi"]
-    from penstock.command import main
+    from penstock.__main__ import main
 
     main()
 """

@@ -18,15 +18,9 @@ HEAVY = ("openai", "anthropic", "google", "mistralai", "ollama", "httpx2", "rich
 
 def alone(code: str) -> str:
     """Run code in a process of its own, for which `penstock` is this checkout's; return what it prints."""
-    found = f"""
-import sys
-from importlib.util import module_from_spec, spec_from_file_location
-folders = [{str(ROOT / "penstock")!r}, {str(ROOT)!r}]
-spec = spec_from_file_location("penstock", folders[0] + "/__init__.py", submodule_search_locations=folders)
-sys.modules["penstock"] = module_from_spec(spec)
-spec.loader.exec_module(sys.modules["penstock"])
-"""
-    done = subprocess.run([sys.executable, "-c", found + code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys\n{code}"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 

@@ -18,7 +18,7 @@ from penstock.sources.bedrock.bedrock_wire import BedrockDecoder
 from penstock.sources.recordings.cassette import body_in_cassette
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("command", "events", "operators", "pipeline", "sinks", "sources")
+ROOMS = ("events", "operators", "pipeline", "sinks", "sources")
 TEXTS = sorted(
     path.relative_to(ROOT)
     for path in (

@@ -19,7 +19,7 @@ import pytest
 from depth import is_deep
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "command")
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MADE_BY_TOOLS = (".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77
@@ -134,7 +134,7 @@ def test_the_wheel_has_every_library_file_and_nothing_else(wheel: Path):
         packed = {name for name in archive.namelist() if ".dist-info/" not in name}
     files = (path for room in ROOMS for path in (ROOT / room).rglob("*"))
     written = (path for path in files if path.is_file() and path.suffix != ".pyc")
-    door = {"penstock/__init__.py", "penstock/py.typed"}
+    door = {"penstock/__init__.py", "penstock/__main__.py", "penstock/py.typed"}
     assert packed == door | {f"penstock/{path.relative_to(ROOT).as_posix()}" for path in written}
 
 
@@ -228,6 +228,24 @@ def test_without_its_sdk_a_question_says_what_to_install(without_sdks: Path, tmp
     assert done.returncode == 2, done.stdout + done.stderr
     told = " ".join((done.stdout + done.stderr).split())
     assert f"needs its SDK; {'from a clone, ' if provider == 'gemini' else ''}pip install " in told
+
+
+@pytest.mark.parametrize("folder", [".", "notebooks"])
+def test_after_a_plain_install_the_first_example_runs_in_the_clone(installed: Path, clone: Path, folder: str):
+    example, shown = re.findall(
+        r"```(?:python|text)\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL
+    )[:2]
+    done = run(installed / "bin" / "python", "-c", example, cwd=clone / folder)
+    assert done.stdout == shown, done.stderr
+
+
+@pytest.mark.parametrize("found", ["in the clone", "installed"])
+def test_the_module_is_the_command(installed: Path, clone: Path, tmp_path: Path, found: str):
+    done = run(
+        installed / "bin" / "python", "-m", "penstock", "--help", cwd=clone if found == "in the clone" else tmp_path
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Usage: penstock" in done.stdout
 
 
 def test_the_command_is_installed_and_explains_itself(installed: Path, tmp_path: Path):

@@ -281,7 +281,7 @@ OF_A_RUN = ("reactivex", "pydantic", "pydantic_settings", "penstock.pipeline.pip
 def test_what_only_explains_itself_imports_nothing_of_a_run(arguments: list[str], unneeded: tuple[str, ...]) -> None:
     code = f"""
 import sys
-from penstock.command import main
+from penstock.__main__ import main
 try:
     main()
 finally:

@@ -48,7 +48,7 @@ def interrupted_at(folder: Path, module: str, by: str, start: list[str], *argume
     return done.returncode, done.stdout, done.stderr
 
 
-BY_NAME = "import sys; sys.path.insert(0, sys.argv.pop(1)); from conftest import ROOT; from penstock.command import main; main()"
+BY_NAME = "import sys; sys.path.insert(0, sys.argv.pop(1)); from conftest import ROOT; from penstock.__main__ import main; main()"
 START = [sys.executable, "-c", BY_NAME, str(ROOT / "tests")]
 OFFLINE = ("--base-url", "http://127.0.0.1:9", "Hi")
 

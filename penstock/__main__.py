@@ -1,4 +1,4 @@
-"""Entry point of the command `penstock`. It handles Ctrl-C before it imports anything else."""
+"""Entry point of `penstock` and of `python -m penstock`. It handles Ctrl-C before it imports anything else."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ def main() -> None:
         is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if is_ours:
             signal.signal(signal.SIGINT, _leave)
-        from ..pipeline.cli.cli import code_of, loaded  # noqa: PLC0415
+        from .pipeline.cli.cli import code_of, loaded  # noqa: PLC0415
 
         run = loaded()
         if is_ours:
@@ -28,3 +28,7 @@ def main() -> None:
 def _leave(*_: object) -> None:
     # Raised in the middle of an import, an exception may be swallowed, or come out as another.
     os._exit(130)
+
+
+if __name__ == "__main__":
+    main()

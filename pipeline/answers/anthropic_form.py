@@ -65,7 +65,7 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
     calls = (block for block in message["content"] if block.get("type") == "tool_use")
-    return [MessageCall(str(block.get("id") or ""), str(block.get("name") or "")) for block in calls]
+    return [MessageCall(str(block.get("id") or ""), str(block.get("name") or ""), holder=block) for block in calls]
 
 
 def _results(results: list[CallResult]) -> list[dict[str, Any]]:

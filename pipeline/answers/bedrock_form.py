@@ -61,7 +61,10 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
     calls = [block["toolUse"] for block in message["content"] if "toolUse" in block]
     own = (call for call in calls if call.get("type") != "server_tool_use")
-    return [MessageCall(str(call.get("toolUseId") or ""), str(call.get("name") or "")) for call in own]
+    return [
+        MessageCall(str(call.get("toolUseId") or ""), str(call.get("name") or ""), holder=call, key="toolUseId")
+        for call in own
+    ]
 
 
 def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -172,7 +172,7 @@ def _calls(message: dict[str, Any]) -> list[MessageCall]:
     calls: list[MessageCall] = []
     for call in message.get("tool_calls", ()):
         named = call.get("custom") or call["function"]
-        calls.append(MessageCall(call["id"], named["name"], call["type"]))
+        calls.append(MessageCall(call["id"], named["name"], call["type"], call))
     if not calls and (legacy := message.get("function_call")):
         calls.append(MessageCall("", legacy.get("name") or "", "function_call"))
     return calls

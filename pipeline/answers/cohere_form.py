@@ -52,7 +52,7 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
 
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
-    return [MessageCall(call["id"], call["function"]["name"]) for call in message.get("tool_calls", ())]
+    return [MessageCall(call["id"], call["function"]["name"], holder=call) for call in message.get("tool_calls", ())]
 
 
 def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
 
 def _calls(message: dict[str, Any]) -> list[MessageCall]:
     calls = (fields_of(part["functionCall"]) or {} for part in message["parts"] if "functionCall" in part)
-    return [MessageCall(str(call.get("id") or ""), str(call.get("name") or "")) for call in calls]
+    return [MessageCall(str(call.get("id") or ""), str(call.get("name") or ""), holder=call) for call in calls]
 
 
 def _results(results: list[CallResult]) -> list[dict[str, Any]]:

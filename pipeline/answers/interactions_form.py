@@ -44,7 +44,7 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]
 
 def _calls(steps: list[dict[str, Any]]) -> list[MessageCall]:
     calls = (step for step in steps if step.get("type") == _CALL)
-    return [MessageCall(str(step.get("id") or ""), str(step.get("name") or "")) for step in calls]
+    return [MessageCall(str(step.get("id") or ""), str(step.get("name") or ""), holder=step) for step in calls]
 
 
 def _entries(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -21,6 +21,12 @@ class MessageCall(NamedTuple):
     name: str
     type: str = ""
     """The type of its block or item, where that decides the form of the result."""
+    holder: dict[str, Any] | None = None
+    """The object of the message that has the id; None where the id is the server's, or there is none."""
+    key: str = "id"
+    """The key of the id in `holder`."""
+    id_in_answer: str = ""
+    """The id as the model's answer has it, where the message has another one."""
 
 
 class CallResult(NamedTuple):
@@ -90,6 +96,29 @@ def fitting_id(call_id: str, accepted: re.Pattern[str]) -> str:
     ('call_1', '46735f356')
     """
     return call_id if accepted.fullmatch(call_id) else sha256(call_id.encode(errors="replace")).hexdigest()[:9]
+
+
+def with_own_ids(calls: Sequence[MessageCall], call_id: Callable[[str], str]) -> list[MessageCall]:
+    """Make the ids of a message's calls such as its provider takes them, each once; return the calls with them.
+
+    >>> message = [{"id": "call_0"}, {"id": "call_0"}]
+    >>> [call.id for call in with_own_ids([MessageCall(each["id"], "f", "", each) for each in message], str)], message
+    (['call_0', 'call_0_2'], [{'id': 'call_0'}, {'id': 'call_0_2'}])
+    """
+    taken: set[str] = set()
+    own: list[MessageCall] = []
+    for call in calls:
+        if call.holder is not None and call.id:
+            sent, number = call_id(call.id), 1
+            while sent in taken:
+                number += 1
+                sent = call_id(f"{call.id}_{number}")
+            taken.add(sent)
+            call.holder[call.key] = sent
+            own.append(call._replace(id=sent, id_in_answer=call.id))
+        else:
+            own.append(call)
+    return own
 
 
 def left_out(notices: Notices, what: str, provider: str) -> None:

@@ -109,7 +109,11 @@ def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]
 def _calls(items: list[dict[str, Any]]) -> list[MessageCall]:
     return [
         MessageCall(
-            str(item.get("call_id") or item.get("id") or ""), str(item.get("name") or kind.name or ""), item["type"]
+            str(item.get("call_id") or item.get("id") or ""),
+            str(item.get("name") or kind.name or ""),
+            item["type"],
+            item,
+            "call_id" if item.get("call_id") else "id",
         )
         for item in items
         if (kind := call_kind(item)) is not None and kind.executed_by == "client"

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import os
-import select
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +12,9 @@ from app_page import TOKEN, Served, app_served
 from chat_chunks import call, closing, event
 from every_sdk import nothing_left
 
-from penstock.events import UsageError
 from penstock.pipeline.app.app_command import new_session
 from penstock.pipeline.app.app_guard import LONGEST_REQUEST
 from penstock.pipeline.app.app_sources import Playable, _providers
-from penstock.pipeline.app.run_command import Commands
 from penstock.sources.replay.replay_recordings import Recording
 from penstock.sources.testing import ReplayServer
 
@@ -310,49 +304,6 @@ def test_a_command_runs_in_the_folder_after_a_yes_without_the_keys(monkeypatch: 
         with asked.stream("GET", "/api/runs/run_1/stream") as again:
             (result,) = [each for each in received(again) if each["type"] == "TOOL_RESULT"]
         assert result["value"] == {"code": 3, "output": f"{tmp_path}\nno key\n"}
-
-
-def test_a_command_that_is_cancelled_is_killed_with_what_it_started(tmp_path: Path):
-    async def main() -> int:
-        os.mkfifo(tmp_path / "begun")
-        running = asyncio.create_task(Commands(tmp_path).run("(echo $BASHPID > begun; sleep 1000) & wait"))
-        child = os.pidfd_open(int(await asyncio.to_thread((tmp_path / "begun").read_text)))
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-        return child
-
-    child = asyncio.run(main())
-    ended, _, _ = select.select([child], [], [], 20)  # readable once the process has ended
-    os.close(child)
-    assert ended == [child]
-
-
-@pytest.mark.parametrize("turns", range(1, 8))
-def test_a_command_that_is_cancelled_while_it_starts_leaves_nothing(tmp_path: Path, turns: int):
-    async def main() -> None:
-        running = asyncio.create_task(Commands(tmp_path).run("(sleep 1000) & wait"))
-        for _ in range(turns):
-            await asyncio.sleep(0)
-        running.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await running
-
-    asyncio.run(main())
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended, or is not ours
-            if (process / "cwd").readlink() == tmp_path:
-                child = os.pidfd_open(int(process.name))
-                ended, _, _ = select.select([child], [], [], 20)
-                os.close(child)
-                assert ended, f"still running: {(process / 'cmdline').read_text()}"
-
-
-def test_a_command_too_long_or_elsewhere_is_an_error(tmp_path: Path):
-    with pytest.raises(UsageError, match="longer than 1 seconds"):
-        asyncio.run(Commands(tmp_path).run("sleep 100", timeout_seconds=1))
-    with pytest.raises(UsageError, match="below the app's folder"):
-        asyncio.run(Commands(tmp_path).run("pwd", cwd=".."))
 
 
 def test_without_a_folder_nothing_is_asked_and_nothing_done(monkeypatch: pytest.MonkeyPatch):

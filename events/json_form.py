@@ -134,19 +134,29 @@ def _with_lists(value: Any) -> Any:
     return value
 
 
+def _without_halves(value: Any) -> Any:
+    """Return JSON data with surrogate pairs joined and lone ones replaced."""
+    if isinstance(value, str):
+        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        items = cast("dict[str, Any]", value).items()
+        return {_without_halves(key): _without_halves(each) for key, each in items}
+    return [_without_halves(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+
+
 def to_json(event: Event | SegmentEvent) -> bytes:
     """Return an event as one line of JSON, UTF-8.
 
-    Raises `UsageError` for text with a lone surrogate, and for a value of yours that JSON cannot represent.
+    A lone surrogate, as a tool's result may have, becomes U+FFFD. Raises `UsageError` for a value of yours that JSON
+    cannot represent.
 
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
     """
     try:
         return msgspec.json.encode(to_dict(event))
-    except UnicodeEncodeError as error:
-        message = f"a lone surrogate cannot be written as JSON: {error.object[error.start :][:20]!r}"
-        raise UsageError(message) from error
+    except UnicodeEncodeError:
+        return msgspec.json.encode(_without_halves(to_dict(event)))
     except PydanticSerializationError as error:
         message = f"a value in a {type(event).__name__} cannot be written as JSON: {error}"
         raise UsageError(message) from error

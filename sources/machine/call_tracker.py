@@ -13,7 +13,7 @@ from ...operators.calls.same_arguments import same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from .ended_calls import EndedCall, EndedCalls, Key, digest_of
-from .surrogates import Held, plain_json, rest_of_text, whole_text, without_halves
+from .surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
 
 WAITING = -1
 
@@ -108,6 +108,7 @@ class CallTracker(Stateful):
         given_id, given_name = _identifier(call_id), _identifier(name)
         if given_id == "null":  # what some SDKs put for a missing id
             given_id = None
+        native = native and encodable(native)
         text = _argument_text(arguments)
         if not given_name and key in self.ended and key not in self._open:
             return self.ended.late(key, without_halves(text))

@@ -15,7 +15,10 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...events.errors import ProviderError, error_fields
 from ...operators.engine.stage import Failed, How
 from ...operators.engine.state import Stateful
-from .surrogates import without_halves
+from .surrogates import encodable, without_halves
+
+_PLAIN_JSON = frozenset(("audio_urls", "error", "image_urls", "native", "raw", "video_urls"))
+"""Fields of a chunk that have what the provider sent, keys and all."""
 
 
 class Response(Stateful, ABC):
@@ -38,10 +41,14 @@ class Response(Stateful, ABC):
         self._last_usage: TokenUsage | None = None
 
     def chunk(self, **said: Any) -> ChunkResponse:
+        for name in _PLAIN_JSON.intersection(said):
+            said[name] = encodable(said[name])
         if "raw" in said:
             said["api"] = self.API
         if "provider_events" in said:
-            said["provider_events"] = tuple(replace(event, api=self.API) for event in said["provider_events"])
+            said["provider_events"] = tuple(
+                replace(event, api=self.API, data=encodable(event.data)) for event in said["provider_events"]
+            )
         if self._first_choice:
             said.setdefault("choice", self._first_choice)
         return ChunkResponse(response_id=self.response_id, model=self.model, **said)

@@ -6,6 +6,8 @@ import re
 from datetime import datetime
 from typing import Any, TypeAlias, cast
 
+import msgspec
+
 _HALF = re.compile("[\ud800-\udfff]")
 _FIRST_HALVES = ("\ud800", "\udbff")
 
@@ -53,6 +55,22 @@ def plain_json(value: Any) -> Any:
         return _plain(value)
     except RecursionError:
         return "nested too deeply to be read"
+
+
+def encodable(value: Any) -> Any:
+    r"""Return JSON data as it is, or a copy without lone surrogates if it has any, in a text or in a key.
+
+    >>> encodable({"a\ud800": ["b\udfff"]})
+    {'a�': ['b�']}
+    """
+    try:
+        msgspec.json.encode(value)
+    except UnicodeEncodeError:
+        plain = plain_json(value)
+        return tuple(plain) if isinstance(value, tuple) else plain
+    except (TypeError, OverflowError, RecursionError):  # what is no plain JSON data is for whoever encodes it
+        return value
+    return value
 
 
 def plain_object(value: Any) -> dict[str, Any]:

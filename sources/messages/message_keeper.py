@@ -10,6 +10,7 @@ from ...events.errors import PenstockError
 from ...operators.engine.stage import How
 from ...operators.engine.state import Stateful
 from ..machine.machine import Machine
+from ..machine.surrogates import encodable
 from .messages import Messages
 
 
@@ -68,7 +69,7 @@ class MessageKeeper(Stateful):
         self._is_told = True
         return [
             ChunkResponse(
-                response_id=self._response_id, model=self._model, choice=choice, api=self._api, message=message
+                response_id=self._response_id, model=self._model, choice=choice, api=self._api, message=encodable(message)
             )
             for choice, message in self._messages.messages().items()
         ]

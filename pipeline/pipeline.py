@@ -165,6 +165,9 @@ class Pipeline:
             **options,
         }
         check_decode(decode)
+        if not isinstance(cast("object", turn_id), str | None):
+            message = f"turn_id= must be a str, got {turn_id!r:.80}"
+            raise UsageError(message)
         self._api = api
         self._decode: Decode = decode
         self._keeps_answer = keep_answer
@@ -539,7 +542,7 @@ def _for_model(
 
 
 def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:
-    if callable(sinks) and not isinstance(sinks, Iterable):
+    if isinstance(sinks, str | bytes) or not isinstance(sinks, Iterable):
         message = f"sinks= must be an iterable of sinks, got {sinks!r}; put it in a list"
         raise UsageError(message)
     return tuple(cast("Iterable[Callable[..., Any]]", sinks))

@@ -118,7 +118,7 @@ def recorded_items(
         raise UsageError(message)
     try:
         body = Path(path).read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a path that no system has
+    except (OSError, TypeError, ValueError) as error:  # ValueError: a path that no system has
         message = f"cannot read the recording: {error}"
         raise UsageError(message) from error
     if api is not None:
@@ -171,7 +171,7 @@ def _checked_speed(pace: RecordingPace) -> float | None:
         case "original":
             return 1.0
         case _:
-            speed = math.nan if isinstance(pace, bool | str) else float(pace)
+            speed = float(pace) if isinstance(pace, int | float) and not isinstance(pace, bool) else math.nan
     if not (math.isfinite(speed) and speed > 0):
         message = f"pace= must be 'instant', 'original' or a factor above 0 (2.0 is twice as fast), got {pace!r}"
         raise UsageError(message)

@@ -54,10 +54,18 @@ def new_recording(
     path: str | PathLike[str], *, api: str | None = None, redact: Redact | None = None, overwrite: bool = False
 ) -> Callable[[], RecordingFile]:
     """Return a function that opens a new recording; the options are those of `record`."""
-    target = Path(path)
     if api is not None:
         api_of(api)
-    if not target.is_dir() and not target.parent.is_dir():
+    try:
+        target = Path(path)
+        is_missing = not target.is_dir() and not target.parent.is_dir()
+    except TypeError as error:
+        message = f"the path of a recording must be a str or a Path, got {path!r:.80}"
+        raise UsageError(message) from error
+    except OSError as error:
+        message = f"cannot write the recording {str(path)[:80]}: {error.strerror}"
+        raise UsageError(message) from error
+    if is_missing:
         message = f"the folder {target.parent} of the recording {target.name} does not exist; create it first"
         raise UsageError(message)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
@@ -47,6 +47,9 @@ def dialect_for(
     Raises `UsageError` for an empty name or pattern.
     """
     name = _plain(model, "a model's name")
+    if request is not None and not isinstance(cast("object", request), Mapping):
+        message = f"request= must be the options of the request as a dict, got {request!r:.80}"
+        raise UsageError(message)
     found = _longest(name, more) if more else None
     if found is None:
         found, named = _longest(name, MODELS), _BY_NAME.get(name)
@@ -84,7 +87,8 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _plain(text: str, what: str) -> str:
     """Return a name in lower case with `-` as the only separator, none before a number: `llama3-1-8b`."""
-    plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-"))
+    is_text = isinstance(cast("object", text), str)
+    plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-")) if is_text else ""
     if not plain.strip("*"):
         message = f"{what} must be a str such as 'Qwen/Qwen3-8B', got {text!r}"
         raise UsageError(message)

@@ -13,7 +13,7 @@ from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...sinks.acting.step import Step as AddedStep
 from ...sinks.acting.step import in_a_row
-from ...sinks.running.channel import StreamCutError
+from ...sinks.running.channel import StreamCutError, running_loop
 from ...sinks.running.event_pump import close_stream
 from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
@@ -228,6 +228,7 @@ class _WokenError(Exception):
 
 
 async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
+    running_loop()  # before the request
     state.is_begun = True
     error: BaseException | None = None
     try:

@@ -9,7 +9,7 @@ from typing import Any, Protocol, Self
 
 from ...events.answer_end import AnswerEnd
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
-from ..running.channel import StreamCutError
+from ..running.channel import StreamCutError, running_loop
 from ..running.event_pump import close_both, close_stream
 from .work import Work, log_unraised
 
@@ -102,7 +102,7 @@ class _Reading:
         self._interrupted: str | None = None
 
     def begin(self) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._task = self._loop.create_task(self._run())
         _RUNNING.add(self._task)
         self._task.add_done_callback(_RUNNING.discard)

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from ...operators.engine.where_raised import where_raised
+from ..running.channel import running_loop
 from ..web.frame_pump import FramePump
 from .frame_buffer import FrameBuffer
 
@@ -50,7 +51,7 @@ class KeptStream:
         self._readers: set[Reader] = set()
         self._room = asyncio.Event()
         self._is_stalled = False
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._stopping: asyncio.Task[None] | None = None
         self._filling = self._loop.create_task(self._fill())

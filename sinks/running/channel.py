@@ -24,6 +24,18 @@ class NoReaderError(PenstockError):
     """Raised in the writer of a channel when the reader has left."""
 
 
+def running_loop() -> asyncio.AbstractEventLoop:
+    """Return asyncio's running loop; `UsageError` where there is none, as under trio."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError as error:
+        message = (
+            "this needs asyncio's event loop, and none runs here; from trio, call asyncio.run in a thread "
+            "(trio.to_thread.run_sync), or use the plain loop of stream(...) there"
+        )
+        raise UsageError(message) from error
+
+
 def as_error(error: BaseException | None) -> Exception | None:
     """Return the exception that ended a stream, as an `Exception`.
 

@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any, Generic, Self, TypeVar, cast
 
 from ...operators.engine.stage import Failed, How, Interrupted
-from .channel import StreamCutError
+from .channel import StreamCutError, running_loop
 from .closed_unread import primed
 from .coalescer import Bounds, Coalescer
 from .event_pump import EventPump, close_stream, log_unread
@@ -107,7 +107,7 @@ class _Cancelling:
 async def _coalesced(
     events: AsyncIterable[Any], coalescer: Coalescer, cancelling: _Cancelling
 ) -> AsyncGenerator[Any, None]:
-    now = asyncio.get_running_loop().time
+    now = running_loop().time
     errors: list[Exception] = []
 
     def close(how: How) -> list[Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
-from .channel import StreamCutError
+from .channel import StreamCutError, running_loop
 
 _LOGGER = logging.getLogger("penstock")
 
@@ -44,7 +44,7 @@ class EventPump:
         """When the reader is woken although nothing has changed, in the loop's time."""
         self._timer: asyncio.TimerHandle | None = None
         """Fires at that time or before; it is left alone when the reader goes on waiting, as most waits are short."""
-        self._loop = asyncio.get_running_loop()
+        self._loop = running_loop()
         self._room: asyncio.Future[None] | None = None
         self._is_reading = self._is_stopped = False
         self._reason: str | None = None

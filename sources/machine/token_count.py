@@ -8,10 +8,11 @@ MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
 
 
 def token_count(fields: Fields, name: str) -> int:
-    """Return a count of a usage object; 0 if it is absent or not a number.
+    """Return a count of a usage object; 0 if it is absent or not a number; `true` is none.
 
     >>> token_count({"input_tokens": 3}, "input_tokens"), token_count({"input_tokens": None}, "input_tokens")
     (3, 0)
     """
     value = fields.get(name)
-    return int(value) if isinstance(value, int | float) and 0 < value < MOST else 0
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return int(value) if is_number and 0 < value < MOST else 0

@@ -69,7 +69,11 @@ class MessageKeeper(Stateful):
         self._is_told = True
         return [
             ChunkResponse(
-                response_id=self._response_id, model=self._model, choice=choice, api=self._api, message=encodable(message)
+                response_id=self._response_id,
+                model=self._model,
+                choice=choice,
+                api=self._api,
+                message=encodable(message),
             )
             for choice, message in self._messages.messages().items()
         ]

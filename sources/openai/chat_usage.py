@@ -6,6 +6,7 @@ from typing import Any
 
 from ...events.chunk_response import TokenUsage
 from ..machine.sdk_fields import Fields, fields_of
+from ..machine.token_count import token_count
 
 _VERCELS_PRICE = "market_cost"
 _DIGITS = 19
@@ -49,8 +50,8 @@ def chat_usage(given: Any) -> TokenUsage | None:
 
 def _count(fields: Fields, name: str) -> int:
     value = fields.get(name)
-    if isinstance(value, float):
-        return max(int(value), 0) if value.is_integer() else 0
+    if isinstance(value, float) and not value.is_integer():
+        return 0
     if isinstance(value, str):  # the SDK makes numbers of digits where all of a usage fits its types
         return int(value) if value.isdecimal() and len(value) < _DIGITS else 0
-    return max(value, 0) if isinstance(value, int) else 0
+    return token_count(fields, name)

@@ -12,6 +12,8 @@ from ..recognition.recognised_api import recognised_api
 
 LONGEST = 64 * 1024 * 1024
 """The most bytes of a response, as of every file that is read whole."""
+_BEGINNING = 1024 * 1024
+"""As much of each response is read to see whether it is a stream."""
 _MARK = b"interactions:"
 
 
@@ -44,7 +46,7 @@ def body_in_cassette(body: bytes, interaction: int | None = None) -> bytes:
 
 def _is_stream(response: Any) -> bool:
     try:
-        recognised_api(_body_of(response))
+        recognised_api(_body_of(response, most=_BEGINNING, is_cut=True))
     except UsageError:
         return False
     return True
@@ -67,35 +69,31 @@ def _responses(cassette: bytes) -> list[Any]:
         raise UsageError(message) from error
 
 
-def _body_of(response: Any) -> bytes:
+def _body_of(response: Any, *, most: int = LONGEST, is_cut: bool = False) -> bytes:
+    """Return at most so many bytes of a response's body; `UsageError` for a longer one that is not to be cut."""
     try:
         body: object = response["body"]["string"]
         headers: dict[str, Any] = response.get("headers") or {}
         coding = str({key.casefold(): value for key, value in headers.items()}.get("content-encoding", "")).casefold()
         packed = body.encode() if isinstance(body, str) else body if isinstance(body, bytes) else b""
-        return _unpacked(packed, coding)
+        unpacked = _unpacked(packed, coding, most + 1)
     except (KeyError, TypeError, AttributeError, ValueError, OSError, EOFError, zlib.error) as error:
         message = f"the response of the cassette cannot be read: {error}"
         raise UsageError(message) from error
+    if len(unpacked) <= most or is_cut:
+        return unpacked[:most]
+    message = f"the response of the cassette is longer than {most // 1024**2} MiB, the most that is read"
+    raise UsageError(message)
 
 
-def _unpacked(body: bytes, coding: str) -> bytes:
+def _unpacked(body: bytes, coding: str, most: int) -> bytes:
     """Return a body without its coding, up to a maximum size, because a small one may fill the memory."""
     if body.startswith(b"\x1f\x8b"):
-        unpacked = gzip.GzipFile(fileobj=io.BytesIO(body)).read(LONGEST + 1)
-        return _bounded(unpacked, is_whole=len(unpacked) <= LONGEST)
+        return gzip.GzipFile(fileobj=io.BytesIO(body)).read(most)
     if not body or "deflate" not in coding:
         return body
     unpacker = zlib.decompressobj()
     try:
-        unpacked = unpacker.decompress(body, LONGEST)
+        return unpacker.decompress(body, most)
     except zlib.error:
         return body  # some clients hand over what they have unpacked, with its headers
-    return _bounded(unpacked, is_whole=not unpacker.unconsumed_tail)
-
-
-def _bounded(body: bytes, *, is_whole: bool) -> bytes:
-    if is_whole:
-        return body
-    message = f"the response of the cassette is longer than {LONGEST // 1024**2} MiB, the most that is read"
-    raise UsageError(message)

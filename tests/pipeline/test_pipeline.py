@@ -12,7 +12,7 @@ import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import reactivex
@@ -768,6 +768,10 @@ def test_sinks_see_how_a_stream_broke():
 
 
 def test_an_observable_with_sinks_is_refused():
+    with pytest.raises(UsageError, match="sinks= must be an iterable of sinks, got 5"):
+        Pipeline(sinks=cast("Any", 5))
+    with pytest.raises(UsageError, match="turn_id= must be a str, got 5"):
+        Pipeline(turn_id=cast("Any", 5))
     with pytest.raises(UsageError, match="sinks="):
         Pipeline(sinks=[collect]).observable(one_call())
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import jsonschema
 import pytest
@@ -407,6 +407,11 @@ def test_a_recording_of_a_process_that_was_killed_is_read_to_its_last_whole_line
     ("made", "words"),
     [
         (lambda folder: record(folder / "missing" / "a.jsonl"), "does not exist; create it first"),
+        (lambda folder: record(folder / ("n" * 300)), "cannot write the recording .*: File name too long"),
+        (lambda _: record(cast("Any", 5)), "the path of a recording must be a str or a Path, got 5"),
+        (lambda _: from_recording(cast("Any", 5)), "cannot read the recording"),
+        (lambda folder: from_recording(folder, pace=cast("Any", None)), r"pace= must be .*, got None"),
+        (lambda folder: from_recording(folder, pace=cast("Any", [])), r"pace= must be .*, got \[\]"),
         (lambda folder: record(folder / "a.jsonl", api="nobody"), "known are"),
     ],
 )

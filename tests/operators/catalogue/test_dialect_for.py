@@ -301,3 +301,11 @@ def test_a_name_or_a_pattern_with_nothing_in_it_is_refused(nothing: str) -> None
         dialect_for(nothing)
     with pytest.raises(UsageError, match="a pattern of a model's name must be a str such as"):
         dialect_for("qwen3", more={nothing: ModelDialect(("hermes",))})
+
+
+@pytest.mark.parametrize("odd", [5, True, b"qwen3", ["qwen3"], object()])
+def test_what_is_no_name_and_no_request_is_refused_in_words(odd: Any) -> None:
+    with pytest.raises(UsageError, match="a model's name must be a str such as"):
+        dialect_for(odd)
+    with pytest.raises(UsageError, match="request= must be the options of the request as a dict"):
+        dialect_for("qwen3", request=odd)

@@ -99,3 +99,21 @@ def test_an_interaction_of_what_is_no_cassette_is_refused(tmp_path: Path):
     for path in (recording, body):
         with pytest.raises(UsageError, match="interaction= chooses from a cassette"):
             from_recording(path, interaction=0)
+
+
+def test_to_find_the_stream_only_the_beginning_of_each_response_is_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    unpacked: list[int] = []
+    read = gzip.GzipFile.read
+
+    def counted(file: gzip.GzipFile, size: int | None = -1) -> bytes:
+        data = read(file, size)
+        unpacked.append(len(data))
+        return data
+
+    monkeypatch.setattr(gzip.GzipFile, "read", counted)
+    bomb = gzip.compress(bytes(30 * 1024 * 1024))
+    path = cassette(tmp_path / "a.yaml", bomb, bomb, gzip.compress(BODY))
+    assert collected(from_recording(path, turn_id="t")) == by_wire([BODY])
+    assert sum(unpacked) < 3 * 1024 * 1024

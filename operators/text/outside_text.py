@@ -15,7 +15,7 @@ from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
 from .code_spans import NO_CODE, CodeSpans, Place, stops_in
-from .outside_markers import MarkerRules, Meaning, Where, markers_at
+from .outside_markers import MarkerRules, Meaning, Where, markers_at, suffix_in
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
 
@@ -59,12 +59,14 @@ class OutsideText(Stateful):
     """The code in the text, once there was a backtick."""
     _opened: tuple[str, ...] = ()
     """The openers that came of tokens which may also end the answer."""
+    _suffix: str = ""
+    """The suffix of the model's tags, once one came."""
     PIECES = ("_blanks",)
 
     def __init__(
         self, positions: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
     ) -> None:
-        self._grammar = positions
+        self.grammar = positions
         self._answer = answer
         self._options = options
         self._source_buffer = source_buffer
@@ -143,7 +145,7 @@ class OutsideText(Stateful):
 
     def _left(self, readings: Sequence[Meaning], start: int) -> Sequence[Meaning]:
         """Return what the marker at a position may mean, by what stands behind it."""
-        source_buffer, grammar, left = self._source_buffer, self._grammar, list[Meaning]()
+        source_buffer, grammar, left = self._source_buffer, self.grammar, list[Meaning]()
         for each in readings:
             marker, at = each
             ahead = grammar.ahead(marker, at) if at else None
@@ -162,9 +164,11 @@ class OutsideText(Stateful):
         marker, at = left[0]
         if at:
             return Opener(left, start)
-        ends_reasoning = self.kind == "reasoning" and marker in self._grammar.reasoning.values()
+        ends_reasoning = self.kind == "reasoning" and marker in self.grammar.reasoning.values()
         if marker in END_TOKENS and not ends_reasoning:
             self._take_end(marker, start, final=final)
+        elif f"{marker[:-1]}>" in self.grammar.suffixed and marker.endswith(":"):
+            self._take_suffix(start, start + len(marker), final=final)
         else:
             self._take_marker(marker, start + len(marker))
         return None
@@ -182,6 +186,21 @@ class OutsideText(Stateful):
             source_buffer.position = len(source_buffer.buffer)
         else:
             source_buffer.wait_from(start)
+
+    def _take_suffix(self, start: int, upto: int, *, final: bool) -> None:
+        """Read the suffix of a tag, with which the tag is then read again."""
+        suffix = suffix_in(self._source_buffer.buffer, upto, final=final)
+        if suffix is None:
+            self._source_buffer.wait_from(start)
+        elif suffix:
+            self._suffix = suffix
+            self._know_suffix()
+        else:
+            self.say(start + 1)
+
+    def _know_suffix(self) -> None:
+        self.grammar = self.grammar.with_suffix(self._suffix)
+        self._choose_search()
 
     def _say_line(self, upto: int) -> None:
         """Emit text in which there is no marker."""
@@ -309,12 +328,12 @@ class OutsideText(Stateful):
             return
         source_buffer.position = upto
         ends_any = self._margin or self._owed or self._may_close
-        if marker not in self._grammar.reasoning and self.kind == "text" and not ends_any:
+        if marker not in self.grammar.reasoning and self.kind == "text" and not ends_any:
             return
         opens_again = self._leading and not self._closer
-        if marker in self._grammar.reasoning and (self.kind == "text" or opens_again):
+        if marker in self.grammar.reasoning and (self.kind == "text" or opens_again):
             self.start("reasoning", upto)
-            self.kind, self._closer = "reasoning", self._grammar.reasoning[marker]
+            self.kind, self._closer = "reasoning", self.grammar.reasoning[marker]
         else:
             self._blanks.clear()
             open_type = self._answer.open_type
@@ -336,7 +355,7 @@ class OutsideText(Stateful):
         expects_closer = self._owed or not self.said_any
         state = (self.kind, self._closer, self.resume, expects_closer, self._leading, self._may_close)
         where = Where(*state, self._place, self._opened)
-        self.search, self._meant = markers_at(self._grammar, self._rules, where)
+        self.search, self._meant = markers_at(self.grammar, self._rules, where)
 
     def new_part(self, _name: str, _state: Any, /) -> CodeSpans:
         return CodeSpans()
@@ -344,4 +363,7 @@ class OutsideText(Stateful):
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
-        self._choose_search()
+        if self._suffix:
+            self._know_suffix()
+        else:
+            self._choose_search()

@@ -27,8 +27,15 @@ def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ..
     if has_tools:
         names = [each.name for each in found]
         more = AUTO_WITH_TOOLS if "auto" in given else found[0].unmarked if len(found) == 1 else ()
-        found += (replace(_dialect(name), only_declared=True) for name in more if name not in names)
+        found += (_only_declared(name, is_alone=len(more) == 1) for name in more if name not in names)
     return tuple(dict.fromkeys(found))
+
+
+def _only_declared(name: str, *, is_alone: bool) -> Dialect:
+    """Return a dialect for calls of declared tools; beside others code is one only where nothing comes before it."""
+    dialect = _dialect(name)
+    leading = dialect.leading if is_alone or name != "pythonic" else ("[",)
+    return replace(dialect, only_declared=True, leading=leading)
 
 
 def dialect_name(given: Any) -> Any:

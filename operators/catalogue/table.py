@@ -55,6 +55,7 @@ from ..dialects.llama4_pythonic import LLAMA4_PYTHONIC
 from ..dialects.llama_python_tag import LLAMA_PYTHON_TAG
 from ..dialects.longcat import LONGCAT
 from ..dialects.mimo import MIMO
+from ..dialects.minicpm4 import MINICPM4
 from ..dialects.minicpm5_xml import MINICPM5_XML
 from ..dialects.minimax_m1 import MINIMAX_M1
 from ..dialects.minimax_m2 import MINIMAX_M2
@@ -78,6 +79,7 @@ from ..dialects.solar_open import SOLAR_OPEN
 from ..dialects.solar_open2 import SOLAR_OPEN2
 from ..dialects.step3 import STEP3
 from ..dialects.step3p5 import STEP3P5
+from ..dialects.telechat import TELECHAT
 from ..dialects.think_tags import THINK_TAGS
 from ..dialects.tool_call import TOOL_CALL
 from ..dialects.tool_code import TOOL_CODE
@@ -88,7 +90,7 @@ from ..grammar.model_dialect import ModelDialect
 
 IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # `<tool_call>` or `<function=…>`, and what comes behind tells them apart
-    *(HERMES, QWEN3_CODER, FUNCTIONARY_V31, GLM47, GLM45),
+    *(HERMES, QWEN3_CODER, FUNCTIONARY_V31, GLM47, GLM45, TELECHAT),
     # `<tool_calls>`
     *(JAMBA, MINIMAX_M1, HUNYUAN_V3),
     # `<function_calls>`
@@ -100,7 +102,7 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # an opener of their own, and Llama's JSON before its built-in tools
     *(APERTUS, BOLT_ARTIFACT, COHERE_R7B, DOTS, FUNCTIONGEMMA, GEMMA4, GIGACHAT3, GIGACHAT35, GRANITE_20B_FC, HARMONY),
     *(INKLING, INTERNLM2, K2_HORIZON, KIMI_K2, KIMI_K3, LFM2, LLAMA4_PYTHONIC, LLAMA3_JSON, LLAMA_PYTHON_TAG, LONGCAT),
-    *(MINIMAX_M2, MINIMAX_M3, MIROTHINKER, NEMOTRON_TOOLCALL, PHI4_MINI, PLAMO3, SEED_OSS, SENTINEL),
+    *(MINICPM4, MINIMAX_M2, MINIMAX_M3, MIROTHINKER, NEMOTRON_TOOLCALL, PHI4_MINI, PLAMO3, SEED_OSS, SENTINEL),
     *(SOLAR_OPEN, SOLAR_OPEN2, STEP3, TOOL_CODE),
     # without a marker that nothing else has
     *(JSON, JSON_BARE, JSON_ARRAY_BARE, GENERIC_JSON, JSON_ANSWER, XLAM, FENCED_JSON, COHERE_R_PLUS, PYTHONIC),
@@ -117,7 +119,7 @@ DIALECTS: Final[Mapping[str, KnownDialect]] = {each.name: each for each in sorte
 AUTO: Final[tuple[str, ...]] = tuple(each.name for each in IN_ORDER if not each.not_in_auto)
 """The names of the dialects that `auto` reads: their markers are unmistakable in prose, code and data."""
 
-AUTO_WITH_TOOLS: Final[tuple[str, ...]] = (*AUTO, "json", "xml")
+AUTO_WITH_TOOLS: Final[tuple[str, ...]] = (*AUTO, "json", "pythonic", "xml")
 """What `auto` reads where tools were declared: their names tell these calls from other data and tags."""
 
 

@@ -13,8 +13,11 @@ QWEN3_CODER = KnownDialect(
     reasoning=THINK,
     layout="\n",
     models=("qwen3-coder", "iquest-coder"),
-    calling_in_reasoning=("qwen3.5", "qwen3.5-0.8b", "qwen3.5-2b", "qwen3.6", "qwen3.7", "qwen3.8"),
-    thinking=("qwen3.5", "qwen3.6", "qwen3.7", "qwen3.8", "granite-4.2", "intellect-3", "nemotron-3"),
+    calling_in_reasoning=("qwen3.*", "qwen3.5-0.8b", "qwen3.5-2b"),
+    thinking=(
+        *("qwen3.*", "granite-4.2", "intellect-3", "nemotron-3", "nemotron-nano-3", "nemotron-super-3"),
+        *("nemotron-ultra-3", "kolibri-1", "berrylm"),
+    ),
     thinking_if_asked=("qwen3.5-0.8b", "qwen3.5-2b"),
     parsers=("qwen3_xml",),
     proven_by=("ik_llama.cpp", "llama.cpp", "mlx-lm", "Ollama", "SGLang", "smg", "vLLM"),

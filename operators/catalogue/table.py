@@ -29,6 +29,7 @@ from ..dialects.gemma4 import GEMMA4
 from ..dialects.generic_json import GENERIC_JSON
 from ..dialects.gigachat3 import GIGACHAT3
 from ..dialects.gigachat35 import GIGACHAT35
+from ..dialects.glm4 import GLM4
 from ..dialects.glm45 import GLM45
 from ..dialects.glm47 import GLM47
 from ..dialects.granite3 import GRANITE3
@@ -107,7 +108,7 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # without a marker that nothing else has
     *(JSON, JSON_BARE, JSON_ARRAY_BARE, GENERIC_JSON, JSON_ANSWER, XLAM, FENCED_JSON, COHERE_R_PLUS, PYTHONIC),
     *(CLINE, XML, MINICPM5_XML, ERNIE45, HUNYUAN_A13B, APRIEL, GRANITE3, AIDER, FUNCTIONARY_V32),
-    *(HYPERCLOVAX_THINK, MUSE_GLIMMER),
+    *(HYPERCLOVAX_THINK, MUSE_GLIMMER, GLM4),
     # read by one of those above
     *(HERMES_GRANITE4, REKA_EDGE, TOOL_CALL, MIMO, STEP3P5, OPENHANDS, POOLSIDE_V1, FIREFUNCTION_V2, THINK_TAGS),
 )

@@ -43,7 +43,7 @@ HERMES = KnownDialect(
             "kimi-dev",
         ),
     ),
-    thinking=("qwen3*thinking", "qwq", "jamba*reasoning", "ring-1t", "ring-flash", "ring-mini", "ring-lite"),
+    thinking=("qwen3*thinking", "qwq", "jamba*reasoning", "ring-1t", "ring-flash-2", "ring-mini-2", "ring-lite"),
     calling_in_reasoning=("trinity", "jamba*reasoning"),
     parsers=("qwen", "qwen25"),
     proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "smg", "vLLM"),

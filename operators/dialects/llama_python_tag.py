@@ -1,4 +1,4 @@
-"""Llama 3.1 to 4: calls behind a marker: of a built-in tool as code, `brave_search.call(query="…")`, JSON, or a list."""
+"""Llama 3.1 to 4: calls behind a marker, as JSON, a list of code, or of a built-in tool: `brave_search.call(…)`."""
 
 from ..grammar.dialect import Alt, Call, CallArgs, KnownDialect, Maybe, Text
 from .llama3_json import JSON_CALLS

@@ -134,6 +134,8 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         ),
         *("Sure.", "Hm", (NOW, OSLO)),
     ),
+    # the history of GLM-4-0414's template; without tools its marker is needed
+    ("glm4", '<|assistant|>weather\n{"city": "Oslo", "days": 2}', "", "", (OSLO,)),
     # the parsers of TeleChat 3 and 4 for vLLM and SGLang
     (
         "telechat",

@@ -34,10 +34,10 @@ def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ..
 
 
 def with_names(dialect: Dialect, names: Iterable[str]) -> Dialect:
-    """Return a dialect in which the names of declared tools open calls, if they do so without a marker.
+    r"""Return a dialect in which the names of declared tools open calls, if they do so without a marker.
 
     >>> with_names(DIALECTS["glm4"], ["weather"]).leading
-    ('weather\\n',)
+    ('weather\n',)
     """
     if not dialect.behind_name:
         return dialect

@@ -120,7 +120,7 @@ DIALECTS: Final[Mapping[str, KnownDialect]] = {each.name: each for each in sorte
 AUTO: Final[tuple[str, ...]] = tuple(each.name for each in IN_ORDER if not each.not_in_auto)
 """The names of the dialects that `auto` reads: their markers are unmistakable in prose, code and data."""
 
-AUTO_WITH_TOOLS: Final[tuple[str, ...]] = (*AUTO, "json", "pythonic", "xml")
+AUTO_WITH_TOOLS: Final[tuple[str, ...]] = (*AUTO, "json", "minicpm5_xml", "pythonic", "xml")
 """What `auto` reads where tools were declared: their names tell these calls from other data and tags."""
 
 

@@ -1,6 +1,8 @@
 """The cases of canitoolcall, read by a `Pipeline` and judged by the suite's own checks.
 
 The suite gives a model's name, its answer as it was generated, the tools and what thinking was switched to.
+
+    python tests/support/conformance_suite.py    writes the matrix of docs/conformance.md anew
 """
 
 from __future__ import annotations
@@ -8,9 +10,11 @@ from __future__ import annotations
 import json
 import random
 import re
-from collections.abc import Iterator, Mapping
-from functools import lru_cache
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from importlib.metadata import metadata
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 from canitoolcall.checks import case_status, run_checks
 from canitoolcall.fixtures import Family, Fixture, default_fixtures_dir, load_families, load_fixtures
@@ -19,6 +23,7 @@ from msgspec import Struct
 
 from penstock import ChunkResponse, Pipeline, SegmentContent, ToolInvocation
 
+PAGE: Final = Path(__file__).parents[2] / "docs" / "conformance.md"
 SEEDS: Final = 1
 OK: Final = frozenset((Status.PASS, Status.SOFT_PASS))
 """A soft pass differs in blanks at the ends of text or reasoning: the peers' published figures count it too."""
@@ -62,6 +67,26 @@ def switched(case: Fixture) -> dict[str, Any]:
 def told_of_the_prompt(case: Fixture) -> dict[str, Any]:
     """Return those of `switched`, and whether the prompt ends inside the reasoning, if the case says so."""
     return {**switched(case), "starts_in_reasoning": opens_reasoning(prompt_of(case))}
+
+
+class Way(NamedTuple):
+    """A way to read the cases: the share that must be right, and the arguments of `Pipeline` for a case."""
+
+    share: float
+    options: Callable[[Fixture], dict[str, Any]]
+
+
+WAYS: Final = {
+    "by the model's name": Way(0.985, switched),
+    "told of the prompt": Way(0.99, told_of_the_prompt),
+    "`auto`": Way(0.78, lambda _: {"strategy": "auto"}),
+}
+
+
+@cache
+def read(way: str) -> tuple[Judged, ...]:
+    """Return what became of all cases, read in one of the ways."""
+    return tuple(judged(case, **WAYS[way].options(case)) for case in all_cases())
 
 
 def opens_reasoning(prompt: str) -> bool:
@@ -121,3 +146,37 @@ def _read(pipeline: Pipeline, pieces: list[str], finish: Any) -> ParseResult:
         elif isinstance(event, ToolInvocation):
             calls.append(ParsedToolCall(event.name, json.dumps(event.arguments)))
     return ParseResult("".join(said["text"]), "".join(said["reasoning"]), tuple(calls))
+
+
+def matrix() -> str:
+    """Return the table of the cases that are right, by family and by the way in which they are read."""
+    rows = [["family", "cases", *WAYS], ["---", *["---:"] * (len(WAYS) + 1)]]
+    rows += [
+        [family, *_counts([[each for each in read(way) if each.case.family == family] for way in WAYS])]
+        for family in sorted({case.family for case in all_cases()})
+    ]
+    total = _counts([read(way) for way in WAYS])
+    shares = [f"{sum(each.is_ok for each in read(way)) / len(all_cases()):.1%}" for way in WAYS]
+    rows += [["**all**", *total], ["", "", *shares]]
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _counts(found: Sequence[Sequence[Judged]]) -> list[str]:
+    return [str(len(found[0])), *(str(sum(each.is_ok for each in column)) for column in found)]
+
+
+def published() -> dict[str, tuple[int, int]]:
+    """Return what the suite's own page says of each engine: how many cases are right, of those that it supports."""
+    page = str(metadata("canitoolcall").get_payload())
+    rows = re.findall(r"^\| ([\w. ]+) \| \S+ \| (\d+) \| (\d+) \| (\d+) \| \d+ \|", page, re.MULTILINE)
+    return {engine: (int(passed) + int(soft), int(supported)) for engine, supported, passed, soft in rows}
+
+
+def main() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    table = re.compile(r"^\| family \|.*?(?=\n\n)", re.MULTILINE | re.DOTALL)
+    PAGE.write_text(table.sub(lambda _: matrix(), page), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

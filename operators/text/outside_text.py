@@ -66,7 +66,7 @@ class OutsideText(Stateful):
     def __init__(
         self, positions: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
     ) -> None:
-        self.grammar = positions
+        self._grammar = positions
         self._answer = answer
         self._options = options
         self._source_buffer = source_buffer
@@ -80,6 +80,11 @@ class OutsideText(Stateful):
         self.readings: Sequence[Meaning] = ()
         """The remaining meanings of the opener at the current position, after one of them failed."""
         self._choose_search()
+
+    @property
+    def grammar(self) -> Positions:
+        """The positions of the dialects, which learn the suffix of the model's tags."""
+        return self._grammar
 
     @property
     def goes_through(self) -> bool:
@@ -145,7 +150,7 @@ class OutsideText(Stateful):
 
     def _left(self, readings: Sequence[Meaning], start: int) -> Sequence[Meaning]:
         """Return what the marker at a position may mean, by what stands behind it."""
-        source_buffer, grammar, left = self._source_buffer, self.grammar, list[Meaning]()
+        source_buffer, grammar, left = self._source_buffer, self._grammar, list[Meaning]()
         for each in readings:
             marker, at = each
             ahead = grammar.ahead(marker, at) if at else None
@@ -164,10 +169,10 @@ class OutsideText(Stateful):
         marker, at = left[0]
         if at:
             return Opener(left, start)
-        ends_reasoning = self.kind == "reasoning" and marker in self.grammar.reasoning.values()
+        ends_reasoning = self.kind == "reasoning" and marker in self._grammar.reasoning.values()
         if marker in END_TOKENS and not ends_reasoning:
             self._take_end(marker, start, final=final)
-        elif f"{marker[:-1]}>" in self.grammar.suffixed and marker.endswith(":"):
+        elif f"{marker[:-1]}>" in self._grammar.suffixed and marker.endswith(":"):
             self._take_suffix(start, start + len(marker), final=final)
         else:
             self._take_marker(marker, start + len(marker))
@@ -199,7 +204,7 @@ class OutsideText(Stateful):
             self.say(start + 1)
 
     def _know_suffix(self) -> None:
-        self.grammar = self.grammar.with_suffix(self._suffix)
+        self._grammar = self._grammar.with_suffix(self._suffix)
         self._choose_search()
 
     def _say_line(self, upto: int) -> None:
@@ -328,12 +333,12 @@ class OutsideText(Stateful):
             return
         source_buffer.position = upto
         ends_any = self._margin or self._owed or self._may_close
-        if marker not in self.grammar.reasoning and self.kind == "text" and not ends_any:
+        if marker not in self._grammar.reasoning and self.kind == "text" and not ends_any:
             return
         opens_again = self._leading and not self._closer
-        if marker in self.grammar.reasoning and (self.kind == "text" or opens_again):
+        if marker in self._grammar.reasoning and (self.kind == "text" or opens_again):
             self.start("reasoning", upto)
-            self.kind, self._closer = "reasoning", self.grammar.reasoning[marker]
+            self.kind, self._closer = "reasoning", self._grammar.reasoning[marker]
         else:
             self._blanks.clear()
             open_type = self._answer.open_type
@@ -355,7 +360,7 @@ class OutsideText(Stateful):
         expects_closer = self._owed or not self.said_any
         state = (self.kind, self._closer, self.resume, expects_closer, self._leading, self._may_close)
         where = Where(*state, self._place, self._opened)
-        self.search, self._meant = markers_at(self.grammar, self._rules, where)
+        self.search, self._meant = markers_at(self._grammar, self._rules, where)
 
     def new_part(self, _name: str, _state: Any, /) -> CodeSpans:
         return CodeSpans()

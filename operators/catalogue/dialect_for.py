@@ -24,7 +24,7 @@ _VERSIONED: Final = re.compile(r"(?<=[a-z])-(?=\d)")
 _VERSION: Final = re.compile(r"(?<=[a-z])(\\-v)?(?=\d)")
 _NO_MORE: Final = {True: r"(?!\d)", False: "(?![a-z])"}
 _SIZE: Final = r"\d+(?:\.\d+)?(?:[bmt](?![a-z])|x\d)"
-_NO_OTHER: Final = {True: r"(?!\.?\d)", False: rf"(?![a-z]|(?!{_SIZE})[1-9]\d?(?:\.\d+)?(?!\d|-\d{{4}}))"}
+_NO_OTHER: Final = {True: r"(?!\.?\d)", False: rf"(?![a-z]|(?!{_SIZE})(?:-v)?[1-9]\d?(?:\.\d+)?(?!\d|-\d{{4}}))"}
 """What may not stand behind a pattern that names one version: its number going on, or a number if it has none."""
 _UNKNOWN: Final = ModelDialect(("auto",))
 _PATTERN: Final = "a pattern of a model's name"

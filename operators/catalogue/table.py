@@ -42,6 +42,7 @@ from ..dialects.hunyuan_v3 import HUNYUAN_V3
 from ..dialects.hyperclovax_think import HYPERCLOVAX_THINK
 from ..dialects.inkling import INKLING
 from ..dialects.internlm2 import INTERNLM2
+from ..dialects.iquest_coder_v2 import IQUEST_CODER_V2
 from ..dialects.jamba import JAMBA
 from ..dialects.json_answer import JSON_ANSWER
 from ..dialects.json_array_bare import JSON_ARRAY_BARE
@@ -102,7 +103,19 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     *(MISTRAL_V11, MISTRAL_OLD),
     # an opener of their own, and Llama's JSON before its built-in tools
     *(APERTUS, BOLT_ARTIFACT, COHERE_R7B, DOTS, FUNCTIONGEMMA, GEMMA4, GIGACHAT3, GIGACHAT35, GRANITE_20B_FC, HARMONY),
-    *(INKLING, INTERNLM2, K2_HORIZON, KIMI_K2, KIMI_K3, LFM2, LLAMA4_PYTHONIC, LLAMA3_JSON, LLAMA_PYTHON_TAG, LONGCAT),
+    *(
+        INKLING,
+        INTERNLM2,
+        IQUEST_CODER_V2,
+        K2_HORIZON,
+        KIMI_K2,
+        KIMI_K3,
+        LFM2,
+        LLAMA4_PYTHONIC,
+        LLAMA3_JSON,
+        LLAMA_PYTHON_TAG,
+        LONGCAT,
+    ),
     *(MINICPM4, MINIMAX_M2, MINIMAX_M3, MIROTHINKER, NEMOTRON_TOOLCALL, PHI4_MINI, PLAMO3, SEED_OSS, SENTINEL),
     *(SOLAR_OPEN, SOLAR_OPEN2, STEP3, TOOL_CODE),
     # without a marker that nothing else has

@@ -20,8 +20,8 @@ HERMES = KnownDialect(
     layout="\n",
     models=(
         *("qwen2", "qwen2.*", "qwen2.5-coder", "qwen3", "hermes*", "hermes*llama*", "hermes*mistral*", "hermes*qwen*"),
-        *("llama*groq*tool-use", "smollm3", "exaone-4", "k-exaone", "cogito", "deephermes", "deephermes-3", "a.x-4"),
-        *("trinity", "mimo-vl", "bielik*v3.0", "kimi-dev", "falcon3", "falcon-h1"),
+        *("llama*groq*tool-use", "smollm3", "exaone-4", "k-exaone", "cogito", "cogito-v1", "cogito-v2", "a.x-4"),
+        *("trinity", "mimo-vl", "bielik*v3.0", "deephermes", "deephermes-3", "kimi-dev", "falcon3", "falcon-h1"),
         *("ling-1t", "ling-flash-2", "ling-mini-2", "ling-lite"),  # Ring is the same family, and thinks
     ),
     thinking=("qwen3*thinking", "qwq", "jamba*reasoning", "ring-1t", "ring-flash-2", "ring-mini-2", "ring-lite"),

@@ -12,7 +12,7 @@ QWEN3_CODER = KnownDialect(
     ),
     reasoning=THINK,
     layout="\n",
-    models=("qwen3-coder", "iquest-coder"),
+    models=("qwen3-coder", "iquest-coder-v1"),
     calling_in_reasoning=("qwen3.*", "qwen3.5-0.8b", "qwen3.5-2b"),
     thinking=(
         *("qwen3.*", "granite-4.2", "intellect-3", "nemotron-3", "nemotron-nano-3", "nemotron-super-3"),

@@ -83,6 +83,8 @@ SPELLINGS: Final = {
     ("solar_open",): ("upstage/Solar-Open-100B",),
     ("solar_open2",): ("upstage/Solar-Open-2",),
     ("jamba",): ("ai21/jamba-large-1.7", "ai21.jamba-1-5-mini-v1:0"),
+    ("iquest_coder_v2",): ("IQuestLab/IQuest-Coder-V2-40B-Instruct",),
+    ("mimo",): ("XiaomiMiMo/MiMo-V2.5-Pro", "xiaomi/mimo-v2-flash:free", "accounts/fireworks/models/mimo-v2p5"),
     ("minicpm4",): ("openbmb/MiniCPM4-8B", "openbmb/MiniCPM4-MCP"),
     ("telechat",): ("Tele-AI/TeleChat4-36B", "Tele-AI/TeleChat3-36B-Thinking", "XingChen-AGI/Xing4.0-29B"),
     ("phi4_mini",): ("microsoft/phi-4", "phi4:14b", "microsoft/Phi-4-mini-instruct", "microsoft/Phi-4-reasoning-plus"),
@@ -127,6 +129,7 @@ NEWER: Final = (
         "ling-3.5-flash",
     ),
     *("apertus-2-8b", "telechat5", "longcat-2.0", "gigachat4", "ernie-5-21b", "ernie-4.6", "cogito-3", "inkling-2"),
+    *("mimo-v3", "cogito-v3-70b", "iquest-coder-v3-40b", "mirothinker-v2.0-8b", "minicpm6-2b", "kolibri-2"),
 )
 """Versions that nobody has entered, or that another format is known of."""
 

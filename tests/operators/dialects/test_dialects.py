@@ -136,6 +136,15 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
     ),
     # the history of GLM-4-0414's template; without tools its marker is needed
     ("glm4", '<|assistant|>weather\n{"city": "Oslo", "days": 2}', "", "", (OSLO,)),
+    # vLLM's parser of IQuest Coder V2
+    (
+        "iquest_coder_v2",
+        (
+            "<think>Hm</think><iquestcoder_tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n"
+            "<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</iquestcoder_tool_call>"
+        ),
+        *("", "Hm", (OSLO,)),
+    ),
     # the parsers of TeleChat 3 and 4 for vLLM and SGLang
     (
         "telechat",

@@ -9,7 +9,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from .calls.answer_segments import AnswerSegments, Segment
 from .calls.response_answers import ResponseAnswers
-from .catalogue.dialects_named import dialect_name, dialects_named
+from .catalogue.dialects_named import dialect_name, dialects_named, with_names
 from .catalogue.table import DIALECTS
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
@@ -86,8 +86,9 @@ def parse_text(
         message = f"parse_text needs at least one dialect; choose from auto, {', '.join(DIALECTS)}"
         raise UsageError(message)
     found = dialects_named(*dialects, has_tools=tools is not None)
-    compiled(found)
     schemas = None if tools is None else tool_parameters(tools)
+    found = tuple(with_names(each, schemas or ()) for each in found)
+    compiled(found)
     read = TextOptions(schemas=schemas, limits=limits, **options)
     return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=read), takes_text=True))
 

@@ -14,9 +14,18 @@ from ..grammar.model_dialect import ModelDialect
 from .table import DIALECTS, MODELS, PARSERS
 from .thinking_switch import thinking_switch
 
-_SEPARATORS: Final = re.compile(r"[\s\-_./:]+")
+_POINT: Final = re.compile(r"(?<=\d)p(?=\d)")
+"""Fireworks' point: `qwen3p6`."""
+_SPLIT: Final = re.compile(r"(?<![\d.])(\d{1,2})[-_](?=\d{1,2}(?![\d.]|[a-z]))")
+"""A separator that stands for the point of a version, as in `llama3-1-8b`: what follows is no size, and no date."""
+_ZERO: Final = re.compile(r"(?<=\d)\.0(?![\d.])")
+_SEPARATORS: Final = re.compile(r"(?:[\s\-_/:]|(?<!\d)\.|\.(?![\d*]))+")
 _VERSIONED: Final = re.compile(r"(?<=[a-z])-(?=\d)")
+_VERSION: Final = re.compile(r"(?<=[a-z])(\\-v)?(?=\d)")
 _NO_MORE: Final = {True: r"(?!\d)", False: "(?![a-z])"}
+_SIZE: Final = r"\d+(?:\.\d+)?(?:[bmt](?![a-z])|x\d)"
+_NO_OTHER: Final = {True: r"(?!\.?\d)", False: rf"(?![a-z]|(?!{_SIZE})(?:-v)?[1-9]\d?(?:\.\d+)?(?!\d|-\d{{4}}))"}
+"""What may not stand behind a pattern that names one version: its number going on, or a number if it has none."""
 _UNKNOWN: Final = ModelDialect(("auto",))
 _PATTERN: Final = "a pattern of a model's name"
 
@@ -44,15 +53,17 @@ def dialect_for(
     - `more`: patterns of your own, which are tried first. A pattern matches whole words and numbers of the name; `*`
       stands for anything, and separators do not matter. The longest pattern that matches counts.
 
+    A model of a version that nobody has entered is unknown: it is not read as the version before it was.
+
     Raises `UsageError` for an empty name or pattern.
     """
     name = _plain(model, "a model's name")
     if request is not None and not isinstance(cast("object", request), Mapping):
         message = f"request= must be the options of the request as a dict, got {request!r:.80}"
         raise UsageError(message)
-    found = _longest(name, more) if more else None
+    found = _longest(name, more, _NO_MORE) if more else None
     if found is None:
-        found, named = _longest(name, MODELS), _BY_NAME.get(name)
+        found, named = _longest(name, MODELS, _NO_OTHER), _BY_NAME.get(name)
         if named is not None and (model in DIALECTS or found is None or found.names != named.names):
             found = named
     return _asked(found or _UNKNOWN, None if request is None else thinking_switch(request))
@@ -66,8 +77,8 @@ def _asked(row: ModelDialect, thinking: bool | None) -> ModelDialect:  # noqa: F
     return row if starts == row.starts_in_reasoning else replace(row, starts_in_reasoning=starts)
 
 
-def _longest(name: str, patterns: Mapping[str, ModelDialect]) -> ModelDialect | None:
-    agreeing = [pattern for pattern in patterns if _compiled(pattern).search(name)]
+def _longest(name: str, patterns: Mapping[str, ModelDialect], ends: Mapping[bool, str]) -> ModelDialect | None:
+    agreeing = [pattern for pattern in patterns if _compiled(pattern, ends is _NO_OTHER).search(name)]
     return patterns[max(agreeing, key=_weight)] if agreeing else None
 
 
@@ -77,18 +88,26 @@ def _weight(pattern: str) -> int:
 
 
 @lru_cache(maxsize=1024)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    plain = _plain(pattern, _PATTERN)
-    pieces = ".*".join(map(re.escape, plain.split("*")))
-    begin = "(?<![a-z0-9])" if plain[0].isalnum() else ""
-    end = _NO_MORE[plain[-1].isdigit()] if plain[-1].isalnum() else ""
-    return re.compile(f"{begin}{pieces}{end}")
+def _compiled(pattern: str, is_exact: bool) -> re.Pattern[str]:  # noqa: FBT001
+    """Return a pattern as a regular expression; `is_exact`: whether other versions than the one it names differ."""
+    pieces = _plain(pattern, _PATTERN).split("*")
+    ends = _NO_OTHER if is_exact else _NO_MORE
+    begin = "(?<![a-z0-9])" if pieces[0][:1].isalnum() else ""
+    *inner, last = [_VERSION.sub(_may_have_v, re.escape(each)) for each in pieces]
+    inner = [each + (ends[True] if each[-1:].isdigit() else "") for each in inner]
+    return re.compile(begin + ".*".join((*inner, last + (ends[last[-1].isdigit()] if last[-1:].isalnum() else ""))))
+
+
+def _may_have_v(found: re.Match[str]) -> str:
+    """Return the `v` before a number as one that may be missing, as in `hy3`, or be there, as in `llama-v3.1`."""
+    return rf"(?:\-v|(?!{_SIZE}))" if found[1] else r"(?:\-v)?"
 
 
 def _plain(text: str, what: str) -> str:
-    """Return a name in lower case with `-` as the only separator, none before a number: `llama3-1-8b`."""
-    is_text = isinstance(cast("object", text), str)
-    plain = _VERSIONED.sub("", _SEPARATORS.sub("-", text.casefold()).strip("-")) if is_text else ""
+    """Return a name in lower case with `-` as the only separator, none before a number: `llama3.1-8b`."""
+    folded = text.casefold() if isinstance(cast("object", text), str) else ""
+    pointed = _ZERO.sub("", _SPLIT.sub(r"\1.", _POINT.sub(".", folded)))
+    plain = _VERSIONED.sub("", _SEPARATORS.sub("-", pointed).strip("-"))
     if not plain.strip("*"):
         message = f"{what} must be a str such as 'Qwen/Qwen3-8B', got {text!r}"
         raise UsageError(message)

@@ -29,6 +29,7 @@ from ..dialects.gemma4 import GEMMA4
 from ..dialects.generic_json import GENERIC_JSON
 from ..dialects.gigachat3 import GIGACHAT3
 from ..dialects.gigachat35 import GIGACHAT35
+from ..dialects.glm4 import GLM4
 from ..dialects.glm45 import GLM45
 from ..dialects.glm47 import GLM47
 from ..dialects.granite3 import GRANITE3
@@ -41,6 +42,7 @@ from ..dialects.hunyuan_v3 import HUNYUAN_V3
 from ..dialects.hyperclovax_think import HYPERCLOVAX_THINK
 from ..dialects.inkling import INKLING
 from ..dialects.internlm2 import INTERNLM2
+from ..dialects.iquest_coder_v2 import IQUEST_CODER_V2
 from ..dialects.jamba import JAMBA
 from ..dialects.json_answer import JSON_ANSWER
 from ..dialects.json_array_bare import JSON_ARRAY_BARE
@@ -55,6 +57,7 @@ from ..dialects.llama4_pythonic import LLAMA4_PYTHONIC
 from ..dialects.llama_python_tag import LLAMA_PYTHON_TAG
 from ..dialects.longcat import LONGCAT
 from ..dialects.mimo import MIMO
+from ..dialects.minicpm4 import MINICPM4
 from ..dialects.minicpm5_xml import MINICPM5_XML
 from ..dialects.minimax_m1 import MINIMAX_M1
 from ..dialects.minimax_m2 import MINIMAX_M2
@@ -78,6 +81,7 @@ from ..dialects.solar_open import SOLAR_OPEN
 from ..dialects.solar_open2 import SOLAR_OPEN2
 from ..dialects.step3 import STEP3
 from ..dialects.step3p5 import STEP3P5
+from ..dialects.telechat import TELECHAT
 from ..dialects.think_tags import THINK_TAGS
 from ..dialects.tool_call import TOOL_CALL
 from ..dialects.tool_code import TOOL_CODE
@@ -88,7 +92,7 @@ from ..grammar.model_dialect import ModelDialect
 
 IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # `<tool_call>` or `<function=…>`, and what comes behind tells them apart
-    *(HERMES, QWEN3_CODER, FUNCTIONARY_V31, GLM47, GLM45),
+    *(HERMES, QWEN3_CODER, FUNCTIONARY_V31, GLM47, GLM45, TELECHAT),
     # `<tool_calls>`
     *(JAMBA, MINIMAX_M1, HUNYUAN_V3),
     # `<function_calls>`
@@ -99,13 +103,25 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     *(MISTRAL_V11, MISTRAL_OLD),
     # an opener of their own, and Llama's JSON before its built-in tools
     *(APERTUS, BOLT_ARTIFACT, COHERE_R7B, DOTS, FUNCTIONGEMMA, GEMMA4, GIGACHAT3, GIGACHAT35, GRANITE_20B_FC, HARMONY),
-    *(INKLING, INTERNLM2, K2_HORIZON, KIMI_K2, KIMI_K3, LFM2, LLAMA4_PYTHONIC, LLAMA3_JSON, LLAMA_PYTHON_TAG, LONGCAT),
-    *(MINIMAX_M2, MINIMAX_M3, MIROTHINKER, NEMOTRON_TOOLCALL, PHI4_MINI, PLAMO3, SEED_OSS, SENTINEL),
+    *(
+        INKLING,
+        INTERNLM2,
+        IQUEST_CODER_V2,
+        K2_HORIZON,
+        KIMI_K2,
+        KIMI_K3,
+        LFM2,
+        LLAMA4_PYTHONIC,
+        LLAMA3_JSON,
+        LLAMA_PYTHON_TAG,
+        LONGCAT,
+    ),
+    *(MINICPM4, MINIMAX_M2, MINIMAX_M3, MIROTHINKER, NEMOTRON_TOOLCALL, PHI4_MINI, PLAMO3, SEED_OSS, SENTINEL),
     *(SOLAR_OPEN, SOLAR_OPEN2, STEP3, TOOL_CODE),
     # without a marker that nothing else has
     *(JSON, JSON_BARE, JSON_ARRAY_BARE, GENERIC_JSON, JSON_ANSWER, XLAM, FENCED_JSON, COHERE_R_PLUS, PYTHONIC),
     *(CLINE, XML, MINICPM5_XML, ERNIE45, HUNYUAN_A13B, APRIEL, GRANITE3, AIDER, FUNCTIONARY_V32),
-    *(HYPERCLOVAX_THINK, MUSE_GLIMMER),
+    *(HYPERCLOVAX_THINK, MUSE_GLIMMER, GLM4),
     # read by one of those above
     *(HERMES_GRANITE4, REKA_EDGE, TOOL_CALL, MIMO, STEP3P5, OPENHANDS, POOLSIDE_V1, FIREFUNCTION_V2, THINK_TAGS),
 )
@@ -117,7 +133,7 @@ DIALECTS: Final[Mapping[str, KnownDialect]] = {each.name: each for each in sorte
 AUTO: Final[tuple[str, ...]] = tuple(each.name for each in IN_ORDER if not each.not_in_auto)
 """The names of the dialects that `auto` reads: their markers are unmistakable in prose, code and data."""
 
-AUTO_WITH_TOOLS: Final[tuple[str, ...]] = (*AUTO, "json", "xml")
+AUTO_WITH_TOOLS: Final[tuple[str, ...]] = (*AUTO, "json", "minicpm5_xml", "pythonic", "xml")
 """What `auto` reads where tools were declared: their names tell these calls from other data and tags."""
 
 

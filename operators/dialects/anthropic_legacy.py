@@ -24,6 +24,6 @@ ANTHROPIC_LEGACY = KnownDialect(
         ),
     ),
     layout="\n",
-    models=("claude-2",),
+    models=("claude-2", "claude-2.1"),
     written_from="“Legacy tool use” in Anthropic's documentation",
 )

@@ -7,7 +7,7 @@ APRIEL = KnownDialect(
     "apriel",
     ("<tool_calls>", CALLS_OR_ONE, Maybe("</tool_calls>")),
     reasoning=(("Here are my reasoning steps:", "[BEGIN FINAL RESPONSE]"),),
-    models=("apriel",),
+    models=("apriel", "apriel-1.5"),
     thinking=("apriel-1.6",),
     proven_by=("llama.cpp",),
     not_in_auto=PROSE,

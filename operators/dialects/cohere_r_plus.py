@@ -1,4 +1,4 @@
-"""Command R and R+: an action, then a list of calls in a fence."""
+"""Command R and R+, Aya Expanse: an action, then a list of calls in a fence."""
 
 from ..grammar.dialect import Alt, Json, KnownDialect, Maybe, Text
 
@@ -18,7 +18,7 @@ COHERE_R_PLUS = KnownDialect(
         ),
     ),
     layout="\n",
-    models=("command-r",),
+    models=("command-r", "aya-expanse"),
     proven_by=("llama.cpp",),
     not_in_auto="an action with a JSON example in a fence would be a call",
 )

@@ -8,6 +8,6 @@ DOTS = KnownDialect(
     ("<dots_function_call>", Many(Alt(Call(*invoke()), Call(CALL), Text("content"))), "</dots_function_call>"),
     reasoning=THINK,
     only_declared=True,  # both servers of the model leave a block with another tool's name in the text
-    models=("dots.llm",),
+    models=("dots.llm1",),
     proven_by=("vLLM",),
 )

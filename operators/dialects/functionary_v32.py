@@ -10,6 +10,7 @@ FUNCTIONARY_V32 = KnownDialect(
     "functionary_v32",
     (Alt(MESSAGE, TO_ALL), Many(*MESSAGE)),
     leading=("all\n",),
+    behind_name="\n",
     models=("functionary",),
     proven_by=("llama.cpp",),
     not_in_auto="its marker is the prompt of Python's console",

@@ -12,6 +12,6 @@ _CALL = (
 GIGACHAT3 = KnownDialect(
     "gigachat3",
     (*_CALL, Many(*_CALL), Many(_SEPARATOR)),
-    models=("gigachat3",),
+    models=("gigachat3", "gigachat3.*"),
     proven_by=("llama.cpp", "SGLang", "vLLM"),
 )

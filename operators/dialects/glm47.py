@@ -10,6 +10,6 @@ GLM47 = KnownDialect(
     ("<tool_call>", Alt((_NAME, pairs()), (_NAME, ">", ARGUMENTS), CALL), "</tool_call>"),
     reasoning=THINK,
     models=("spark25", "hyperclovax*think"),
-    thinking=("glm-4.7", "glm-5"),
+    thinking=("glm-4.7", "glm-5", "glm-5.*"),
     proven_by=("llama.cpp", "mlx-lm", "SGLang", "smg", "vLLM"),
 )

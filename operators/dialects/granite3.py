@@ -12,7 +12,7 @@ GRANITE3 = KnownDialect(
         ),
     ),
     reasoning=(*THINK, *((f"{here} my thought process:", f"{here} my response:") for here in ("Here is", "Here's"))),
-    models=("granite-3",),
+    models=("granite-3", "granite-3.*"),
     parsers=("granite",),
     proven_by=("llama.cpp", "vLLM"),
     not_in_auto=PROSE,

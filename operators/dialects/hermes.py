@@ -4,7 +4,7 @@ from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe
 from .parts import THINK
 
 _ARGS = ("arguments", "parameters", "args")
-_CALL = Json(args=_ARGS)
+_CALL = Json(("name", "function.name"), (*_ARGS, "function.arguments"))  # Falcon's template has OpenAI's own shape
 _NEXT = Json(args=_ARGS, whole=True)
 
 HERMES = KnownDialect(
@@ -19,12 +19,13 @@ HERMES = KnownDialect(
     reasoning=THINK,
     layout="\n",
     models=(
-        *("qwen2", "qwen2.5-coder", "qwen3", "qwen3-8b", "hermes", "hermes*llama", "hermes*mistral", "hermes*qwen"),
-        *("llama*groq*tool-use", "smollm3", "exaone-4", "k-exaone", "cogito", "deephermes", "a.x-4", "trinity"),
-        *("mimo-vl", "bielik*v3.0"),
-    ),  # qwen3-8b is a size of Qwen 3, no version
-    thinking=("qwen3*thinking", "qwq"),
-    calling_in_reasoning=("trinity",),
+        *("qwen2", "qwen2.*", "qwen2.5-coder", "qwen3", "hermes*", "hermes*llama*", "hermes*mistral*", "hermes*qwen*"),
+        *("llama*groq*tool-use", "smollm3", "exaone-4", "k-exaone", "cogito", "cogito-v1", "cogito-v2", "a.x-4"),
+        *("trinity", "mimo-vl", "bielik*v3.0", "deephermes", "deephermes-3", "kimi-dev", "falcon3", "falcon-h1"),
+        *("ling-1t", "ling-flash-2", "ling-mini-2", "ling-lite"),  # Ring is the same family, and thinks
+    ),
+    thinking=("qwen3*thinking", "qwq", "jamba*reasoning", "ring-1t", "ring-flash-2", "ring-mini-2", "ring-lite"),
+    calling_in_reasoning=("trinity", "jamba*reasoning"),
     parsers=("qwen", "qwen25"),
     proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "smg", "vLLM"),
 )

@@ -8,7 +8,7 @@ HERMES_GRANITE4 = KnownDialect(
     HERMES.grammar,
     reasoning=HERMES.reasoning,
     layout="\n",
-    models=("granite-4",),
+    models=("granite-4", "granite-4.*"),
     parsers=("granite4",),
     proven_by=("llama.cpp", "vLLM"),
     not_in_auto="hermes",

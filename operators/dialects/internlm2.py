@@ -7,7 +7,7 @@ INTERNLM2 = KnownDialect(
     "internlm2",
     ("<|action_start|>", "<|plugin|>", Json(), Maybe("<|action_end|>")),
     reasoning=THINK,
-    models=("internlm2", "intern-s1"),
+    models=("internlm2", "internlm2.*", "intern-s1"),
     parsers=("internlm", "interns1"),
     proven_by=("vLLM",),
 )

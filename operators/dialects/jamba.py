@@ -6,6 +6,6 @@ from .parts import CALLS_OR_ONE
 JAMBA = KnownDialect(
     "jamba",
     ("<tool_calls>", Call(CALLS_OR_ONE), Maybe("</tool_calls>")),
-    models=("jamba",),
+    models=("jamba", "jamba-1.*"),
     proven_by=("vLLM",),
 )

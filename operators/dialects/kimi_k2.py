@@ -13,10 +13,10 @@ _CALL = Call(
 KIMI_K2 = KnownDialect(
     "kimi_k2",
     (Maybe(_BEGIN), _CALL, Many(_CALL), Maybe(_END)),
-    reasoning=THINK,
+    reasoning=(*THINK, ("◁think▷", "◁/think▷")),
     aliases=(("<|tool_call_section_begin|>", _BEGIN), ("<|tool_call_section_end|>", _END)),
     calls_in_reasoning=True,
     models=("kimi-k2", "kimi-linear"),
-    thinking=("kimi-k2.5", "kimi-k2.6", "kimi-k2.7"),
+    thinking=("kimi-k2.*",),
     proven_by=("llama.cpp", "SGLang", "smg", "vLLM"),
 )

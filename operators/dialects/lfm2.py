@@ -10,6 +10,6 @@ LFM2 = KnownDialect(
     ("<|tool_call_start|>", Alt(("[", _CALL, Many(",", _CALL), "]"), _CALL), Maybe("<|tool_call_end|>")),
     reasoning=THINK,
     unmarked=("pythonic",),  # LFM2.5 writes a list of calls without the markers, too
-    models=("lfm2", "openpangu*v2"),
+    models=("lfm2", "lfm2.*", "openpangu*v2"),
     proven_by=("ik_llama.cpp", "llama.cpp", "mlx-lm", "Ollama", "SGLang", "vLLM"),
 )

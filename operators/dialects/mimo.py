@@ -8,7 +8,7 @@ MIMO = KnownDialect(
     QWEN3_CODER.grammar,
     reasoning=QWEN3_CODER.reasoning,
     layout="\n",
-    models=("mimo",),
+    models=("mimo", "mimo-v2", "mimo-v2.*"),
     written_from="the card and chat template of XiaomiMiMo/MiMo-V2.5",
     not_in_auto="qwen3_coder",
 )

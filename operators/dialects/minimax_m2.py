@@ -8,7 +8,7 @@ MINIMAX_M2 = KnownDialect(
     ("<minimax:tool_call>", Many(Call(*invoke())), Maybe("</minimax:tool_call>")),
     reasoning=THINK,
     layout="\n",
-    thinking=("minimax-m2",),
+    thinking=("minimax-m2", "minimax-m2.*"),
     parsers=("minimax-m2",),
     proven_by=("llama.cpp", "mlx-lm", "smg", "vLLM"),
 )

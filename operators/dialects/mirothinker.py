@@ -13,7 +13,7 @@ MIROTHINKER = KnownDialect(
     ("<use_mcp_tool>", _CALL, Many(_CALL), Maybe("</use_mcp_tool>")),
     reasoning=THINK,
     layout="\n",
-    models=("mirothinker",),
+    models=("mirothinker", "mirothinker-v1", "mirothinker-v1.*"),
     written_from="the chat template of miromind-ai/MiroThinker-v1.0",
     answer=(
         "<use_mcp_tool>\n<server_name>generic-extras</server_name>\n<tool_name>weather</tool_name>\n<arguments>\n"

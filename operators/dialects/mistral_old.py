@@ -6,7 +6,7 @@ from .parts import CALLS_OR_ONE
 MISTRAL_OLD = KnownDialect(
     "mistral_old",
     ("[TOOL_CALLS]", CALLS_OR_ONE, Maybe("[/TOOL_CALLS]")),
-    models=("mistral", "mixtral", "ministral", "magistral", "devstral", "codestral", "pixtral"),
+    models=("mistral*", "mixtral*", "ministral*", "magistral*", "devstral*", "codestral*", "pixtral*"),
     parsers=("mistral",),
     proven_by=("llama.cpp", "Ollama", "SGLang", "smg"),
 )

@@ -8,8 +8,8 @@ OLMO3_PYTHONIC = KnownDialect(
     ("<function_calls>", Call(*CODE), Many(Call(*CODE)), "</function_calls>"),
     reasoning=THINK,
     layout="\n",
-    models=("olmo-3",),
-    thinking=("olmo-3*think",),
+    models=("olmo-3", "olmo-3.*"),
+    thinking=("olmo-3*think", "olmo-3.*think"),
     parsers=("olmo3",),
     proven_by=("Ollama", "vLLM"),
 )

@@ -34,18 +34,18 @@ FUNCTION: Final = (
 """A function and its parameters, each in a tag; names in quotes, and `=` for `>`, are slips of models."""
 
 
-def pairs(prefix: str = "", *between: Item, trim: Trim = "", typing: Typing = "literal") -> Many:
+def pairs(prefix: str = "", *between: Item, of: str = "arg", trim: Trim = "", typing: Typing = "literal") -> Many:
     """Return the grammar of arguments that are pairs of a key and a value, each in a tag.
 
     The tags around a key may be doubled. The tags around a value may be missing; without the one before it, blanks are
     not part of the value. Templates write strings as they are and other values as JSON, so that a value without a
     schema, such as 12 or true, keeps its type.
     """
-    opener, closer = f"<{prefix}arg_key>", f"</{prefix}arg_key>"
+    opener, closer = f"<{prefix}{of}_key>", f"</{prefix}{of}_key>"
     value, bare = (Text("value", trim=each, typing=typing) for each in (trim, "blanks"))
     return Many(
         *(opener, Many(opener), Text("key", trim="blanks"), closer, Many(closer), *between),
-        *(Alt((f"<{prefix}arg_value>", value), bare), Maybe(f"</{prefix}arg_value>")),
+        *(Alt((f"<{prefix}{of}_value>", value), bare), Maybe(f"</{prefix}{of}_value>")),
     )
 
 

@@ -4,5 +4,9 @@ from ..grammar.dialect import KnownDialect
 from .parts import THINK
 
 THINK_TAGS = KnownDialect(
-    "think_tags", reasoning=(*THINK, ("◁think▷", "◁/think▷")), proven_by=("Ollama",), not_in_auto="hermes"
+    "think_tags",
+    reasoning=(*THINK, ("◁think▷", "◁/think▷")),
+    models=("kimi-vl", "kimi-dev"),
+    proven_by=("Ollama",),
+    not_in_auto="kimi_k2",
 )

@@ -15,7 +15,7 @@ XLAM = KnownDialect(
     ),
     reasoning=THINK,
     aliases=(("\n```json", "```json"),),
-    models=("xlam",),
+    models=("xlam", "xlam-2"),
     proven_by=("vLLM",),
     fence_languages=JSON_FENCES,
     not_in_auto=BARE_JSON,

@@ -218,6 +218,10 @@ class Dialect(Struct, frozen=True):
     - `only_declared`: whether a call of a tool that is not in `tools` is text, because other texts have such markers.
       It always is if its block begins with a single character, such as `{`.
     - `ignore_case`: whether markers may be written in any letter case.
+    - `has_suffix`: whether each checkpoint's tags may have a suffix of their own, as in `<think:6124c78e>`: the first
+      tag that has one says it, for all of the answer.
+    - `behind_name`: what follows the name of a declared tool where the name alone opens a call, because the marker
+      before it is in the prompt; it counts only at the beginning of a line, or of the text.
     - `layout`: the blanks written between items when a call is rendered, such as a newline.
     - `unmarked`: the names of dialects that are read as well where it is alone and `tools=` are declared, because its
       models also write calls without its markers.
@@ -233,6 +237,8 @@ class Dialect(Struct, frozen=True):
     fence_languages: tuple[str, ...] = ()
     only_declared: bool = False
     ignore_case: bool = False
+    has_suffix: bool = False
+    behind_name: str = ""
     layout: str = ""
     unmarked: tuple[str, ...] = ()
 

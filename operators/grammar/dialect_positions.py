@@ -12,11 +12,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple, TypeAlias
 
+from msgspec.structs import replace
+
 from ...events.errors import UsageError
 from ..machines.marker_search import BLANKS, Literal, MarkerSearch, literal_search
 from .dialect import Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from .grammar_faults import fault_of, fault_of_item, fault_of_names
-from .grammar_items import Leaf, all_items, is_for_argument, may_miss, rows_of, says_name
+from .grammar_items import Leaf, all_items, is_for_argument, leaves_of, may_miss, rows_of, says_name
 from .look_ahead import look_ahead, may_begin, opening
 
 At: TypeAlias = tuple[int, ...]
@@ -87,12 +89,18 @@ class Positions:
         control = (each.reasoning for each in dialects if each.reasoning_anywhere)
         self.reasoning_anywhere = [marker for pairs in control for pair in pairs for marker in pair]
         """The markers of reasoning that count behind text, too."""
+        self.suffixed = frozenset(tag for each in dialects if each.has_suffix for tag in _tags_of(each))
+        """The tags that may have a suffix, as long as it is not known."""
         for dialect in dialects:
             if dialect.grammar:
                 self._add(dialect)
         self._exhausted = [
             not any(self._is_inside(here, after) for after in following) for here, following in enumerate(self.follow)
         ]
+
+    def with_suffix(self, suffix: str) -> Positions:
+        """Return the same positions for tags with a suffix, which is then known."""
+        return compiled(tuple(_with_suffix(each, suffix) if each.has_suffix else each for each in self.dialects))
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
     def boundary(self, at: At, back: tuple[tuple[str, str], ...] = ()) -> Boundary:
@@ -429,6 +437,22 @@ class Positions:
         self.call_first |= first
         self.call_last |= last
         self._call = -1
+
+
+def _tags_of(dialect: Dialect) -> Iterator[str]:
+    """Yield the tags of a dialect, those of its reasoning too."""
+    markers = (*leaves_of(dialect.grammar), *(marker for pair in dialect.reasoning for marker in pair))
+    yield from (each for each in markers if isinstance(each, str) and each.endswith(">"))
+
+
+def _with_suffix(dialect: Dialect, suffix: str) -> Dialect:
+    written = {tag: f"{tag[:-1]}:{suffix}>" for tag in _tags_of(dialect)}
+    return replace(
+        dialect,
+        has_suffix=False,
+        aliases=(*dialect.aliases, *((written[tag], tag) for tag in written)),
+        reasoning=(*dialect.reasoning, *((written[opener], written[closer]) for opener, closer in dialect.reasoning)),
+    )
 
 
 @lru_cache(maxsize=64)

@@ -6,14 +6,38 @@ does.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY
 from ..machines.marker_search import Literal, MarkerSearch, literal_search
 from .code_spans import ANY_LANGUAGE, Place, hides, stops_in
+
+_SUFFIX: Final = re.compile(r"([^\s<>:]{0,64})(>?)")
+
+
+def suffixed(tag: str) -> str:
+    """Return how a tag begins that has a suffix.
+
+    >>> suffixed("<think>")
+    '<think:'
+    """
+    return f"{tag[:-1]}:"
+
+
+def suffix_in(text: str, position: int, *, final: bool) -> str | None:
+    """Return the suffix of a tag, an empty text if there is none, and None if that is not certain yet.
+
+    >>> [suffix_in(text, 7, final=False) for text in ("<think:6124>", "<think: no", "<think:61")]
+    ['6124', '', None]
+    """
+    found = _SUFFIX.match(text, position)
+    if found is None or found[2]:
+        return found[1] if found else ""
+    return "" if final or found.end() < len(text) else None
 
 
 class Meaning(NamedTuple):
@@ -74,6 +98,8 @@ def _markers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, 
         ways = tuple(at for at, before in zip(seen, several, strict=True) if at or not before)
         if ways:
             found[text] = ways
+    if grammar.suffixed:
+        found |= {suffixed(text): ((),) for text in grammar.suffixed & found.keys()}
     return found
 
 

@@ -15,7 +15,7 @@ from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
 from .code_spans import NO_CODE, CodeSpans, Place, stops_in
-from .outside_markers import MarkerRules, Meaning, Where, markers_at
+from .outside_markers import MarkerRules, Meaning, Where, markers_at, suffix_in
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
 
@@ -59,6 +59,8 @@ class OutsideText(Stateful):
     """The code in the text, once there was a backtick."""
     _opened: tuple[str, ...] = ()
     """The openers that came of tokens which may also end the answer."""
+    _suffix: str = ""
+    """The suffix of the model's tags, once one came."""
     PIECES = ("_blanks",)
 
     def __init__(
@@ -78,6 +80,11 @@ class OutsideText(Stateful):
         self.readings: Sequence[Meaning] = ()
         """The remaining meanings of the opener at the current position, after one of them failed."""
         self._choose_search()
+
+    @property
+    def grammar(self) -> Positions:
+        """The positions of the dialects, which learn the suffix of the model's tags."""
+        return self._grammar
 
     @property
     def goes_through(self) -> bool:
@@ -165,6 +172,8 @@ class OutsideText(Stateful):
         ends_reasoning = self.kind == "reasoning" and marker in self._grammar.reasoning.values()
         if marker in END_TOKENS and not ends_reasoning:
             self._take_end(marker, start, final=final)
+        elif f"{marker[:-1]}>" in self._grammar.suffixed and marker.endswith(":"):
+            self._take_suffix(start, start + len(marker), final=final)
         else:
             self._take_marker(marker, start + len(marker))
         return None
@@ -182,6 +191,21 @@ class OutsideText(Stateful):
             source_buffer.position = len(source_buffer.buffer)
         else:
             source_buffer.wait_from(start)
+
+    def _take_suffix(self, start: int, upto: int, *, final: bool) -> None:
+        """Read the suffix of a tag, with which the tag is then read again."""
+        suffix = suffix_in(self._source_buffer.buffer, upto, final=final)
+        if suffix is None:
+            self._source_buffer.wait_from(start)
+        elif suffix:
+            self._suffix = suffix
+            self._know_suffix()
+        else:
+            self.say(start + 1)
+
+    def _know_suffix(self) -> None:
+        self._grammar = self._grammar.with_suffix(self._suffix)
+        self._choose_search()
 
     def _say_line(self, upto: int) -> None:
         """Emit text in which there is no marker."""
@@ -344,4 +368,7 @@ class OutsideText(Stateful):
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
-        self._choose_search()
+        if self._suffix:
+            self._know_suffix()
+        else:
+            self._choose_search()

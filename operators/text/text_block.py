@@ -131,7 +131,8 @@ class TextBlock(Stateful):
 
     def open(self, opener: Opener) -> At | None:
         """Open the block at an opener; return the positions if the opener is the first character of a slot."""
-        source_buffer, grammar = self.source_buffer, self.grammar
+        source_buffer = self.source_buffer
+        grammar = self.grammar = self.outside.grammar  # which may have learned a suffix
         marker, at = opener.readings[0]
         source_buffer.before = source_buffer.take(opener.start)
         self.began_at = self.opened_at = source_buffer.offset + opener.start

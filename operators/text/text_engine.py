@@ -180,6 +180,7 @@ class TextEngine(Stateful):
         """Go on from a dumped state."""
         super().load(state)
         block = self._block
+        block.grammar = block.outside.grammar
         block.readings = tuple(Meaning(*each) for each in block.readings)
         kind, at, inner = state["reader"] or ("", (), None)
         at = tuple(at)

@@ -97,6 +97,8 @@ def _spelling(dialect: Dialect) -> Iterator[str]:
     yield from (f"{as_code(written)} for {as_code(meant)}" for written, meant in dialect.aliases)
     if dialect.ignore_case:
         yield "markers in any case"
+    if dialect.has_suffix:
+        yield "tags with a suffix, as in `<think:6124c78e>`: each checkpoint has its own"
 
 
 def value_forms(dialect: Dialect) -> Iterator[str]:

@@ -125,10 +125,16 @@ def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
     holds()
 
 
-@pytest.mark.parametrize("name", [name for name in LEFT_OUT if name != "muse_glimmer"])
+@pytest.mark.parametrize("name", [name for name in LEFT_OUT if name not in ("muse_glimmer", "glm4")])
 def test_what_is_left_out_takes_some_of_it_for_its_own(name: str) -> None:
     readings = {kind: reading(text, [name], {}) for kind, text in PROSE.items()}
     assert [kind for kind, found in readings.items() if [each.text for each in found] != [PROSE[kind]]]
+
+
+def test_glm4_would_take_an_example_that_names_a_declared_tool_for_a_call() -> None:
+    text, tools = 'Call it so:\nf\n{"a": 1}\n', {"tools": {"f": None}}
+    assert [each.text for each in reading(text, ["auto"], tools)] == [text]
+    assert [each.text for each in reading(text, ["glm4"], tools)] != [text]
 
 
 def test_muse_would_take_markers_of_harmony_for_its_own() -> None:

@@ -123,6 +123,39 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
     ("phi4_mini", 'functools[{"name": "now", "arguments": {}}]', "", "", (NOW,)),
     # the template of phi4-mini in Ollama's library
     ("phi4_mini", '<|tool_call|>[{"name": "now", "arguments": {}}]<|/tool_call|>', "", "", (NOW,)),
+    # llama.cpp#12288 has the other closer
+    ("phi4_mini", '<think>Hm</think><|tool_call|>{"name": "now", "arguments": {}}</|tool_call|>', "", "Hm", (NOW,)),
+    # the code of OpenBMB that renders the calls of MiniCPM3 and MiniCPM4
+    (
+        "minicpm4",
+        (
+            "<|thought_start|>\nHm\n<|thought_end|>\n<|tool_call_start|>\n```python\nnow()\n"
+            'weather(city="Oslo",days=2)\n```\n<|tool_call_end|>\nSure.'
+        ),
+        *("Sure.", "Hm", (NOW, OSLO)),
+    ),
+    # the history of GLM-4-0414's template; without tools its marker is needed
+    ("glm4", '<|assistant|>weather\n{"city": "Oslo", "days": 2}', "", "", (OSLO,)),
+    # vLLM's parser of IQuest Coder V2
+    (
+        "iquest_coder_v2",
+        (
+            "<think>Hm</think><iquestcoder_tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n"
+            "<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</iquestcoder_tool_call>"
+        ),
+        *("", "Hm", (OSLO,)),
+    ),
+    # the parsers of TeleChat 3 and 4 for vLLM and SGLang
+    (
+        "telechat",
+        (
+            "<think>Hm</think><tool_call>weather<param_key>city</param_key><param_value>Oslo</param_value>\n"
+            "<param_key>days</param_key><param_value>2</param_value></tool_call>\n"
+            '<tool_call>{"name": "now", "arguments": {}}</tool_call>'
+        ),
+        *("", "Hm", (OSLO, NOW)),
+    ),
+    ("telechat", "<tool_call>now</tool_call>", "", "", (NOW,)),
     ("firefunction_v2", ' functools[{"name": "now", "arguments": {}}]', "", "", (NOW,)),
     ("xlam", '```json\n[{"name": "now", "arguments": {}}]\n```', "", "", (NOW,)),
     ("xlam", '[{"name": "now", "arguments": {}}]', "", "", (NOW,)),

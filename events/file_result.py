@@ -25,6 +25,9 @@ class FileChange(Struct, frozen=True, gc=False, repr_omit_defaults=True):
         str | None,
         Meta(description="The change as a unified diff; null if the file is not text, or the diff is too long."),
     ] = None
+    executable: Annotated[
+        bool | None, Meta(description="Whether the file may be executed from now on; null if that does not change.")
+    ] = None
 
 
 class FileResult(

@@ -18,7 +18,7 @@ def disk_text(root: Path, path: str) -> str | None:
     """Return the text of a file that `write_files(root)` could write; None if it is missing, too long, or not text."""
     try:
         with closing(RootFolder(root)) as folder:
-            found = folder.read(confined_path(folder.relative(path)), LONGEST)
+            found = folder.read(confined_path(folder.relative(path)), LONGEST, listed={})
         content = None if found is None else found.content
         return None if content is None or b"\0" in content else content.decode()
     except (RefusedError, UsageError, UnicodeDecodeError):

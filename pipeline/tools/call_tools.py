@@ -83,6 +83,11 @@ class CallTools:
         self._tools = tools
         self._options = options
 
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The tools that it runs, so that an earlier step leaves their calls."""
+        return frozenset(self._tools)
+
     def __call__(self, events: AsyncIterable[Any], /) -> BesideStream:
         if not isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
             message = (

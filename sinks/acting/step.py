@@ -27,6 +27,12 @@ def checked_steps(steps: Any) -> tuple[Step, ...]:
 def in_a_row(events: AsyncIterable[Any], steps: Iterable[Step]) -> list[AsyncIterable[Any]]:
     """Return the stream, and behind it the result of each step; `UsageError` for one that is not an async stream."""
     streams = [events]
+    steps = [*steps]
+    later = frozenset[str]()
+    for at, step in reversed([*enumerate(steps)]):
+        if later and hasattr(step, "leaving"):  # a step that would answer calls that a later one can run
+            steps[at] = step.leaving(later)
+        later |= frozenset(getattr(step, "tool_names", ()))
     for step in steps:
         stream = step(streams[-1])
         if not isinstance(stream, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users err

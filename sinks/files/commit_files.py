@@ -29,7 +29,7 @@ def commit_files(
         for file in files:
             if file.after is not None:
                 with _in_words(file.names):
-                    ready.append((file, _written(root, file, files, draft, temporary)))
+                    ready.append((file, _written(root, file, draft if len(files) == 1 else None, temporary)))
         for file in files:
             with _in_words(file.names):
                 root.check(file.names, expected=file.before)
@@ -38,22 +38,18 @@ def commit_files(
 
 
 def _written(
-    root: RootFolder,
-    file: PlannedFile,
-    files: Sequence[PlannedFile],
-    draft: TemporaryFile | None,
-    temporary: contextlib.ExitStack,
+    root: RootFolder, file: PlannedFile, draft: TemporaryFile | None, temporary: contextlib.ExitStack
 ) -> TemporaryFile:
     content = file.after or b""
-    source = next((each.before for each in files if each.names == file.moved_from), None)
-    mode = next((each.mode for each in (file.before, source) if each is not None), None)
-    if draft is not None and len(files) == 1 and draft.has(content) and draft.device == root.device(file.names):
+    if draft is not None and draft.has(content) and draft.device == root.device(file.names):
         made = draft
-        made.set_mode(mode)
+        made.set_mode(file.mode)
     else:
-        made = TemporaryFile(root, file.names, mode)
+        made = TemporaryFile(root, file.names, file.mode)
         temporary.callback(made.discard)
         made.write(content)
+    if file.is_executable is not None:
+        made.set_executable(is_executable=file.is_executable)
     made.sync()
     return made
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 
-from .disk.confined_path import NAME_BYTES
 from .disk.root_folder import RootFolder
 from .disk.temporary_file import TemporaryFile
 from .edits.refused import RefusedError
@@ -55,17 +55,18 @@ class Draft:
             return
         self.length += len(content)
 
-    def keep(self) -> str | None:
-        """Put what came beside the target, as `….partial`; return the path, or None if it could not be kept."""
-        names = self.names
+    def keep(self, confined: Callable[[object], Names]) -> str | None:
+        """Put what came beside the target, as `….partial`; return the path, or None if it could not be kept.
+
+        `confined` raises for a path that must not be written. What is there already stays.
+        """
         try:
-            if self.file is None or names is None or not self.length or len(names[-1].encode()) + 8 > NAME_BYTES:
+            if self.file is None or self.names is None or not self.length:
                 return None
-            kept = (*names[:-1], names[-1] + _PARTIAL)
-            self._root.check(kept)
+            kept = confined("/".join(self.names) + _PARTIAL)
             self.file.sync()
-            with self._root.walk(names[:-1], make=[]) as (folder, _):
-                self.file.rename(folder, kept[-1])
+            with self._root.walk(kept[:-1], make=[]) as (folder, _):
+                self.file.keep(folder, kept[-1])
         except (OSError, RefusedError) as error:
             _LOGGER.warning("what came of a file could not be kept: %s", error)
             return None

@@ -20,7 +20,8 @@ from ..acting.approval import Postponed
 from ..acting.gate import gate
 from ..acting.work import Work
 from .commit_files import commit_files
-from .disk.confined_path import confined_path, fold
+from .disk.confined_path import confined_path
+from .disk.path_rules import fold
 from .disk.root_folder import RootFolder
 from .edits.refused import RefusedError
 from .file_drafts import FileDrafts
@@ -28,6 +29,7 @@ from .file_edits import FileEdit, Names, file_edits, touched
 from .file_job import FileJob
 from .file_options import FileOptions
 from .file_plan import FilePlan, PlannedFile, file_changes
+from .file_tool import misfit
 from .quota import Quota
 from .told import told
 
@@ -43,9 +45,13 @@ class FileActor:
     Calls for the same file wait for each other, in the order of their invocations; others do not.
     """
 
-    def __init__(self, open_root: Callable[[], RootFolder], options: FileOptions, work: Work) -> None:
+    def __init__(
+        self, open_root: Callable[[], RootFolder], options: FileOptions, left: frozenset[str], work: Work
+    ) -> None:
         self._work = work
         self._options = options
+        self._left = left
+        """The tools of later steps: a call of one that is none of a file is theirs."""
         self._root = open_root()
         self._quota = Quota(options.quota)
         self._drafts = FileDrafts(self._root, options, self._confined, self._quota.room)
@@ -99,9 +105,11 @@ class FileActor:
     def _invoked(self, call: ToolInvocation) -> None:
         key = call.turn_id, call.id
         draft = self._drafts.take(key)
-        tool = next((each for each in self._options.tools.get(call.name, ()) if each.fits(call.arguments)), None)
-        is_others = tool is None or call.claimed_by is not None or self._is_answered(key)
-        if tool is None or is_others or key in self._claimed:
+        tools = self._options.tools.get(call.name, ())
+        tool = next((each for each in tools if each.fits(call.arguments)), None)
+        lacks = misfit(tools, call.arguments) if tool is None and call.name not in self._left else None
+        is_others = (tool is None and lacks is None) or call.claimed_by is not None or self._is_answered(key)
+        if is_others or key in self._claimed:
             if draft is not None:
                 draft.discard()
             # A repeated call is not carried out again, by no later step either.
@@ -109,9 +117,12 @@ class FileActor:
             return
         self._claimed.add(key)
         self._work.emit(replace(call, claimed_by=CLAIM))
-        job = FileJob(call, draft, dry_run=self._options.dry_run or call.arguments.get(tool.dry_run) is True)
+        is_trial = tool is not None and call.arguments.get(tool.dry_run) is True
+        job = FileJob(call, draft, dry_run=self._options.dry_run or is_trial)
         edits: list[FileEdit] = []
         try:
+            if tool is None:
+                raise RefusedError(lacks or "")  # noqa: TRY301 - as any other reason
             edits = file_edits(tool, call.arguments, self._confined)
         except Exception as error:  # noqa: BLE001 - the call's
             self._failed(job, error)
@@ -161,7 +172,8 @@ class FileActor:
         self._ended(job, "finished", result)
 
     def _planned(self, edits: list[FileEdit], job: FileJob) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
-        files = FilePlan(self._root, self._trial).files(edits)
+        files = FilePlan(self._root, self._trial, job.check).files(edits)
+        job.check()
         with self._one_at_a_time:
             self._quota.check(size := _size(files))
             if job.dry_run:

@@ -20,7 +20,13 @@ class FileDiff(NamedTuple):
 
 
 def file_diff(
-    path: str, before: str | None, after: str | None, *, limit: int, moved_from: str | None = None
+    path: str,
+    before: str | None,
+    after: str | None,
+    *,
+    limit: int,
+    moved_from: str | None = None,
+    is_executable: bool | None = None,
 ) -> FileDiff:
     r"""Return the change of a file as a unified diff of at most `limit` characters; None: there is no such file.
 
@@ -31,7 +37,8 @@ def file_diff(
     -x = 1
     +x = 2
 
-    Only `\n` ends a line here, as for git and patch.
+    Only `\n` ends a line here, as for git and patch. `is_executable`: whether it may be run from now on, if that
+    changes; then it begins with git's header.
     """
     old, new = _lines(before or ""), _lines(after or "")
     changes = _changes(old, new)
@@ -45,9 +52,19 @@ def file_diff(
         return FileDiff(added, removed, None)
     source = "/dev/null" if before is None else f"a/{moved_from or path}"
     target = "/dev/null" if after is None else f"b/{path}"
-    head = [f"--- {source}\n+++ {target}\n"] if changes else []
+    head = _git_header(path, moved_from, is_new=before is None, is_executable=is_executable)
+    head += [f"--- {source}\n+++ {target}\n"] if changes else []
     text = "".join([*head, *(piece for group in _grouped(changes) for piece in _hunk(old, new, group))])
     return FileDiff(added, removed, text if len(text) <= limit else None)
+
+
+def _git_header(path: str, moved_from: str | None, *, is_new: bool, is_executable: bool | None) -> list[str]:
+    if is_executable is None:
+        return []
+    old, new = ("100644", "100755") if is_executable else ("100755", "100644")
+    modes = [f"new file mode {new}\n"] if is_new else [f"old mode {old}\nnew mode {new}\n"]
+    moved = [f"rename from {moved_from}\nrename to {path}\n"] if moved_from else []
+    return [f"diff --git a/{moved_from or path} b/{path}\n", *modes, *moved]
 
 
 _Change = tuple[int, int, int, int]

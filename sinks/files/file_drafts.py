@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable
+from functools import partial
 
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...events.tool_invocation import Notice
@@ -66,7 +67,7 @@ class FileDrafts:
         kept = None
         try:
             if self._options.keep_partial:
-                kept = await to_its_end(draft.keep)
+                kept = await to_its_end(partial(draft.keep, self._confined))
         except RuntimeError as error:  # no thread can be started
             _LOGGER.warning("what came of a file could not be kept: %s", error)
         finally:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from .edits.codex_patch import FilePatch, added_content, codex_patch, hunks_of
-from .edits.lines import split_lines
+from .edits.codex_patch import added_content, codex_patch, hunks_of
+from .edits.file_patch import FilePatch
+from .edits.lines import bare, split_lines, with_lf
 from .edits.refused import RefusedError
-from .edits.search_replace import STARTS, with_lf
-from .edits.unified_diff import HUNK, unified_diff
+from .edits.search_replace import STARTS
+from .edits.unified_diff import HEADER, HUNK, unified_diff
 from .file_tool import FileTool
 
 Names: TypeAlias = tuple[str, ...]
@@ -45,7 +47,7 @@ class SearchReplace(Struct, frozen=True):
 class PatchFile(Struct, frozen=True):
     names: Names
     patch: FilePatch
-    move_to: Names | None = None
+    target: Names | None = None
 
 
 FileEdit: TypeAlias = WriteFile | ReplaceText | InsertText | SearchReplace | PatchFile
@@ -65,10 +67,10 @@ def file_edits(tool: FileTool, arguments: Mapping[str, Any], confined: Callable[
             return _patching(tool, arguments, confined)
 
 
-def touched(edits: Sequence[FileEdit]) -> set[Names]:
+def touched(edits: Sequence[FileEdit]) -> list[Names]:
     """Return the files that edits read or write."""
-    moved = {each.move_to for each in edits if isinstance(each, PatchFile) and each.move_to is not None}
-    return {each.names for each in edits} | moved
+    pairs = ((each.target if isinstance(each, PatchFile) else None, each.names) for each in edits)
+    return [names for pair in pairs for names in pair if names is not None]
 
 
 def _replacing(
@@ -102,8 +104,7 @@ def _patching(tool: FileTool, arguments: Mapping[str, Any], confined: Callable[[
     if path is not None:
         patches = _of_one_file(patches, path)
     return [
-        PatchFile(confined(each.path), each, None if each.move_to is None else confined(each.move_to))
-        for each in patches
+        PatchFile(confined(each.path), each, None if each.target is None else confined(each.target)) for each in patches
     ]
 
 
@@ -111,12 +112,11 @@ def _patches(text: str, path: str | None, operation: str) -> tuple[FilePatch, ..
     if text.lstrip().startswith("*** Begin Patch"):
         return codex_patch(text)
     if path is not None and operation == "create_file":
-        lines = [line.removesuffix("\n") for line in split_lines(with_lf(text))]
+        lines = bare(split_lines(with_lf(text)))
         return (FilePatch(path=path, action="add", content=added_content(lines, path)),)
-    if HUNK.search(text) or "--- " in text or path is None:
+    if HUNK.search(text) or HEADER.search(text) or path is None:
         return unified_diff(text, path)
-    lines = [line.removesuffix("\n") for line in split_lines(with_lf(text))]
-    hunks = hunks_of(lines, path)
+    hunks = hunks_of(bare(split_lines(with_lf(text))), path)
     if not hunks:
         message = f"the patch changes nothing in {path!r}"
         raise RefusedError(message)
@@ -126,10 +126,10 @@ def _patches(text: str, path: str | None, operation: str) -> tuple[FilePatch, ..
 def _of_one_file(patches: tuple[FilePatch, ...], path: str) -> tuple[FilePatch, ...]:
     """Check that a patch of a call with a path is one of this file, and name it as the call does."""
     first = patches[0]
-    if len(patches) > 1 or first.move_to is not None:
+    if len(patches) > 1 or first.target is not None:
         message = f"the call is for {path!r}, but its patch names other files, too"
         raise RefusedError(message)
     if not (f"/{path}".endswith(f"/{first.path}") or f"/{first.path}".endswith(f"/{path}")):
         message = f"the call is for {path!r}, but its patch for {first.path!r}"
         raise RefusedError(message)
-    return (FilePatch(path=path, action=first.action, content=first.content, hunks=first.hunks, removed=first.removed),)
+    return (replace(first, path=path),)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from ..acting.approval import Approve
+from .disk.protected_paths import ProtectedPaths
 from .file_tool import FileTool
 
 
@@ -19,6 +20,6 @@ class FileOptions(Struct, frozen=True, kw_only=True):
     keep_partial: bool
     dry_run: bool
     quota: int | None
-    protected: tuple[str, ...]
+    protected: ProtectedPaths
     absolute_paths: bool
     diff_limit: int

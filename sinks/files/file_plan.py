@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import Callable, Generator, Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
 from ...events.file_result import FileAction, FileChange
-from .disk.confined_path import fold
-from .disk.root_folder import RootFolder, Snapshot
+from .disk.path_rules import fold
+from .disk.root_folder import Listed, RootFolder, Snapshot
 from .edits.hunk import apply_hunks
 from .edits.lines import split_lines
 from .edits.refused import RefusedError
 from .edits.replace_text import replace_text
 from .edits.search_replace import search_replace
 from .file_diff import file_diff
-from .file_edits import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile
+from .file_edits import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile, touched
 from .text_bytes import decoded, encoded
 
 EDIT_BYTES = 16 * 1024 * 1024
@@ -23,48 +24,73 @@ EDIT_BYTES = 16 * 1024 * 1024
 
 
 class PlannedFile(NamedTuple):
-    """A file before and after a call; `after` is None if it is gone, `moved_from` its old place."""
+    """A file before and after a call.
+
+    `after` is None if it is gone, `moved_from` its old place, `mode` the permissions that it begins with, and
+    `is_executable` whether it may be run then; None leaves that as it is.
+    """
 
     names: Names
     before: Snapshot | None
     after: bytes | None
     moved_from: Names | None = None
+    mode: int | None = None
+    is_executable: bool | None = None
 
 
 class FilePlan:
     """Takes edits one after the other, each on what those before it left.
 
     - `trial`: what earlier calls of a dry run would have left, by file.
+    - `go_on`: called now and then; it may raise.
     """
 
-    def __init__(self, root: RootFolder, trial: dict[Names, bytes | None]) -> None:
+    def __init__(
+        self, root: RootFolder, trial: dict[Names, bytes | None], go_on: Callable[[], None] = lambda: None
+    ) -> None:
         self._root = root
         self._trial = trial
+        self._go_on = go_on
+        self._listed: Listed = {}
         self._before: dict[Names, Snapshot | None] = {}
         self._after: dict[Names, bytes | None] = {}
         self._moved: dict[Names, Names] = {}
+        self._modes: dict[Names, int] = {}
+        self._executable: dict[Names, bool] = {}
 
     def files(self, edits: Iterable[FileEdit]) -> tuple[PlannedFile, ...]:
         """Return what becomes of each file; raises `RefusedError` if an edit does not fit."""
-        for edit in edits:
-            try:
-                self._take(edit)
-            except RefusedError as error:
-                path = "/".join(edit.names)
-                if repr(path) in str(error):
-                    raise
-                message = f"{path!r}: {error}"
-                raise RefusedError(message) from error
+        edits = [*edits]
+        for take in (self._vacate, self._take):
+            for edit in edits:
+                self._go_on()
+                with _named(edit.names):
+                    take(edit)
         by_fold: dict[str, Names] = {}
         for names in self._after:
             other = by_fold.setdefault("/".join(map(fold, names)), names)
             if other != names and None in (self._before[other], self._before[names]):
                 message = f"{'/'.join(other)!r} and {'/'.join(names)!r} are one file on some systems"
                 raise RefusedError(message)
-        return tuple(
-            PlannedFile(names, self._before[names], after, self._moved.get(names))
-            for names, after in self._after.items()
-        )
+        in_order = dict.fromkeys(names for edit in edits for names in touched([edit]))
+        return tuple(self._planned(names) for names in in_order if names in self._after)
+
+    def _planned(self, names: Names) -> PlannedFile:
+        before = self._before[names]
+        mode = self._modes.get(names, None if before is None else before.mode)
+        is_executable = self._executable.get(names)
+        if mode is not None and is_executable is bool(mode & 0o100):
+            is_executable = None
+        return PlannedFile(names, before, self._after[names], self._moved.get(names), mode, is_executable)
+
+    def _vacate(self, edit: FileEdit) -> None:
+        """Take away what a patch moves or deletes as it was, so that another part of it may put something there."""
+        if not isinstance(edit, PatchFile) or not edit.patch.of_original or edit.patch.action not in ("move", "delete"):
+            return
+        if edit.names in self._after:
+            message = "the patch moves or deletes it twice"
+            raise RefusedError(message)
+        self._delete(edit)
 
     def _take(self, edit: FileEdit) -> None:
         match edit:
@@ -79,38 +105,62 @@ class FilePlan:
                 )
             case SearchReplace(names=names):
                 text = self._text(names) if self._read(names) is not None else ""
-                self._put(names, search_replace(text, edit.blocks))
+                self._put(names, search_replace(text, edit.blocks, self._go_on))
             case InsertText(names=names):
                 self._put(names, _inserted(self._text(names), edit.line, edit.text))
             case PatchFile():
                 self._patch(edit)
 
     def _patch(self, edit: PatchFile) -> None:
-        names, patch = edit.names, edit.patch
-        if patch.action == "add":
-            if self._read(names) is not None:
-                message = "the patch adds this file, but it is there already"
-                raise RefusedError(message)
-            self._put(names, patch.content)
-            return
-        text = self._text(names)
-        if patch.action == "delete":
-            if patch.removed is not None and text.replace("\r\n", "\n") != patch.removed:
-                message = "the lines that the patch removes are not the file's"
-                raise RefusedError(message)
-            self._after[names] = None
-            return
-        after = apply_hunks(text, patch.hunks) if patch.hunks else text
-        if edit.move_to is None:
-            self._put(names, after)
-            return
-        if edit.move_to != names and self._read(edit.move_to) is not None:
-            message = f"it cannot be moved to {'/'.join(edit.move_to)!r}, which is there already"
+        patch, goal = edit.patch, edit.target or edit.names
+        match patch.action:
+            case "delete":
+                if not patch.of_original:
+                    self._delete(edit)
+                return
+            case "add":
+                if self._read(goal) is not None:
+                    message = "the patch adds this file, but it is there already"
+                    raise RefusedError(message)
+                self._put(goal, patch.content)
+                if patch.of_original and self._before[goal] is not None:  # not those of the file that had this name
+                    self._executable[goal] = patch.is_executable is True
+            case "update":
+                self._after[goal] = self._patched(edit, self._content(goal))
+            case _:
+                self._transfer(edit, goal)
+        if patch.is_executable is not None:
+            self._executable[goal] = patch.is_executable
+
+    def _transfer(self, edit: PatchFile, goal: Names) -> None:
+        """Move or copy a file."""
+        verb = "moved" if edit.patch.action == "move" else "copied"
+        content = self._original(edit.names) if edit.patch.of_original else self._content(edit.names)
+        if (goal != edit.names or verb == "copied") and self._read(goal) is not None:
+            message = f"it cannot be {verb} to {'/'.join(goal)!r}, which is there already"
             raise RefusedError(message)
-        self._after[names] = None
-        self._put(edit.move_to, after)
-        if edit.move_to != names:
-            self._moved[edit.move_to] = names
+        if verb == "moved":
+            if not edit.patch.of_original:
+                self._after[edit.names] = None
+            if goal != edit.names:
+                self._moved[goal] = edit.names
+        before = self._before[edit.names]
+        mode = None if edit.patch.of_original else self._modes.get(edit.names)
+        if mode is not None or before is not None:
+            self._modes[goal] = before.mode if mode is None and before is not None else mode or 0
+        self._after[goal] = self._patched(edit, content)
+
+    def _delete(self, edit: PatchFile) -> None:
+        content = self._content(edit.names)
+        removed = edit.patch.removed
+        if removed is not None and _with_lf(_decoded(edit.names, content)) != _with_lf(removed):
+            message = "the lines that the patch removes are not the file's"
+            raise RefusedError(message)
+        self._after[edit.names] = None
+
+    def _patched(self, edit: PatchFile, content: bytes) -> bytes:
+        hunks = edit.patch.hunks
+        return encoded(apply_hunks(_decoded(edit.names, content), hunks, self._go_on)) if hunks else content
 
     def _read(self, names: Names) -> bytes | None:
         """Return the bytes of a file as it is by now, or None; of one that is too long, none of them."""
@@ -130,23 +180,57 @@ class FilePlan:
 
     def _found(self, names: Names) -> Snapshot | None:
         if names not in self._trial:
-            return self._root.read(names, EDIT_BYTES)
+            return self._root.read(names, EDIT_BYTES, listed=self._listed)
         content = self._trial[names]
         return None if content is None else Snapshot(content, 0o644, ())
 
     def _text(self, names: Names) -> str:
+        return _decoded(names, self._content(names))
+
+    def _content(self, names: Names) -> bytes:
+        """Return the bytes of a file that is there, and may be edited."""
         content = self._read(names)
-        before = self._before[names]
         if content is None:
             message = "the file does not exist"
             raise RefusedError(message)
-        if names not in self._after and before is not None and before.content is None:
+        return content if names in self._after else self._original(names)
+
+    def _original(self, names: Names) -> bytes:
+        """Return the bytes that a file had before the call."""
+        if names not in self._before:
+            self._before[names] = self._found(names)
+        before = self._before[names]
+        if before is None:
+            message = "the file does not exist"
+            raise RefusedError(message)
+        if before.content is None:
             message = f"it is longer than {EDIT_BYTES} bytes; it cannot be edited, only written anew"
             raise RefusedError(message)
-        return decoded("/".join(names), content)
+        return before.content
 
     def _put(self, names: Names, text: str) -> None:
         self._after[names] = encoded(text)
+
+
+@contextlib.contextmanager
+def _named(names: Names) -> Generator[None, None, None]:
+    """Let an error name the file that it is about."""
+    try:
+        yield
+    except RefusedError as error:
+        path = "/".join(names)
+        if repr(path) in str(error):
+            raise
+        message = f"{path!r}: {error}"
+        raise RefusedError(message) from error
+
+
+def _decoded(names: Names, content: bytes) -> str:
+    return decoded("/".join(names), content)
+
+
+def _with_lf(text: str) -> str:
+    return text.replace("\r\n", "\n")
 
 
 def file_changes(files: Iterable[PlannedFile], diff_limit: int) -> tuple[FileChange, ...]:
@@ -166,7 +250,10 @@ def _change(file: PlannedFile, before: Snapshot | None, diff_limit: int) -> File
     moved_from = "/".join(file.moved_from) if file.moved_from else None
     old, new = _text_of(before.content if before else None), _text_of(file.after)
     comparable = (before is None or old is not None) and (file.after is None or new is not None)
-    diff = file_diff(path, old, new, limit=diff_limit, moved_from=moved_from) if comparable else None
+    diff = None
+    if comparable:
+        on = file.is_executable
+        diff = file_diff(path, old, new, limit=diff_limit, moved_from=moved_from, is_executable=on)
     return FileChange(
         path,
         _action(file, before),
@@ -176,6 +263,7 @@ def _change(file: PlannedFile, before: Snapshot | None, diff_limit: int) -> File
         None if diff is None else diff.additions,
         None if diff is None else diff.deletions,
         None if diff is None else diff.text,
+        file.is_executable,
     )
 
 
@@ -186,7 +274,7 @@ def _action(file: PlannedFile, before: Snapshot | None) -> FileAction:
         return "moved"
     if before is None:
         return "created"
-    return "unchanged" if before.content == file.after else "changed"
+    return "unchanged" if before.content == file.after and file.is_executable is None else "changed"
 
 
 def _text_of(content: bytes | None) -> str | None:

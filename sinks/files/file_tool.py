@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, cast
 
 from msgspec import Meta, Struct
@@ -54,26 +54,78 @@ class FileTool(Struct, frozen=True, kw_only=True):
 
     def fits(self, arguments: Mapping[str, Any]) -> bool:
         """Whether a call with these arguments is one of this tool."""
+        return not self.lacks(arguments)
+
+    def lacks(self, arguments: Mapping[str, Any]) -> list[str]:
+        """Return what keeps a call with these arguments from being one of this tool, in words for the model."""
+        lacks: list[str] = []
         if self.only is not None and arguments.get(self.only[0]) != self.only[1]:
-            return False
+            lacks.append(f"{self.only[0]!r} must be {self.only[1]!r}")
         if self.line and type(arguments.get(self.line)) is not int:
-            return False
+            lacks.append(f"{self.line!r} must be a whole number" if self.line in arguments else _MISSING % self.line)
         if not self.edits:
             needed = (self.path, self.content, self.old, self.patch, "" if self.only and not self.line else self.new)
-            return all(isinstance(arguments.get(name), str) for name in needed if name)
+            return lacks + [why for name in needed if name and (why := _lacks(arguments, name))]
         of_each = [name for name in (self.old, self.new, "" if self.path in arguments else self.path) if name]
-        return _have(arguments.get(self.edits), of_each)
+        edits: object = arguments.get(self.edits, ())
+        if edits == ():
+            lacks.append(_MISSING % self.edits)
+        elif not isinstance(edits, list) or not edits:
+            lacks.append(f"{self.edits!r} must be a list of objects, at least one")
+        else:
+            lacks += dict.fromkeys(why for each in cast("list[object]", edits) for why in self._lacks_of(each, of_each))
+        if self.path in arguments and (why := _lacks(arguments, self.path)):
+            lacks.append(why)
+        return lacks
+
+    def _lacks_of(self, edit: object, names: Iterable[str]) -> Iterator[str]:
+        if not isinstance(edit, dict):
+            yield f"{self.edits!r} must be a list of objects"
+            return
+        for name in names:
+            if why := _lacks(cast("dict[str, object]", edit), name):
+                yield f"{why} in one of {self.edits!r}"
+
+    @property
+    def arguments(self) -> set[str]:
+        """The names of its arguments."""
+        names = (self.path, self.content, self.old, self.new, self.edits, self.line, self.patch)
+        return {name for name in names if name}
 
 
-def _have(edits: object, names: Iterable[str]) -> bool:
-    """Return whether this is a list of objects, at least one, and each has texts under these names."""
-    if not isinstance(edits, list) or not edits:
-        return False
-    return all(_has(each, names) for each in cast("list[object]", edits))
+_MISSING = "%r is missing"
 
 
-def _has(edit: object, names: Iterable[str]) -> bool:
-    return isinstance(edit, dict) and all(isinstance(cast("dict[str, object]", edit).get(name), str) for name in names)
+def _lacks(arguments: Mapping[str, object], name: str) -> str | None:
+    if name not in arguments:
+        return _MISSING % name
+    value = arguments[name]
+    return None if isinstance(value, str) else f"{name!r} must be a string, not {type(value).__name__}"
+
+
+def misfit(tools: Sequence[FileTool], arguments: Mapping[str, Any]) -> str | None:
+    """Return what a call lacks that fits none of the tools of its name; None if it is a call of another tool.
+
+    >>> misfit([FileTool(tool="save", path="path", content="text")], {"text": "x"})
+    "the call is not carried out: 'path' is missing"
+
+    A call of another tool has another command, such as `view`, or the text of a tool of the catalogue that is not
+    carried out, such as `code_edit`.
+    """
+    if not tools:
+        return None
+    known = set[str]().union(*(each.arguments for each in tools))
+    if not _NOT_CARRIED_OUT.get(tools[0].tool, set[str]()).isdisjoint(arguments.keys() - known):
+        return None
+    named = {each.only[0]: arguments.get(each.only[0]) for each in tools if each.only is not None}
+    commands = {each.only[1] for each in tools if each.only is not None}
+    if all(each.only is not None for each in tools) and any(
+        isinstance(x, str) and x not in commands for x in named.values()
+    ):
+        return None
+    lacks = sorted((each.lacks(arguments) for each in tools), key=len)
+    least = dict.fromkeys(" and ".join(each) for each in lacks if len(each) == len(lacks[0]))
+    return f"the call is not carried out: {', or '.join(least)}"
 
 
 _EDITORS = ("str_replace_based_edit_tool", "str_replace_editor")
@@ -141,6 +193,10 @@ _PATCHING = (
 )
 KNOWN_FILE_CALLS: tuple[FileTool, ...] = (*_WRITING, *_REPLACING, *_PATCHING)
 """The file tools of known agents, as far as their calls say all that is to be done."""
+_NOT_CARRIED_OUT: dict[str, set[str]] = {}
+"""By tool the texts of those in the catalogue whose calls do not say all that is to be done."""
+for _each in CATALOGUE:
+    _NOT_CARRIED_OUT.setdefault(_each.tool, set()).add(_each.text.split("[")[0])
 
 
 def tools_by_name(own: Iterable[Any]) -> dict[str, tuple[FileTool, ...]]:

@@ -20,4 +20,5 @@ def told(changes: Iterable[FileChange], *, dry_run: bool) -> str:
 def _of_file(change: FileChange) -> str:
     moved = f" (it was {change.moved_from})" if change.moved_from else ""
     lines = "" if change.additions is None else f" (+{change.additions} -{change.deletions} lines)"
-    return f"{change.action} {change.path}{moved}{lines}"
+    mode = {True: ", which may be executed now", False: ", which may not be executed any more", None: ""}
+    return f"{change.action} {change.path}{moved}{lines}{mode[change.executable]}"

@@ -12,6 +12,7 @@ from ..acting.approval import Approve
 from ..acting.beside_stream import BesideStream
 from ..acting.checked_options import check_options
 from ..acting.step import Step
+from .disk.protected_paths import ProtectedPaths
 from .disk.root_folder import RootFolder
 from .file_actor import FileActor
 from .file_options import FileOptions
@@ -44,17 +45,20 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     A file is written to a temporary neighbour while the model writes it, and takes its place, synced and in one step,
     when the call's `ToolInvocation` comes. A call that is cut, denied or refused leaves nothing. Each call that is
     carried out gets a `FileResult`, which is its `ToolResult`; its invocation has `claimed_by="write_files"`, so that
-    other steps leave it alone. All other calls and events pass.
+    other steps leave it alone. A call of such a tool that lacks an argument gets one with an error, unless a later step
+    of the pipeline has a tool of that name. All other calls and events pass.
 
     - `root`: an existing folder. Absolute paths, `..`, symbolic links, devices and other tricks are refused, with the
       reason as the call's error.
     - `approve`: asked before a call is carried out, as in `call_tools`; the request's `preview` has the `FileChange`s.
       `approval_timeout`: seconds to wait for the answer.
     - `tools`: file tools of your own; those of known agents are built in.
-    - `keep_partial`: whether what came of a file whose call was cut is kept beside it, as `a.py.partial`.
+    - `keep_partial`: whether what came of a file whose call was cut is kept beside it, as `a.py.partial`, unless there
+      is such a file already.
     - `dry_run`: whether everything is checked and nothing written; nobody is asked then.
     - `quota`: the bytes that one stream may write; None for no limit.
-    - `protected`: names that no path may have, in whatever case.
+    - `protected`: names, paths and globs that no path may match, in whatever case, as lines of a `.gitignore`: `".env"`
+      anywhere, `"/.env"` in the root, `"secrets/*.yml"`, `"!secrets/test.yml"`. All but plain names need `pathspec`.
     - `absolute_paths`: whether absolute paths below the root are taken, too, as some agents' tools ask for them.
     - `diff_limit`: the longest diff in a `FileChange`, in characters.
 
@@ -72,11 +76,11 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
         keep_partial=keep_partial,
         dry_run=dry_run,
         quota=quota,
-        protected=_names(protected),
+        protected=_protected(protected),
         absolute_paths=absolute_paths,
         diff_limit=diff_limit,
     )
-    return partial(_stepped, folder, options)
+    return WriteFiles(folder, options)
 
 
 def _check_length(name: str, unit: str, value: object, otherwise: str = "") -> None:
@@ -86,16 +90,34 @@ def _check_length(name: str, unit: str, value: object, otherwise: str = "") -> N
     raise UsageError(message)
 
 
-def _names(protected: Any) -> tuple[str, ...]:
-    if isinstance(protected, str):
-        message = f"protected= takes several names; write ({protected!r},)"
+def _protected(patterns: Any) -> ProtectedPaths:
+    if isinstance(patterns, str):
+        message = f"protected= takes several names; write ({patterns!r},)"
         raise UsageError(message)
-    names: tuple[Any, ...] = tuple(cast("Any", protected)) if isinstance(protected, Iterable) else (None,)
-    if not all(isinstance(name, str) for name in names):
-        message = f"protected= takes names of files and folders, such as ('.git',); got {protected!r:.80}"
+    given: tuple[Any, ...] = tuple(cast("Any", patterns)) if isinstance(patterns, Iterable) else (None,)
+    if not all(isinstance(each, str) for each in given):
+        message = (
+            f"protected= takes names, paths and globs of files and folders, such as ('.git',); got {patterns!r:.80}"
+        )
         raise UsageError(message)
-    return names
+    return ProtectedPaths(given)
 
 
-def _stepped(folder: str, options: FileOptions, events: AsyncIterable[object]) -> BesideStream:
-    return BesideStream(events, partial(FileActor, partial(RootFolder, folder), options))
+class WriteFiles:
+    """The step that `write_files` makes; it holds no state of a stream.
+
+    `left`: the names of tools of which only the calls are taken that are those of a file; a later step has the others.
+    """
+
+    def __init__(self, folder: str, options: FileOptions, left: frozenset[str] = frozenset()) -> None:
+        self._folder = folder
+        self._options = options
+        self._left = left
+
+    def __call__(self, events: AsyncIterable[object], /) -> BesideStream:
+        open_root = partial(RootFolder, self._folder)
+        return BesideStream(events, partial(FileActor, open_root, self._options, self._left))
+
+    def leaving(self, names: frozenset[str]) -> WriteFiles:
+        """Return this step before one that has tools of these names."""
+        return WriteFiles(self._folder, self._options, names)

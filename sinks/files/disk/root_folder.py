@@ -8,15 +8,15 @@ import os
 import stat
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ....events.errors import UsageError
 from ..edits.refused import RefusedError, refusal
-from .confined_path import fold
+from .path_rules import fold
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
-_NEEDED = {os.open, os.mkdir, os.rename, os.rmdir, os.stat, os.unlink}
+_NEEDED = {os.open, os.link, os.mkdir, os.rename, os.rmdir, os.stat, os.unlink}
 _KINDS = (
     (stat.S_ISLNK, "a symbolic link"),
     (stat.S_ISDIR, "a folder"),
@@ -25,6 +25,10 @@ _KINDS = (
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
 )
+
+
+Listed: TypeAlias = dict[tuple[str, ...], dict[str, list[str]]]
+"""By folder the names in it, by what they have in common with those that are one name on some systems."""
 
 
 class Snapshot(NamedTuple):
@@ -61,17 +65,17 @@ class RootFolder:
 
     @contextlib.contextmanager
     def walk(
-        self, names: Sequence[str], *, make: list[tuple[str, ...]] | None = None
+        self, names: Sequence[str], *, make: list[tuple[str, ...]] | None = None, listed: Listed | None = None
     ) -> Generator[tuple[int, bool], None, None]:
         """Open a folder below the root for the length of the block, and say whether it is there.
 
         If it is not, the deepest one on the way that exists is opened; with `make` missing folders are made, and added
-        to it.
+        to it. With `listed` a folder that is there in other letters is refused, as in `read`.
         """
         held = os.dup(self.descriptor)
         try:
             for depth, name in enumerate(names):
-                below = _below(held, name, names[: depth + 1], make)
+                below = _below(held, name, names[: depth + 1], make, listed)
                 if below is None:
                     yield held, False
                     return
@@ -81,12 +85,16 @@ class RootFolder:
         finally:
             os.close(held)
 
-    def read(self, names: Sequence[str], limit: int) -> Snapshot | None:
-        """Return a file with its bytes, or None if it does not exist. Raises `RefusedError` for anything but a file."""
-        with self.walk(names[:-1]) as (folder, is_there):
+    def read(self, names: Sequence[str], limit: int, *, listed: Listed | None = None) -> Snapshot | None:
+        """Return a file with its bytes, or None if it does not exist. Raises `RefusedError` for anything but a file.
+
+        With `listed` a name that is there in other letters is refused. It keeps the names of the folders, so that each
+        is listed once, however many of its files are read.
+        """
+        with self.walk(names[:-1], listed=listed) as (folder, is_there):
             if not is_there:
                 return None
-            _check_case(folder, names)
+            _check_case(folder, names, listed)
             if _found(folder, names) is None:  # asked first, because opening a device may do something
                 return None
             try:
@@ -107,8 +115,6 @@ class RootFolder:
         path = "/".join(names)
         with self.walk(names[:-1]) as (folder, is_there):
             found = _found(folder, names) if is_there else None
-            if is_there:
-                _check_case(folder, names)
             if found is not None and not _is_writable(folder, names[-1]):
                 message = f"{path!r} is read-only"
                 raise RefusedError(message)
@@ -160,19 +166,20 @@ def _found(folder: int, names: Sequence[str]) -> os.stat_result | None:
     return found
 
 
-def _below(held: int, name: str, names: Sequence[str], make: list[tuple[str, ...]] | None) -> int | None:
+def _below(
+    held: int, name: str, names: Sequence[str], make: list[tuple[str, ...]] | None, listed: Listed | None
+) -> int | None:
     """Open one folder in another; with `make`, make it first if it is missing. Return None if it is missing."""
     path = "/".join(names)
     try:
         if make is not None:
             with contextlib.suppress(FileExistsError):
-                _check_case(held, names)
                 os.mkdir(name, dir_fd=held)
                 make.append(tuple(names))
                 os.fsync(held)
         below = os.open(name, _FOLDER, dir_fd=held)
     except FileNotFoundError:
-        _check_case(held, names)
+        _check_case(held, names, listed)
         return None
     except OSError as error:
         if error.errno in (errno.ELOOP, errno.ENOTDIR, errno.EMLINK):
@@ -180,7 +187,7 @@ def _below(held: int, name: str, names: Sequence[str], make: list[tuple[str, ...
             raise RefusedError(message) from error
         raise refusal(path, error) from error
     try:
-        _check_case(held, names)
+        _check_case(held, names, listed)
     except RefusedError:
         os.close(below)
         raise
@@ -202,20 +209,27 @@ def _check_regular(path: str, found: os.stat_result) -> None:
         raise RefusedError(message)
 
 
-def _check_case(folder: int, names: Sequence[str]) -> None:
+def _check_case(folder: int, names: Sequence[str], listed: Listed | None) -> None:
     """Raise `RefusedError` if a name is there in another case or form: on some systems that is the same file."""
-    name = names[-1]
-    folded = fold(name)
-    try:
-        there = os.listdir(folder)
-    except OSError:  # a folder that may be entered, but not listed
+    if listed is None:
         return
-    others = [each for each in there if each != name and fold(each) == folded]
-    if others and name not in there:
+    there = listed.get(tuple(names[:-1]))
+    if there is None:
+        there = listed[tuple(names[:-1])] = _by_fold(folder)
+    others = there.get(fold(names[-1]), [])
+    if others and names[-1] not in others:
         message = (
             f"the path {'/'.join(names)!r} is refused: {others[0]!r} is there, with other letters for the same name"
         )
         raise RefusedError(message)
+
+
+def _by_fold(folder: int) -> dict[str, list[str]]:
+    names: dict[str, list[str]] = {}
+    with contextlib.suppress(OSError):  # a folder that may be entered, but not listed
+        for name in os.listdir(folder):
+            names.setdefault(fold(name), []).append(name)
+    return names
 
 
 def _is_writable(folder: int, name: str) -> bool:

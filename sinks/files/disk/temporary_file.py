@@ -75,6 +75,11 @@ class TemporaryFile:
         if mode is not None:
             os.fchmod(self._file, mode & 0o777)
 
+    def set_executable(self, *, is_executable: bool) -> None:
+        """Let everybody run it who may read it, or nobody."""
+        mode = os.fstat(self._file).st_mode & 0o777
+        self.set_mode(mode | (mode & 0o444) >> 2 if is_executable else mode & ~0o111)
+
     def sync(self) -> None:
         """Wait until the content is on the disk."""
         os.fsync(self._file)
@@ -84,12 +89,21 @@ class TemporaryFile:
 
         Raises `RefusedError` if somebody put something else in its place meanwhile.
         """
-        if not self._is_ours():
-            message = "its temporary file was removed or replaced by somebody else meanwhile"
-            raise RefusedError(message)
+        self._check_is_ours()
         os.rename(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)
         self._is_there = False
         os.fsync(folder)
+
+    def keep(self, folder: int, name: str) -> None:
+        """Put it under a name that nothing has, and not in the place of anything: then it raises `FileExistsError`."""
+        self._check_is_ours()
+        os.link(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder, follow_symlinks=False)
+        os.fsync(folder)
+
+    def _check_is_ours(self) -> None:
+        if not self._is_ours():
+            message = "its temporary file was removed or replaced by somebody else meanwhile"
+            raise RefusedError(message)
 
     def discard(self) -> None:
         """Close it, and remove it unless it has been renamed. The second time nothing happens."""

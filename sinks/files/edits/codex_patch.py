@@ -4,44 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Literal
 
-from msgspec import Struct
-
+from .file_patch import FilePatch
 from .hunk import Hunk
-from .lines import excerpt, split_lines
+from .lines import bare, excerpt, split_lines, with_lf
 from .refused import RefusedError
-from .search_replace import with_lf
 
 _BEGIN, _END, _END_OF_FILE = "*** Begin Patch", "*** End Patch", "*** End of File"
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
 _MOVE = re.compile(r"\*\*\* Move to: (.+)")
 
 
-class FilePatch(Struct, frozen=True, kw_only=True):
-    """What a patch does with one file.
-
-    `content` is that of a new file; `hunks` change an existing one; `move_to` is its new path.
-    """
-
-    path: str
-    action: Literal["add", "update", "delete"]
-    content: str = ""
-    hunks: tuple[Hunk, ...] = ()
-    move_to: str | None = None
-    removed: str | None = None
-    """The content that a deleted file must have, if the patch says so."""
-
-
 def codex_patch(patch: str) -> tuple[FilePatch, ...]:
     r"""Return what a patch does with each file.
 
     >>> codex_patch("*** Begin Patch\n*** Add File: a.py\n+x = 1\n*** End Patch")
-    (FilePatch(path='a.py', action='add', content='x = 1\n', hunks=(), move_to=None, removed=None),)
+    (FilePatch(path='a.py', action='add', content='x = 1\n'),)
 
     Raises `RefusedError` for anything else, a patch without its end among it.
     """
-    lines = [line.removesuffix("\n") for line in split_lines(with_lf(patch.strip("\r\n \t")))]
+    lines = bare(split_lines(with_lf(patch.strip("\r\n \t"))))
     if not lines or lines[0].strip() != _BEGIN or lines[-1].strip() != _END:
         message = f"the patch must begin with {_BEGIN!r} and end with {_END!r}"
         raise RefusedError(message)
@@ -115,16 +97,17 @@ def _file(head: re.Match[str] | None, body: list[str]) -> Iterator[FilePatch]:
     if not hunks and not move:
         message = f"the patch changes nothing in {path!r}"
         raise RefusedError(message)
-    yield FilePatch(path=path, action="update", hunks=hunks, move_to=move[1].strip() if move else None)
+    target = move[1].strip() if move else None
+    yield FilePatch(path=path, action="move" if move else "update", target=target, hunks=hunks)
 
 
 def _without_blank_end(body: list[str]) -> list[str]:
-    while body and not body[-1]:  # between two files
-        body = body[:-1]
-    return body
+    end = len(body)
+    while end and not body[end - 1]:  # between two files
+        end -= 1
+    return body[:end]
 
 
 def _hunk(body: list[str], anchors: list[str], *, is_end: bool = False) -> Hunk:
-    old = tuple(f"{line[1:]}\n" for line in body if line[:1] != "+")
-    new = tuple(f"{line[1:]}\n" for line in body if line[:1] != "-")
-    return Hunk(old=old, new=new, anchors=tuple(anchors), is_end=is_end, keeps_end=False)
+    lines = tuple((line[:1] or " ", f"{line[1:]}\n") for line in body)
+    return Hunk(lines=lines, anchors=tuple(anchors), is_end=is_end, keeps_end=False)

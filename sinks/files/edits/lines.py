@@ -1,8 +1,8 @@
-"""Lines of a text, the place of some among others, and changes of them."""
+"""Lines of a text, their ends, and changes of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from .refused import RefusedError
@@ -27,37 +27,46 @@ def split_lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
+def bare(lines: Iterable[str]) -> list[str]:
+    """Return lines without their line feeds, so that a last one without an end equals one with it."""
+    return [line.removesuffix("\n") for line in lines]
+
+
 def has_crlf(text: str) -> bool:
     """Whether all lines of a text end as those of Windows do."""
     breaks = text.count("\n")
     return breaks > 0 and text.count("\r\n") == breaks
 
 
-def with_crlf(text: str) -> str:
-    r"""Return a text whose lines end as those of Windows do; one that has a `\r` is left as it is.
+def with_lf(text: str) -> str:
+    """Return a text whose lines end in a line feed alone, if all of them ended as those of Windows do."""
+    return text.replace("\r\n", "\n") if has_crlf(text) else text
 
-    >>> with_crlf("a\nb"), with_crlf("a\r\n\n")
-    ('a\r\nb', 'a\r\n\n')
+
+def with_ends_of(text: str, old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:
+    r"""Return the lines of an edit with the line ends of the text, if it was written without them.
+
+    >>> with_ends_of("a\r\nb\r\n", ["a\n"], ["c\n"])
+    (['a\r\n'], ['c\r\n'])
+    >>> with_ends_of("a\r\nb\r\n", ["a\r\n"], ["c\n"])
+    (['a\r\n'], ['c\n'])
+
+    In a text whose lines all end as those of Windows do, an edit may be written with line feeds alone. One whose old
+    lines have the ends of the text says what ends the new ones have; one without old lines, if some of the new have.
     """
-    return text if "\r" in text else text.replace("\n", "\r\n")
+    if not has_crlf(text):
+        return [*old], [*new]
+    ended = [line for line in old if line.endswith("\n")]
+    says_ends = all(map(has_crlf, ended)) if ended else any(map(has_crlf, new))
+    return [*map(_with_crlf, old)], [*new] if says_ends else [*map(_with_crlf, new)]
 
 
-def places(lines: Sequence[str], wanted: Sequence[str], start: int = 0) -> list[int]:
-    """Return where lines stand among others, from `start` on; a last line without an end equals one with it."""
-    length = len(wanted)
-    if not length:
-        return []
-    first = wanted[0].rstrip("\n")
-    bare = [line.rstrip("\n") for line in wanted]
-    return [
-        at
-        for at in range(start, len(lines) - length + 1)
-        if lines[at].rstrip("\n") == first and all(lines[at + n].rstrip("\n") == bare[n] for n in range(1, length))
-    ]
+def _with_crlf(line: str) -> str:
+    return f"{line[:-1]}\r\n" if line.endswith("\n") and not line.endswith("\r\n") else line
 
 
-def changed(lines: Sequence[str], changes: Sequence[Change]) -> str:
-    """Return the text with changes that are in order and do not overlap."""
+def changed(text: str, lines: Sequence[str], changes: Sequence[Change]) -> str:
+    """Return a text, given with its lines, with changes that are in order and do not overlap."""
     pieces: list[str] = []
     at = 0
     for change in changes:
@@ -68,13 +77,9 @@ def changed(lines: Sequence[str], changes: Sequence[Change]) -> str:
         pieces += change.new
         at = change.start + len(change.old)
     pieces += lines[at:]
-    return _joined(pieces)
-
-
-def _joined(pieces: Sequence[str]) -> str:
-    """Join lines; one without an end gets it when something follows."""
+    end = "\r\n" if has_crlf(text) else "\n"  # one without an end gets it when something follows
     last = len(pieces) - 1
-    return "".join(line if at == last or line.endswith("\n") else f"{line}\n" for at, line in enumerate(pieces))
+    return "".join(line if at == last or line.endswith("\n") else line + end for at, line in enumerate(pieces))
 
 
 def excerpt(lines: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .lines import has_crlf, with_crlf
+from .lines import split_lines, with_ends_of
 from .refused import RefusedError
 
 
@@ -18,22 +18,30 @@ def replace_text(text: str, old: str, new: str, *, every: bool = False, count: i
     if not old:
         message = "the text to replace is empty; say which text"
         raise RefusedError(message)
-    if has_crlf(text):
-        old, new = with_crlf(old), with_crlf(new)
+    old, new = map("".join, with_ends_of(text, split_lines(old), split_lines(new)))
     if old == new:
         message = "the new text equals the old one"
         raise RefusedError(message)
     found = text.count(old)
     if not found:
         raise RefusedError(_missing(text, old))
-    overlapping = text.find(old, text.find(old) + 1) >= 0
     if count is not None and found != count:
         message = f"the text to replace occurs {found} times, not {count}"
         raise RefusedError(message)
-    if not every and count is None and (found > 1 or overlapping):
+    if not every and ((count is None and found > 1) or _overlaps(text, old)):
         message = f"the text to replace occurs {max(found, 2)} times; add lines around it, so that it is the only one"
         raise RefusedError(message)
     return text.replace(old, new)
+
+
+def _overlaps(text: str, old: str) -> bool:
+    """Whether the old text stands anywhere in such a way that it could be replaced in two ways."""
+    at = text.find(old)
+    while at >= 0:
+        if text.find(old, at + 1, at + 2 * len(old) - 1) >= 0:
+            return True
+        at = text.find(old, at + len(old))
+    return False
 
 
 def _missing(text: str, old: str) -> str:

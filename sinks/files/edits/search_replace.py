@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable
 
-from .lines import Change, changed, excerpt, has_crlf, places, split_lines, with_crlf
+from .hunk import with_end_of
+from .line_places import Places, go_on, line_places
+from .lines import Change, bare, changed, excerpt, split_lines, with_ends_of, with_lf
 from .refused import RefusedError
 
 STARTS = re.compile(r"^(?:<{5,9}|-{5,9}) SEARCH>?[ \t]*\r?$", re.MULTILINE)
@@ -17,7 +19,7 @@ _RULE = re.compile(r"-{5,9}")
 _ESCAPED = re.compile(r"^\\(?=<{5,9} SEARCH|-{5,9}|={5,9}|>{5,9} REPLACE|\+{5,9} REPLACE|:start_line:|:end_line:)")
 
 
-def search_replace(text: str, blocks: str) -> str:
+def search_replace(text: str, blocks: str, go_on: Callable[[], None] = go_on) -> str:
     r"""Return the text with the lines of each SEARCH replaced by those of its REPLACE.
 
     >>> print(search_replace("x = 1\ny = 2\n", "<<<<<<< SEARCH\nx = 1\n=======\nx = 3\n>>>>>>> REPLACE"), end="")
@@ -25,51 +27,60 @@ def search_replace(text: str, blocks: str) -> str:
     y = 2
 
     The lines to search for must stand there exactly once, or at the line that `:start_line:` names. Each block is
-    looked for in the original text. Raises `RefusedError` for anything else.
+    looked for in the original text. A last line without an end keeps that. `go_on` is called now and then, and may
+    raise. Raises `RefusedError` for anything else.
     """
-    crlf = has_crlf(text)
     lines = split_lines(text)
+    edits = [(*with_ends_of(text, old, new), line) for old, new, line in _blocks(with_lf(blocks))]
+    places = _Places(bare(lines), [bare(old) for old, _, _ in edits], go_on)
     changes: list[Change] = []
-    for number, (old, new, line) in enumerate(_blocks(with_lf(blocks)), 1):
-        wanted = split_lines(with_crlf(old)) if crlf else split_lines(old)
-        given = split_lines(with_crlf(new)) if crlf else split_lines(new)
-        if wanted == given:
+    for number, (old, new, line) in enumerate(edits, 1):
+        if old == new:
             message = f"block {number} changes nothing"
             raise RefusedError(message)
-        start = 0 if not wanted and not text else _place(lines, wanted, line, number)
-        changes.append(Change(start, wanted, given))
-    return changed(lines, sorted(changes, key=lambda change: change.start))
+        start = 0 if not old and not text else places.start(number, line)
+        given = with_end_of(lines[-1], new) if old and start + len(old) == len(lines) else new
+        changes.append(Change(start, old, given))
+    return changed(text, lines, sorted(changes, key=lambda change: change.start))
 
 
-def with_lf(text: str) -> str:
-    """Return a text whose lines end in a line feed alone, if all of them ended as those of Windows do."""
-    return text.replace("\r\n", "\n") if has_crlf(text) else text
+class _Places:
+    """Finds the places of all blocks in the lines of a file."""
 
+    def __init__(self, lines: list[str], blocks: list[list[str]], go_on: Callable[[], None]) -> None:
+        self._lines = lines
+        self._blocks = blocks
+        self._go_on = go_on
+        self._found: list[Places] | None = None
 
-def _place(lines: Sequence[str], wanted: Sequence[str], line: int | None, number: int) -> int:
-    if not wanted:
-        message = f"block {number} searches for nothing; only an empty file can be filled like this"
+    def start(self, number: int, line: int | None) -> int:
+        """Return the line, from 0, where a block stands: the one that it names, or the only one."""
+        wanted = self._blocks[number - 1]
+        if not wanted:
+            message = f"block {number} searches for nothing; only an empty file can be filled like this"
+            raise RefusedError(message)
+        if line is not None and line > 0 and self._lines[line - 1 : line - 1 + len(wanted)] == wanted:
+            return line - 1
+        if self._found is None:
+            self._found = line_places(self._lines, [each or [""] for each in self._blocks], self._go_on)
+        found = self._found[number - 1]
+        if found.count == 1:
+            return found.last
+        if found.count:
+            message = (
+                f"the lines of block {number}, {excerpt(wanted)} and so on, occur {found.count} times; add lines "
+                "around them, so that they are the only ones"
+            )
+        else:
+            message = (
+                f"the lines of block {number}, {excerpt(wanted)} and so on, do not occur in the file exactly like this"
+            )
         raise RefusedError(message)
-    found = places(lines, wanted)
-    if line is not None and line - 1 in found:
-        return line - 1
-    if len(found) == 1:
-        return found[0]
-    if found:
-        message = (
-            f"the lines of block {number}, {excerpt(wanted)} and so on, occur {len(found)} times; add lines "
-            "around them, so that they are the only ones"
-        )
-    else:
-        message = (
-            f"the lines of block {number}, {excerpt(wanted)} and so on, do not occur in the file exactly like this"
-        )
-    raise RefusedError(message)
 
 
-def _blocks(text: str) -> list[tuple[str, str, int | None]]:
+def _blocks(text: str) -> list[tuple[list[str], list[str], int | None]]:
     """Return what each block searches for, what it puts there, and the line that it names."""
-    blocks: list[tuple[str, str, int | None]] = []
+    blocks: list[tuple[list[str], list[str], int | None]] = []
     parts: list[list[str]] = []
     for line in split_lines(text):
         bare = line.strip()
@@ -95,16 +106,15 @@ def _blocks(text: str) -> list[tuple[str, str, int | None]]:
     return blocks
 
 
-def _block(old: list[str], new: list[str]) -> tuple[str, str, int | None]:
+def _block(old: list[str], new: list[str]) -> tuple[list[str], list[str], int | None]:
     line: int | None = None
-    is_told = False
-    while old and (hint := _HINT.fullmatch(old[0].strip())):
+    at = 0
+    while at < len(old) and (hint := _HINT.fullmatch(old[at].strip())):
         line = int(hint[2]) if hint[1] == "start" else line
-        is_told = True
-        old = old[1:]
-    if is_told and old and _RULE.fullmatch(old[0].strip()):
-        old = old[1:]
-    return "".join(old), "".join(new), line
+        at += 1
+    if 0 < at < len(old) and _RULE.fullmatch(old[at].strip()):
+        at += 1
+    return old[at:], new, line
 
 
 def _is_fence(line: str) -> bool:

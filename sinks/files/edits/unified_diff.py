@@ -3,101 +3,169 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
+from msgspec.structs import replace
+
 from ....events.errors import how_to_install
-from .codex_patch import FilePatch
+from .file_patch import FilePatch
+from .git_header import EXTENDED, STARTS, git_header, unquoted, without_prefixes
 from .hunk import Hunk
-from .lines import excerpt, split_lines
+from .lines import excerpt, split_lines, with_lf
 from .refused import RefusedError
-from .search_replace import with_lf
 
 HUNK = re.compile(r"^@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,[0-9]+)? @@", re.MULTILINE)
+HEADER = re.compile(f"^(?:--- |{STARTS})", re.MULTILINE)
 _NOTHING = "/dev/null"
-_OUTSIDE = re.compile(
-    r"(?:diff |index |--- |\+\+\+ |@@ -|similarity index |dissimilarity index |rename |copy |new file |deleted file "
-    r"|old mode |new mode |\\ No newline |Index: |={67}|\s*$)"
-)
-"""Lines of a diff that are no content."""
-_LINK = "120000"
+_OUTSIDE = re.compile(r"(?:diff |index |--- |\+\+\+ |@@ -|\\ No newline |Index: |={67}|\s*$)")
+"""Lines of a diff that are no content; git's own lines have a header of their own."""
 
 
 def unified_diff(diff: str, path: str | None = None) -> tuple[FilePatch, ...]:
     r"""Return what a diff does with each file.
 
     >>> unified_diff("--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-x = 1\n+x = 2\n")[0].hunks
-    (Hunk(old=('x = 1\n',), new=('x = 2\n',), line=0, anchors=(), is_end=False, keeps_end=True),)
+    (Hunk(lines=(('-', 'x = 1\n'), ('+', 'x = 2\n')), line=0, anchors=(), is_end=False, keeps_end=True),)
 
     `path`: the file, for a diff that need not name it. What the counts in a hunk's header do not cover is refused, and
-    not left out. Raises `RefusedError` for that, and if `unidiff`, which reads the diff, cannot.
+    not left out, and so is every line of git's that is not understood. Raises `RefusedError` for that, and if
+    `unidiff`, which reads the hunks, cannot.
     """
+    lines = split_lines(with_lf(diff if diff.endswith("\n") else f"{diff}\n"))
+    hunk = HUNK.search(diff)
+    if HEADER.search(diff, 0, hunk.start() if hunk else len(diff)) is None:
+        if path is None:
+            message = "the diff names no file; begin with its lines '---' and '+++'"
+            raise RefusedError(message)
+        lines = [f"--- a/{path}\n", f"+++ b/{path}\n", *_from_hunk(lines)]
+    starts = [at for at, line in enumerate(lines) if line.startswith(STARTS)]
+    patches = [*_plain(lines[: starts[0] if starts else None], 1)]
+    for start, end in pairwise([*starts, len(lines)]):
+        patches += _of_git(lines[start:end], start + 1)
+    return tuple(patches)
+
+
+def _from_hunk(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines from the first hunk on; those before must be nothing that git would carry out."""
+    first = next((at for at, line in enumerate(lines) if HUNK.match(line)), 0)
+    if (said := next((line for line in lines[:first] if EXTENDED.match(line)), None)) is not None:
+        message = f"{excerpt([said])} stands behind no line 'diff --git'"
+        raise RefusedError(message)
+    return lines[first:]
+
+
+def _of_git(lines: list[str], number: int) -> Iterator[FilePatch]:
+    """Read a file's part of a diff of git's, and what follows it without a header of git's."""
+    begin = next((at for at, line in enumerate(lines) if line.startswith(("--- ", "@@ -"))), len(lines))
+    patch = git_header(lines[:begin], number)
+    path = patch.path
+    names = (
+        _NOTHING if patch.action == "add" else path,
+        _NOTHING if patch.action == "delete" else patch.target or path,
+    )
+    body = lines[begin:]
+    read: list[Any] = []
+    if body and body[0].startswith("@@ -"):
+        read = _patch_set([f"--- {names[0]}\n", f"+++ {names[1]}\n", *body], number + begin - 2)
+    elif body:
+        read = _patch_set(body, number + begin)
+        if read and (given := _names(read[0])) != names:
+            message = f"the header of the diff is of {names!r}, its lines '---' and '+++' of {given!r}"
+            raise RefusedError(message)
+    yield _with_hunks(patch, tuple(map(_hunk, read[0])) if read else ())
+    yield from map(_of_plain, read[1:])
+
+
+def _plain(lines: list[str], number: int) -> Iterator[FilePatch]:
+    if any(line.strip() for line in lines):
+        yield from map(_of_plain, _patch_set(lines, number))
+
+
+def _of_plain(read: Any) -> FilePatch:
+    source, target = _names(read)
+    if source == _NOTHING:
+        patch = FilePatch(path=target, action="add")
+    elif target == _NOTHING:
+        patch = FilePatch(path=source, action="delete", of_original=True)
+    elif source == target:
+        patch = FilePatch(path=source, action="update")
+    else:
+        message = (
+            f"the diff names other files in '+++' than in '---', {target!r} and {source!r}: "
+            "begin with 'diff --git' and say 'rename from' and 'rename to', or 'copy from' and 'copy to'"
+        )
+        raise RefusedError(message)
+    if read.is_binary_file:
+        message = f"the diff of {target!r} is not a diff of text"
+        raise RefusedError(message)
+    return _with_hunks(patch, tuple(map(_hunk, read)))
+
+
+def _with_hunks(patch: FilePatch, hunks: tuple[Hunk, ...]) -> FilePatch:
+    old = "".join(line for hunk in hunks for line in hunk.old)
+    new = "".join(line for hunk in hunks for line in hunk.new)
+    if (old and patch.action == "add") or (new and patch.action == "delete"):
+        message = f"the diff of {patch.path!r} has lines of a file that is not there"
+        raise RefusedError(message)
+    if patch.action == "update" and patch.is_executable is None and not hunks:
+        message = f"the diff changes nothing in {patch.path!r}"
+        raise RefusedError(message)
+    if patch.action == "add":
+        return replace(patch, content=new)
+    return replace(patch, removed=old) if patch.action == "delete" else replace(patch, hunks=hunks)
+
+
+def _patch_set(lines: list[str], number: int) -> list[Any]:
+    """Read the files of a diff without git's headers; `number` is that of the first line."""
     try:
         from unidiff.errors import UnidiffParseError  # noqa: PLC0415 - an extra
         from unidiff.patch import PatchSet  # noqa: PLC0415 - an extra
     except ImportError as error:
         message = f"unified diffs cannot be applied here, for the program needs unidiff; {how_to_install('files')}"
         raise RefusedError(message) from error
-    text = with_lf(diff)
-    if path is not None and not re.search(r"^--- ", text, re.MULTILINE):
-        text = f"--- a/{path}\n+++ b/{path}\n{text[at.start() :] if (at := HUNK.search(text)) else text}"
-    lines = split_lines(text if text.endswith("\n") else f"{text}\n")
     try:
-        patches: Any = PatchSet(lines)
+        patches: list[Any] = [*PatchSet(lines)]
     except (UnidiffParseError, ValueError) as error:
         message = f"the diff cannot be read: {str(error).strip()}; check the line counts after '@@'"
         raise RefusedError(message) from error
-    if not patches:
-        message = "the diff names no file and has no hunk, such as '@@ -1,3 +1,4 @@'"
-        raise RefusedError(message)
-    _check_all_is_read(lines, patches)
-    return tuple(_file(each) for each in patches)
+    _check_all_is_read(lines, patches, number)
+    return patches
 
 
-def _check_all_is_read(lines: list[str], patches: Any) -> None:
+def _check_all_is_read(lines: list[str], patches: list[Any], first: int) -> None:
     read = {line.diff_line_no for file in patches for hunk in file for line in hunk}
     outside = [(number, line) for number, line in enumerate(lines, 1) if number not in read]
     heads = [number for number, line in outside if line.startswith(("--- ", "+++ "))]
     for number, line in outside:
         is_content = len(heads) % 2 == 1 and number == heads[-1]
         if is_content or not _OUTSIDE.match(line):
-            message = f"line {number} of the diff, {excerpt([line])}, is in no hunk; check the line counts after '@@'"
+            message = (
+                f"line {number + first - 1} of the diff, {excerpt([line])}, is in no hunk; "
+                "check the line counts after '@@'"
+            )
             raise RefusedError(message)
 
 
-def _file(patch: Any) -> FilePatch:
-    source, target = _name(patch.source_file), _name(patch.target_file)
-    if patch.is_binary_file or _LINK in (patch.source_mode, patch.target_mode):
-        message = f"the diff of {target!r} is not a diff of text"
-        raise RefusedError(message)
-    hunks = tuple(_hunk(each) for each in patch)
-    if source == _NOTHING:
-        return FilePatch(path=target, action="add", content="".join(line for hunk in hunks for line in hunk.new))
-    if target == _NOTHING:
-        return FilePatch(path=source, action="delete", removed="".join(line for hunk in hunks for line in hunk.old))
-    if not hunks and source == target:
-        message = f"the diff changes nothing in {source!r}"
-        raise RefusedError(message)
-    return FilePatch(path=source, action="update", hunks=hunks, move_to=None if source == target else target)
-
-
-def _name(header: str) -> str:
-    name = header.strip()
-    return name[2:] if name.startswith(("a/", "b/")) else name
+def _names(read: Any) -> tuple[str, str]:
+    source, target = (unquoted(name.strip()) for name in (read.source_file, read.target_file))
+    return without_prefixes(source, target)
 
 
 def _hunk(hunk: Any) -> Hunk:
-    old: list[str] = []
-    new: list[str] = []
-    sides: tuple[list[str], ...] = ()
+    lines: list[tuple[str, str]] = []
     for line in hunk:
-        if not line.line_type:  # a blank line behind the hunk
-            continue
         if line.line_type == "\\":  # the line before has no end
-            for side in sides:
-                side[-1] = side[-1].removesuffix("\n")
-            continue
-        sides = tuple(side for side, types in ((old, " -"), (new, " +")) if line.line_type in types)
-        for side in sides:
-            side.append(line.value)
+            mark, value = lines[-1]
+            lines[-1] = mark, value.removesuffix("\n")
+        elif line.line_type:  # not a blank line behind the hunk
+            lines.append((line.line_type, line.value))
+    made = Hunk(lines=tuple(lines))
+    old, new = made.old, made.new
+    without_end = [side for side in (old, new) if side and not side[-1].endswith("\n")]
+    if any(not line.endswith("\n") for side in (old, new) for line in side[:-1]):
+        message = "a line of the diff that has no newline at its end is not the last one"
+        raise RefusedError(message)
     start = hunk.source_start - 1 if old else hunk.source_start
-    return Hunk(old=tuple(old), new=tuple(new), line=start)
+    return replace(made, line=start, is_end=bool(without_end))

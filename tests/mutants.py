@@ -2132,7 +2132,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sinks/files/disk/root_folder.py",
-                "if others and name not in there:",
+                "if others and names[-1] not in others:",
                 "if not others and there is None:",
             ),
         ),
@@ -2219,6 +2219,43 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         ("tests/sinks/files/test_full_disk.py half_way",),
+    ),
+    Mutant(
+        "a copy takes the file away that it is of",
+        (Edit("sinks/files/file_plan.py", 'not in ("move", "delete"):', 'not in ("move", "delete", "copy"):'),),
+        ("tests/sinks/files/edits/test_git_diffs.py copies_copy",),
+    ),
+    Mutant(
+        "a mode is left out",
+        (Edit("sinks/files/commit_files.py", "if file.is_executable is not None:", "if file.is_executable is root:"),),
+        ("tests/sinks/files/edits/test_git_diffs.py modes_are_applied",),
+    ),
+    Mutant(
+        "an anchor that stands there several times is the first",
+        (Edit("sinks/files/edits/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
+        ("tests/sinks/files/edits/test_certain_places.py",),
+    ),
+    Mutant(
+        "what came of a file replaces another",
+        (
+            Edit(
+                "sinks/files/disk/temporary_file.py",
+                "os.link(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder, follow_symlinks=False)",
+                "os.replace(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)",
+            ),
+        ),
+        ("tests/sinks/files/test_protected_paths.py a_part",),
+    ),
+    Mutant(
+        "a file call that lacks an argument has no result",
+        (
+            Edit(
+                "sinks/files/file_actor.py",
+                "if tool is None and call.name not in self._left else None",
+                "if 0 else None",
+            ),
+        ),
+        ("tests/sinks/files/test_misfits.py",),
     ),
     Mutant(
         "a set-user-id bit is kept",

@@ -103,6 +103,10 @@ def _lacks(arguments: Mapping[str, object], name: str) -> str | None:
     return None if isinstance(value, str) else f"{name!r} must be a string, not {type(value).__name__}"
 
 
+def _distance(tool: FileTool, arguments: Mapping[str, Any]) -> tuple[int, int]:
+    return len(tool.lacks(arguments)), -len(tool.arguments & arguments.keys())
+
+
 def misfit(tools: Sequence[FileTool], arguments: Mapping[str, Any]) -> str | None:
     """Return what a call lacks that fits none of the tools of its name; None if it is a call of another tool.
 
@@ -117,15 +121,14 @@ def misfit(tools: Sequence[FileTool], arguments: Mapping[str, Any]) -> str | Non
     known = set[str]().union(*(each.arguments for each in tools))
     if not _NOT_CARRIED_OUT.get(tools[0].tool, set[str]()).isdisjoint(arguments.keys() - known):
         return None
-    named = {each.only[0]: arguments.get(each.only[0]) for each in tools if each.only is not None}
-    commands = {each.only[1] for each in tools if each.only is not None}
-    if all(each.only is not None for each in tools) and any(
-        isinstance(x, str) and x not in commands for x in named.values()
+    commands = [each.only for each in tools if each.only is not None]
+    if len(commands) == len(tools) and all(
+        isinstance(arguments.get(name), str) and arguments[name] != value for name, value in commands
     ):
         return None
-    lacks = sorted((each.lacks(arguments) for each in tools), key=len)
-    least = dict.fromkeys(" and ".join(each) for each in lacks if len(each) == len(lacks[0]))
-    return f"the call is not carried out: {', or '.join(least)}"
+    nearest = min(_distance(each, arguments) for each in tools)
+    lacks = (" and ".join(each.lacks(arguments)) for each in tools if _distance(each, arguments) == nearest)
+    return f"the call is not carried out: {', or '.join(dict.fromkeys(lacks))}"
 
 
 _EDITORS = ("str_replace_based_edit_tool", "str_replace_editor")

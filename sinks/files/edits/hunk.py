@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 
 from .line_places import Places, go_on, line_places
-from .lines import Change, bare, changed, excerpt, split_lines, with_ends_of
+from .lines import Change, bare, changed, end_of, excerpt, split_lines, with_ends_of
 from .refused import RefusedError
 
 _BRACKET = re.compile(r"\s*[\[\](){}]")
@@ -52,7 +52,9 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], go_on: Callable[[], None] = go
         text, [line for each in hunks for line in each.old], [line for each in hunks for line in each.new]
     )
     olds, news = map(iter, ends)
-    finder = _Finder(lines, [(each, [next(olds) for _ in each.old]) for each in hunks], go_on)
+    end = end_of(text)
+    wanted = [bare((next(olds) for _ in each.old), end) for each in hunks]
+    finder = _Finder(bare(lines, end), [*zip(hunks, wanted, strict=True)], go_on)
     changes: list[Change] = []
     at = moved = 0
     for number, hunk in enumerate(hunks):
@@ -84,13 +86,11 @@ def with_end_of(line: str, new: list[str]) -> list[str]:
 
 
 class _Finder:
-    """Finds the places of hunks in the lines of a file."""
+    """Finds the places of hunks, given with their old lines, in the lines of a file; all without their ends."""
 
-    def __init__(
-        self, lines: Sequence[str], hunks: Sequence[tuple[Hunk, list[str]]], go_on: Callable[[], None]
-    ) -> None:
-        self._lines = bare(lines)
-        self._hunks = [(hunk, bare(old)) for hunk, old in hunks]
+    def __init__(self, lines: list[str], hunks: Sequence[tuple[Hunk, list[str]]], go_on: Callable[[], None]) -> None:
+        self._lines = lines
+        self._hunks = hunks
         self._go_on = go_on
         self._everywhere: list[Places] | None = None
         self._by_text: dict[str, list[int]] | None = None

@@ -35,7 +35,7 @@ def line_places(
     ways: list[dict[str, int]] = [{}]
     ends = [_added(ways, pattern) for pattern in patterns]
     shorter, in_order = _shorter(ways)
-    found = [Places(0, -1, -1)] * len(ways)
+    count, last, before = [0] * len(ways), [-1] * len(ways), [-1] * len(ways)
     node = 0
     for at, line in enumerate(lines):
         if at % _OFTEN == 0:
@@ -44,12 +44,14 @@ def line_places(
             node = shorter[node]
         node = ways[node].get(line, 0)
         if node:
-            found[node] = Places(found[node].count + 1, at, found[node].last)
+            count[node] += 1
+            before[node], last[node] = last[node], at
     for node in reversed(in_order):  # what ends with other lines has these, too
-        one, two = found[node], found[shorter[node]]
-        before, last = sorted((one.last, one.before, two.last, two.before))[-2:]
-        found[shorter[node]] = Places(one.count + two.count, last, before)
-    return [_begun(found[end], len(pattern)) for end, pattern in zip(ends, patterns, strict=True)]
+        other = shorter[node]
+        count[other] += count[node]
+        before[other], last[other] = sorted((last[node], before[node], last[other], before[other]))[-2:]
+    begun = ((end, len(pattern) - 1) for end, pattern in zip(ends, patterns, strict=True))
+    return [Places(count[end], max(last[end] - more, -1), max(before[end] - more, -1)) for end, more in begun]
 
 
 def _added(ways: list[dict[str, int]], pattern: Sequence[str]) -> int:
@@ -75,8 +77,3 @@ def _shorter(ways: Sequence[dict[str, int]]) -> tuple[list[int], list[int]]:
                 other = shorter[other]
             shorter[below] = ways[other].get(line, 0)
     return shorter, in_order
-
-
-def _begun(places: Places, length: int) -> Places:
-    """Return places of first lines in place of last ones."""
-    return Places(places.count, *(at - length + 1 if at >= 0 else -1 for at in places[1:]))

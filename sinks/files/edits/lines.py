@@ -27,15 +27,20 @@ def split_lines(text: str) -> list[str]:
     return [*lines, last] if last else lines
 
 
-def bare(lines: Iterable[str]) -> list[str]:
-    """Return lines without their line feeds, so that a last one without an end equals one with it."""
-    return [line.removesuffix("\n") for line in lines]
+def bare(lines: Iterable[str], end: str = "\n") -> list[str]:
+    """Return lines without their ends, so that a last one without an end equals one with it."""
+    return [line.removesuffix(end) for line in lines]
 
 
 def has_crlf(text: str) -> bool:
     """Whether all lines of a text end as those of Windows do."""
     breaks = text.count("\n")
     return breaks > 0 and text.count("\r\n") == breaks
+
+
+def end_of(text: str) -> str:
+    """Return what ends the lines of a text; a line feed if not all of them end as those of Windows do."""
+    return "\r\n" if has_crlf(text) else "\n"
 
 
 def with_lf(text: str) -> str:
@@ -77,7 +82,7 @@ def changed(text: str, lines: Sequence[str], changes: Sequence[Change]) -> str:
         pieces += change.new
         at = change.start + len(change.old)
     pieces += lines[at:]
-    end = "\r\n" if has_crlf(text) else "\n"  # one without an end gets it when something follows
+    end = end_of(text)  # one without an end gets it when something follows
     last = len(pieces) - 1
     return "".join(line if at == last or line.endswith("\n") else line + end for at, line in enumerate(pieces))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from .hunk import with_end_of
 from .line_places import Places, go_on, line_places
-from .lines import Change, bare, changed, excerpt, split_lines, with_ends_of, with_lf
+from .lines import Change, bare, changed, end_of, excerpt, split_lines, with_ends_of, with_lf
 from .refused import RefusedError
 
 STARTS = re.compile(r"^(?:<{5,9}|-{5,9}) SEARCH>?[ \t]*\r?$", re.MULTILINE)
@@ -32,7 +32,8 @@ def search_replace(text: str, blocks: str, go_on: Callable[[], None] = go_on) ->
     """
     lines = split_lines(text)
     edits = [(*with_ends_of(text, old, new), line) for old, new, line in _blocks(with_lf(blocks))]
-    places = _Places(bare(lines), [bare(old) for old, _, _ in edits], go_on)
+    end = end_of(text)
+    places = _Places(bare(lines, end), [bare(old, end) for old, _, _ in edits], go_on)
     changes: list[Change] = []
     for number, (old, new, line) in enumerate(edits, 1):
         if old == new:

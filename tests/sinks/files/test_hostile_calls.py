@@ -159,6 +159,31 @@ def test_a_yes_that_comes_after_the_answer_was_cut_writes_nothing(tmp_path: Path
     assert on_disk(tmp_path) == {}
 
 
+def test_an_edit_that_is_cancelled_is_not_worked_out_to_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    begun = threading.Event()
+
+    def endless(*given: Any) -> Any:
+        begun.set()
+        *_, go_on = given
+        while True:
+            go_on()
+
+    monkeypatch.setattr("penstock.sinks.files.edits.hunk.line_places", endless)
+    (tmp_path / "a").write_text("x\n")
+
+    async def events() -> AsyncIterator[Any]:
+        yield invocation("apply_patch", input=patch("*** Update File: a", "@@", "-x", "+y"))
+        await asyncio.to_thread(begun.wait)
+        yield AnswerEnd("t", status="interrupted")
+
+    async def run() -> list[Any]:
+        return [event async for event in write_files(tmp_path)(events())]
+
+    (found,) = results(asyncio.run(run()))
+    assert (found.error or "").startswith("the call was cancelled")
+    assert on_disk(tmp_path) == {"a": b"x\n"}
+
+
 def overwrite(draft: Path) -> None:
     draft.write_text("evil\n")  # as long as the right one
 

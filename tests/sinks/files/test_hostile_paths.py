@@ -164,8 +164,8 @@ def test_other_paths_are_not(root: Path, path: str):
 def test_a_path_is_a_text(root: Path):
     with pytest.raises(RefusedError, match="must be a string, not int"):
         confined_path(7)
-    # such a call is of another tool
-    assert not results(carried_out(root, *streamed(7, "x")))  # type: ignore[arg-type]
+    (found,) = results(carried_out(root, *streamed(7, "x")))  # type: ignore[arg-type]
+    assert found.error == "the call is not carried out: 'path' must be a string, not int"
 
 
 def test_protected_names_are_an_option(root: Path):

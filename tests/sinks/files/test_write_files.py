@@ -356,8 +356,6 @@ def test_a_dry_run_writes_nothing_and_says_what_would_be(tmp_path: Path):
         invocation("edit_file", target_file="a", code_edit="// ... existing code ..."),
         invocation("insert_edit_into_file", filePath="a", code="x"),
         invocation("run_bash", command="rm a"),
-        invocation("write_file", name="a", content="x"),
-        invocation("write_file", path="a", content=7),
         replace(invocation("write_file", path="a", content="x"), claimed_by="somebody"),
     ],
 )

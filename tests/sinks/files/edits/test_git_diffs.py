@@ -293,6 +293,7 @@ def later_trees(draw: st.DrawFn, tree: dict[str, tuple[str, bool]]) -> dict[str,
     return after
 
 
+@pytest.mark.laws
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
 @settings(max_examples=scaled(15), deadline=None)
 @given(

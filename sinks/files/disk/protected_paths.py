@@ -103,6 +103,6 @@ def _spec(lines: Sequence[str]) -> Any:
         except (ValueError, re.error):
             pattern = None
         if pattern is None or pattern.include is None:
-            message = f"protected= has {line!r}, which can never match: it is no pattern of .gitignore"
+            message = f"protected= has {line!r}, which can never match: .gitignore has no such patterns"
             raise UsageError(message)
     return GitIgnoreSpec.from_lines(lines, backend="simple")

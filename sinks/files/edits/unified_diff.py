@@ -33,6 +33,7 @@ def unified_diff(diff: str, path: str | None = None) -> tuple[FilePatch, ...]:
     not left out, and so is every line of git's that is not understood. Raises `RefusedError` for that, and if
     `unidiff`, which reads the hunks, cannot.
     """
+    _unidiff()
     lines = split_lines(with_lf(diff if diff.endswith("\n") else f"{diff}\n"))
     hunk = HUNK.search(diff)
     if HEADER.search(diff, 0, hunk.start() if hunk else len(diff)) is None:
@@ -50,9 +51,10 @@ def unified_diff(diff: str, path: str | None = None) -> tuple[FilePatch, ...]:
 def _from_hunk(lines: Sequence[str]) -> Sequence[str]:
     """Return the lines from the first hunk on; those before must be nothing that git would carry out."""
     first = next((at for at, line in enumerate(lines) if HUNK.match(line)), 0)
-    if (said := next((line for line in lines[:first] if EXTENDED.match(line)), None)) is not None:
-        message = f"{excerpt([said])} stands behind no line 'diff --git'"
-        raise RefusedError(message)
+    for line in lines[:first]:
+        if (said := EXTENDED.match(line)) and not said[1].endswith("index"):
+            message = f"{excerpt([line])} stands behind no line 'diff --git'"
+            raise RefusedError(message)
     return lines[first:]
 
 
@@ -117,17 +119,23 @@ def _with_hunks(patch: FilePatch, hunks: tuple[Hunk, ...]) -> FilePatch:
     return replace(patch, removed=old) if patch.action == "delete" else replace(patch, hunks=hunks)
 
 
-def _patch_set(lines: list[str], number: int) -> list[Any]:
-    """Read the files of a diff without git's headers; `number` is that of the first line."""
+def _unidiff() -> tuple[Any, Any]:
+    """Return what reads diffs, and its error."""
     try:
         from unidiff.errors import UnidiffParseError  # noqa: PLC0415 - an extra
         from unidiff.patch import PatchSet  # noqa: PLC0415 - an extra
     except ImportError as error:
         message = f"unified diffs cannot be applied here, for the program needs unidiff; {how_to_install('files')}"
         raise RefusedError(message) from error
+    return PatchSet, UnidiffParseError
+
+
+def _patch_set(lines: list[str], number: int) -> list[Any]:
+    """Read the files of a diff without git's headers; `number` is that of the first line."""
+    patch_set, unreadable = _unidiff()
     try:
-        patches: list[Any] = [*PatchSet(lines)]
-    except (UnidiffParseError, ValueError) as error:
+        patches: list[Any] = [*patch_set(lines)]
+    except (unreadable, ValueError) as error:
         message = f"the diff cannot be read: {str(error).strip()}; check the line counts after '@@'"
         raise RefusedError(message) from error
     _check_all_is_read(lines, patches, number)

@@ -54,8 +54,8 @@ class ProtectedPaths:
             if short and any(begin.startswith(short[1]) for begin in self._beginnings):
                 return names[at]
         while True:
-            if (at := self._first(folded)) is not None:
-                return names[at] if self._spec is None else "/".join(names[: at + 1])
+            if (first := self._first(folded)) is not None:
+                return names[first] if self._spec is None else "/".join(names[: first + 1])
             shorter = folded[-1].removesuffix(_PARTIAL)
             if shorter in ("", folded[-1]):
                 return None
@@ -74,6 +74,7 @@ def _check(line: str, *, is_first: bool) -> None:
     """Raise a `UsageError` for a pattern that can never match."""
     path = line.removeprefix("!").removesuffix("/")
     tried = _WILDCARD.sub(lambda found: found[1] or "x", path.removeprefix("/"))
+    why: str | None
     if line.startswith("#"):
         why = r"it is a comment; write '\#…' for a name"
     elif line.startswith("!") and is_first:

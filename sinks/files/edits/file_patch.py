@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from msgspec import Struct
 
 from .hunk import Hunk
+
+PatchAction: TypeAlias = Literal["add", "update", "delete", "move", "copy"]
 
 
 class FilePatch(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -21,7 +23,7 @@ class FilePatch(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """
 
     path: str
-    action: Literal["add", "update", "delete", "move", "copy"]
+    action: PatchAction
     target: str | None = None
     content: str = ""
     hunks: tuple[Hunk, ...] = ()

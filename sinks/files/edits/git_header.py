@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from .file_patch import FilePatch
+from .file_patch import FilePatch, PatchAction
 from .lines import excerpt
 from .refused import RefusedError
 
@@ -14,7 +14,7 @@ EXTENDED = re.compile(
     r"(old mode|new mode|deleted file mode|new file mode|copy from|copy to|rename from|rename to|similarity index"
     r"|dissimilarity index|index|GIT binary patch|Binary files)(?: (.*))?"
 )
-_ACTIONS = (
+_ACTIONS: tuple[tuple[PatchAction, set[str]], ...] = (
     ("add", {"new file mode"}),
     ("delete", {"deleted file mode"}),
     ("move", {"rename from", "rename to"}),

@@ -31,12 +31,12 @@ class Hunk(Struct, frozen=True, kw_only=True):
     keeps_end: bool = True
 
     @property
-    def old(self) -> list[str]:
-        return [line for mark, line in self.lines if mark != "+"]
+    def old(self) -> tuple[str, ...]:
+        return tuple(line for mark, line in self.lines if mark != "+")
 
     @property
-    def new(self) -> list[str]:
-        return [line for mark, line in self.lines if mark != "-"]
+    def new(self) -> tuple[str, ...]:
+        return tuple(line for mark, line in self.lines if mark != "-")
 
 
 def apply_hunks(text: str, hunks: Sequence[Hunk], go_on: Callable[[], None] = go_on) -> str:
@@ -111,8 +111,8 @@ class _Finder:
         if hunk.is_end:
             message = f"the lines of hunk {number + 1}, {excerpt(old)} and so on, are not the last ones of the file"
             raise RefusedError(message)
-        if hunk.anchors and (found := self._among(old, at, end)).count:
-            return found.last if found.count == 1 else self._repeated(old, found.count, number)
+        if hunk.anchors and (found := self._among(old, at, end)).times:
+            return found.last if found.times == 1 else self._repeated(old, found.times, number)
         if self._everywhere is None:
             self._everywhere = line_places(self._lines, [each or [""] for _, each in self._hunks], self._go_on)
         found = self._everywhere[number]
@@ -121,13 +121,13 @@ class _Finder:
                 f"the lines of hunk {number + 1}, {excerpt(old)} and so on, do not occur in the file exactly like this"
             )
             raise RefusedError(message)
-        return found.last if found.before < at else self._repeated(old, self._among(old, at).count, number, repeated)
+        return found.last if found.before < at else self._repeated(old, self._among(old, at).times, number, repeated)
 
     def _among(self, old: list[str], start: int, end: int | None = None) -> Places:
         """Return the places that begin in some lines."""
         part = self._lines[start : None if end is None else end + len(old) - 1]
         (found,) = line_places(part, [old], self._go_on)
-        return Places(found.count, found.last + start, found.before + start)
+        return Places(found.times, found.last + start, found.before + start)
 
     def _repeated(self, old: list[str], count: int, number: int, anchor: str = "") -> int:
         where = f" behind the line {anchor!r}, which occurs several times, too" if anchor else ""

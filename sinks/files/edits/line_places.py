@@ -12,7 +12,7 @@ _OFTEN = 4096
 class Places(NamedTuple):
     """How often some lines stand among others, and where they stand last, and before that; -1 where they do not."""
 
-    count: int
+    times: int
     last: int
     before: int
 
@@ -27,7 +27,7 @@ def line_places(
     """Return the places of each pattern, which has at least one line.
 
     >>> line_places(["a", "b", "a", "b", "c"], [["a", "b"], ["b", "c"]])
-    [Places(count=2, last=2, before=0), Places(count=1, last=3, before=-1)]
+    [Places(times=2, last=2, before=0), Places(times=1, last=3, before=-1)]
 
     The steps grow with the lines of both, whatever is repeated in them: this is the algorithm of Aho and Corasick.
     """

@@ -65,11 +65,11 @@ class _Places:
         if self._found is None:
             self._found = line_places(self._lines, [each or [""] for each in self._blocks], self._go_on)
         found = self._found[number - 1]
-        if found.count == 1:
+        if found.times == 1:
             return found.last
-        if found.count:
+        if found.times:
             message = (
-                f"the lines of block {number}, {excerpt(wanted)} and so on, occur {found.count} times; add lines "
+                f"the lines of block {number}, {excerpt(wanted)} and so on, occur {found.times} times; add lines "
                 "around them, so that they are the only ones"
             )
         else:

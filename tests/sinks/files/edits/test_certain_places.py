@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from file_calls import on_disk, result
@@ -98,9 +99,9 @@ def test_what_can_mean_one_place_goes_there(tmp_path: Path, text: str, given: st
         ("replace", {"file_path": "a", "old_string": "x = 1", "new_string": "", "expected_replacements": 1}, "4 times"),
     ],
 )
-def test_what_can_mean_several_places_is_refused(tmp_path: Path, tool: str, arguments: dict[str, object], said: str):
+def test_what_can_mean_several_places_is_refused(tmp_path: Path, tool: str, arguments: dict[str, Any], said: str):
     (tmp_path / "a").write_text(TWO_CLASSES)
-    paths = {} if tool == "apply_patch" else {"path": "a"}
+    paths: dict[str, Any] = {} if tool == "apply_patch" else {"path": "a"}
     found = result(tmp_path, tool, **(paths | arguments))
     assert said in (found.error or ""), found
     assert on_disk(tmp_path) == {"a": TWO_CLASSES.encode()}
@@ -108,7 +109,8 @@ def test_what_can_mean_several_places_is_refused(tmp_path: Path, tool: str, argu
 
 def test_a_text_that_could_be_replaced_in_two_ways_is_refused(tmp_path: Path):
     (tmp_path / "a").write_text("aaa")
-    for more in ({}, {"expected_replacements": 1}):
+    several: tuple[dict[str, Any], ...] = ({}, {"expected_replacements": 1})
+    for more in several:
         found = result(tmp_path, "replace", file_path="a", old_string="aa", new_string="b", **more)
         assert "occurs 2 times" in (found.error or "")
     assert on_disk(tmp_path) == {"a": b"aaa"}

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, Callable, Iterable
-from typing import Any, TypeAlias, cast
+from typing import Any, Protocol, TypeAlias, cast, runtime_checkable
 
 from ...events.errors import UsageError
 
 Step: TypeAlias = Callable[[AsyncIterable[Any]], AsyncIterable[Any]]
 """Takes an async stream of events and returns one that passes them on, in order, with events of its own."""
+
+
+@runtime_checkable
+class LeavingStep(Protocol):
+    """A step that answers calls of its tools which a later one could run, unless it is told of that."""
+
+    def leaving(self, names: frozenset[str], /) -> Step: ...
 
 
 def checked_steps(steps: Any) -> tuple[Step, ...]:
@@ -30,9 +37,10 @@ def in_a_row(events: AsyncIterable[Any], steps: Iterable[Step]) -> list[AsyncIte
     steps = [*steps]
     later = frozenset[str]()
     for at, step in reversed([*enumerate(steps)]):
-        if later and hasattr(step, "leaving"):  # a step that would answer calls that a later one can run
+        if later and isinstance(step, LeavingStep):
             steps[at] = step.leaving(later)
-        later |= frozenset(getattr(step, "tool_names", ()))
+        if isinstance(names := getattr(step, "tool_names", None), frozenset):
+            later |= cast("frozenset[str]", names)
     for step in steps:
         stream = step(streams[-1])
         if not isinstance(stream, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users err

@@ -39,7 +39,7 @@ def git_header(lines: Sequence[str], number: int) -> FilePatch:
     said = _said(lines, number)
     first = lines[0].rstrip("\r\n").removeprefix(STARTS)
     told = {key for _, keys in _ACTIONS for key in keys if key in said}
-    action = next((action for action, keys in _ACTIONS if keys == told), None)
+    action: PatchAction | None = next((each for each, keys in _ACTIONS if keys == told), None)
     modes = {key: _mode(value, first) for key, value in said.items() if key.endswith("mode")}
     has_mode = {"old mode", "new mode"} & said.keys()
     if action is None or (has_mode and (len(has_mode) == 1 or action in ("add", "delete"))):
@@ -49,7 +49,7 @@ def git_header(lines: Sequence[str], number: int) -> FilePatch:
         message = f"the diff of {excerpt([first])} is not a diff of text"
         raise RefusedError(message)
     if action in ("move", "copy"):
-        verb = "rename" if action == "move" else action
+        verb = "rename" if action == "move" else "copy"
         path, target = (unquoted(said[f"{verb} {side}"]) for side in ("from", "to"))
     else:
         path, target = _one_name(first), None

@@ -139,8 +139,7 @@ def _without_halves(value: Any) -> Any:
     if isinstance(value, str):
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        return {_without_halves(key): _without_halves(each) for key, each in items}
+        return {str(_without_halves(key)): _without_halves(each) for key, each in cast("dict[str, Any]", value).items()}
     return [_without_halves(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("command", "events", "operators", "penstock", "pipeline", "sinks", "sources", "tests")
+PARTS = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "tests")
 
 # Few examples, none made smaller: it is enough to know that one fails.
 PROFILE = """

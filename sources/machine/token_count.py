@@ -14,5 +14,6 @@ def token_count(fields: Fields, name: str) -> int:
     (3, 0)
     """
     value = fields.get(name)
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return int(value) if is_number and 0 < value < MOST else 0
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 < value < MOST else 0

@@ -16,7 +16,7 @@ from depth import is_deep
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("command", "events", "operators", "penstock", "pipeline", "sinks", "sources", "tests", "docs", "CHANGELOG.md",
+COPIED = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "tests", "docs", "CHANGELOG.md",
           "pyproject.toml", "setup.cfg", "setup.py")  # fmt: skip
 NOT_COPIED = shutil.ignore_patterns("*.pyc.*", ".hypothesis", ".*_cache")
 PAGE = ROOT / "docs/new-provider.md"

@@ -20,7 +20,6 @@ MAY_IMPORT = {
     "sources": {"events", "operators", "sources"},
     "sinks": {"events", "operators", "sinks"},
     "pipeline": {"events", "operators", "sources", "sinks", "pipeline"},
-    "command": {"pipeline"},
 }
 FILES = sorted(path for room in MAY_IMPORT for path in (ROOT / room).rglob("*.py"))
 SDKS = ("openai", "anthropic", "google", "httpx2")

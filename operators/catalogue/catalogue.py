@@ -46,7 +46,7 @@ def catalogue_entry(name: str) -> str:
     <tool_calls>[{"name": "weather", "arguments": {"city": "Oslo", "days": 2}}]</tool_calls>
     ```
     <BLANKLINE>
-    - models: `jamba`
+    - models: `jamba`, `jamba-1.*`
     - calls: any number, several in a block
     - values: JSON: its own types
     - reasoning: no markers

@@ -18,7 +18,6 @@ from penstock.operators.to_invocations import to_invocations
 TOOLS: dict[str, Any] = {"look": None, "look_2": None, "look.up": None}
 ONE: tuple[str, Any] = ("look", {"a": 1})
 TWO: tuple[str, Any] = ("look_2", {})
-XX = ("look", {"a": 1}), ("look_2", {})
 
 
 def read(text: str, dialect: str = "glm4", tools: Any = TOOLS) -> tuple[str, list[tuple[str, Any]]]:

@@ -16,7 +16,8 @@ from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
 
 TOOLS: dict[str, Any] = {"look": None, "look_2": None, "look.up": None}
-ONE, TWO = ("look", {"a": 1}), ("look_2", {})
+ONE: tuple[str, Any] = ("look", {"a": 1})
+TWO: tuple[str, Any] = ("look_2", {})
 
 
 def read(text: str, dialect: str = "glm4", tools: Any = TOOLS) -> tuple[str, list[tuple[str, Any]]]:

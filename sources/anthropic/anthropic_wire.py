@@ -10,20 +10,22 @@ from ..wire.sse import ServerSentEvent, SseDecoder
 
 
 class AnthropicDecoder(SseDecoder):
-    r"""Decode server-sent events, skipping those that the SDK skips.
+    r"""Decode server-sent events, with an error in Anthropic's form.
 
         b'event: ping\ndata: {}\n\n'      []
-        b'data: {}\n\n'                   []
         b'event: error\ndata: gone\n\n'   [ServerSentEvent('error', '{"type": "error", "error": "gone"}')]
 
-    An event without a name is skipped, as `ping` is; one named `error` is an error whatever its data is.
+    Gateways leave all the names out; then an event counts by the `type` in its data. Behind an event with a name, one
+    without is skipped, as the SDK does it.
     """
 
-    SPECIAL = frozenset(("", "ping", "error"))
+    SPECIAL = SseDecoder.SPECIAL | {""}
     __slots__ = ()
 
     def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
-        return [_error(event.data)] if event.event == "error" else []
+        if event.event == "error":
+            return [_error(event.data)]
+        return [] if event.event or self._is_named else [event]
 
 
 def _error(data: str) -> ServerSentEvent:

@@ -15,6 +15,7 @@ from ..machine.finish_reasons import CHAT_FINISHES, finish_of
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
+from ..machine.told_error import told_error
 from ..wire.left_out import keys_left_out
 from .chat_extras import (
     API,
@@ -92,10 +93,11 @@ class OpenAIChat(ChatLane):
         usages = [given for each in (chunk, groq, *valid) if (given := each.get("usage"))]
         if usages:
             self._add_usage(responses, next((found for given in usages if (found := chat_usage(given))), None))
-        error = chunk.get("error")
-        if error or chunk.get("object") == "error":  # the second is vLLM's: an event that is itself the error
-            failure = error_in_body(plain_json(error or unknown(chunk, NOT_UNKNOWN_OF_CHUNK)))
-            if rest := error_rest(error):
+        told = told_error(chunk, is_answer=bool(valid)) or told_error(groq, is_answer=True)
+        if told is not None:
+            failure = error_in_body(plain_json(told.body))
+            rest = error_rest(told.body) | unknown(chunk, NOT_UNKNOWN_OF_CHUNK | frozenset(told.keys))
+            if rest:
                 responses.append(self.chunk(raw=(rest,)))
             if not valid:
                 return responses + self.fail(failure)
@@ -147,9 +149,9 @@ class OpenAIChat(ChatLane):
         add_choice_extras(choice, fields, self._extras, logprobs=self.logprobs)
         if isinstance(reason := fields.get("finish_reason"), str) and reason:
             choice.finish(finish_of(CHAT_FINISHES, reason.lower()), reason)
-        if error := fields.get("error"):
-            self.failure = error_in_body(plain_json(error))
-            if rest := error_rest(error):
+        if told := told_error(fields, is_answer=True):
+            self.failure = error_in_body(plain_json(told.body))
+            if rest := error_rest(told.body):
                 choice.raw(rest)
             choice.said["error"] = error_fields(self.failure)
 

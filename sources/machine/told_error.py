@@ -49,11 +49,13 @@ def told_error(item: Fields, *, is_answer: bool = False) -> ToldError | None:
     """
     if is_answer and _BESIDE.isdisjoint(item) and item.get("object") != "error":
         return None
+    marks = [key for key in ("object", "type") if item.get(key) == "error"]
     if error := item.get("error"):
-        return _of_error(item, error)
-    if "error" in (item.get("object"), item.get("type")):
-        rest = {key: value for key, value in item.items() if key not in ("object", "error")}
-        return ToldError(rest if item.get("object") == "error" else {**rest, "type": None}, item.keys())
+        found = _of_error(item, error)
+        return ToldError(found.body, [*found.keys, *marks])
+    if marks:
+        left_out = frozenset(("choices", *marks))
+        return ToldError({key: value for key, value in item.items() if value and key not in left_out}, item.keys())
     minimax = fields_of(item.get("base_resp")) or {}
     if (code := minimax.get("status_code")) and str(code) not in _FINE_CODES:
         return ToldError({"message": minimax.get("status_msg"), "code": code}, ("base_resp",))

@@ -36,10 +36,12 @@ def unframed_errors(text: str) -> list[str]:
     ['{"error": {"message": "a page in place of a stream: 502 Bad Gateway", "type": "html"}}']
     """
     if text.startswith("<"):
-        return [json.dumps({"error": {"message": f"a page in place of a stream: {page_text(text)}", "type": "html"}})]
+        return [_said(f"a page in place of a stream: {page_text(text)}", "html")]
+    if not text.startswith(("{", "[")):
+        return []
     value = _json_or_text(text)
     if isinstance(value, str):  # one that was cut is an error, too
-        return [text] if '"error"' in text else []
+        return [_said(f"an error that is cut or no JSON: {_shown(text)}", "invalid_json")] if '"error"' in text else []
     return [json.dumps(each) for each in entries_of(value) if isinstance(each, dict) and told_error(each) is not None]
 
 
@@ -49,8 +51,14 @@ def page_text(page: str) -> str:
     >>> page_text("<html><style>p {}</style><title>502</title><p>Bad&nbsp;<b>Gateway</b></html>")
     '502 Bad Gateway'
     """
-    words = unescape(_UNSEEN.sub(" ", page[:_LOOKED_AT])).split()
-    text = " ".join(words)
+    return _shown(" ".join(unescape(_UNSEEN.sub(" ", page[:_LOOKED_AT])).split()))
+
+
+def _said(message: str, kind: str) -> str:
+    return json.dumps({"error": {"message": message, "type": kind}})
+
+
+def _shown(text: str) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
 
 

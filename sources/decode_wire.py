@@ -19,7 +19,6 @@ from .machine.provider_error import invalid_data
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
 from .wire.lane import Lane, json_value, lane_of
-from .wire.ndjson import NdjsonDecoder
 from .wire.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 
 _KEPT = 64 * 1024
@@ -186,7 +185,7 @@ class _Unread(Stateful):
     def is_text(self, line: str, decoder: Decoder) -> bool:
         """Return whether a line belongs to another kind of body, rather than being cut or malformed JSON."""
         is_other = line[:1] != "{" or (line == "{" and not self.is_at_end)
-        return is_other and isinstance(decoder, NdjsonDecoder) and not self._machine.is_understood
+        return is_other and getattr(decoder, "is_rows", False) and not self._machine.is_understood
 
     def settle(self) -> None:
         self._machine.look_at(b"".join(self._pieces))

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 from ..machine.sdk_fields import fields_of
+from ..machine.told_error import told_error
 from ..wire.sse import ServerSentEvent, SseDecoder
 
 
@@ -16,7 +17,7 @@ class AnthropicDecoder(SseDecoder):
         b'event: error\ndata: gone\n\n'   [ServerSentEvent('error', '{"type": "error", "error": "gone"}')]
 
     Gateways leave all the names out; then an event counts by the `type` in its data. Behind an event with a name, one
-    without is skipped, as the SDK does it.
+    without counts only if it is an error; the SDK skips it.
     """
 
     SPECIAL = SseDecoder.SPECIAL | {""}
@@ -25,7 +26,10 @@ class AnthropicDecoder(SseDecoder):
     def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
         if event.event == "error":
             return [_error(event.data)]
-        return [] if event.event or self._is_named else [event]
+        if event.event:
+            return []
+        is_error = self._is_named and told_error(fields_of(_json_or_text(event.data)) or {}) is not None
+        return [event] if is_error or not self._is_named else []
 
 
 def _error(data: str) -> ServerSentEvent:

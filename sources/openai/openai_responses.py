@@ -86,11 +86,11 @@ class OpenAIResponses(ResponsesLane):
         event = fields_of(item)
         if event is None:
             return self.raw(item)
-        if event.get("error") and (told := told_error(event)):  # the SDK raises on this key, whatever the type
-            return self.fail(error_in_body(plain_json(told.body)))
         kind = event.get("type")
         if not isinstance(kind, str):
             return self.unread(item, event)
+        if event.get("error") and (told := told_error(event)):  # the SDK raises on this key, whatever the type
+            return self.fail(error_in_body(plain_json(told.body)))
         if kind in _TEXT_DELTAS:
             return self._text(event, _TEXT_DELTAS[kind])
         if kind in _ARGUMENT_DELTAS:

@@ -21,6 +21,7 @@ class NdjsonDecoder(Stateful):
 
     STATE = ("_is_page",)
     PIECES = ("_line",)
+    is_rows = True
     __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:

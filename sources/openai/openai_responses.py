@@ -91,6 +91,8 @@ class OpenAIResponses(ResponsesLane):
             return self.unread(item, event)
         if event.get("error") and (told := told_error(event)):  # the SDK raises on this key, whatever the type
             return self.fail(error_in_body(plain_json(told.body)))
+        if self._replayed.has(event, self._items):
+            return []
         if kind in _TEXT_DELTAS:
             return self._text(event, _TEXT_DELTAS[kind])
         if kind in _ARGUMENT_DELTAS:

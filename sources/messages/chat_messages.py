@@ -9,12 +9,13 @@ from msgspec import Struct, field
 from ...operators.engine.state import Stateful
 from ..machine.choices import Choices, wanted_choice
 from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..openai.chat_parts import is_of_tool
 from ..openai.langchain_chunk import TYPE as LANGCHAIN_TYPE
 from ..openai.langchain_chunk import chat_chunk
 from .chat_calls import ChatCalls
 from .joined import Joined, set_json, wire_fields
 
-_TEXTS = frozenset({"content", "reasoning", "reasoning_content", "refusal"})
+_TEXTS = frozenset({"content", "reasoning", "reasoning_content", "thinking", "refusal"})
 _DETAIL_TEXTS = frozenset({"text", "summary", "data"})
 _AUDIO_TEXTS = frozenset({"data", "transcript"})
 _CALLS = frozenset({"tool_calls", "function_call"})
@@ -70,7 +71,7 @@ class ChatMessages(Stateful):
         delta = wire_fields(choice.get("delta"))
         if delta is None and number not in self._messages:
             delta = wire_fields(choice.get("message"))  # of a server that only pretends to stream
-        if delta is not None:
+        if delta is not None and not is_of_tool(delta):
             if (message := self._messages.get(number)) is None:
                 message = self._messages[number] = _Message()
             _add_delta(message, delta)

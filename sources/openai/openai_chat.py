@@ -29,7 +29,15 @@ from .chat_extras import (
     unknown,
 )
 from .chat_lane import ChatLane
-from .chat_parts import add_audio, add_images, audio_rest, reasoning_text, replayable_details, thinking_text
+from .chat_parts import (
+    add_audio,
+    add_images,
+    audio_rest,
+    is_of_tool,
+    reasoning_text,
+    replayable_details,
+    thinking_text,
+)
 from .chat_usage import chat_usage
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
 from .langchain_chunk import chat_chunk, messages_in
@@ -121,7 +129,7 @@ class OpenAIChat(ChatLane):
         if fields is None or not _has_only(fields, _SILENT_OF_CHOICE):
             return None
         delta = fields_of(fields.get("delta"))
-        if delta is None or not _has_only(delta, _SILENT_OF_DELTA):
+        if delta is None or is_of_tool(delta) or not _has_only(delta, _SILENT_OF_DELTA):
             return None
         text, calls = delta.get("content"), delta.get("tool_calls")
         key, arguments = _argument_piece(calls) if calls and not text else (None, "")
@@ -174,6 +182,10 @@ def _argument_piece(calls: list[Any] | None) -> tuple[Key, str]:
 
 
 def _read_delta(choice: Choice, delta: Fields) -> None:
+    if is_of_tool(delta):
+        call_id = delta.get("tool_call_id")
+        choice.event("tool_result", plain_object(delta), plain_json(call_id) if isinstance(call_id, str) else None)
+        return
     said: dict[str, Any] = {}
     if reasoning := reasoning_text(delta):
         said["reasoning"] = reasoning

@@ -30,6 +30,10 @@ class _Delta(_Event, kw_only=True):
     delta: str
 
 
+class _Piece(_Delta):
+    """Of a call's arguments."""
+
+
 class _Text(_Delta, tag="response.output_text.delta", kw_only=True):
     content_index: int | None = None
     logprobs: Any = None
@@ -47,19 +51,19 @@ class _Summary(_Delta, tag="response.reasoning_summary_text.delta"):
     summary_index: int | None = None
 
 
-class _Arguments(_Delta, tag="response.function_call_arguments.delta"):
+class _Arguments(_Piece, tag="response.function_call_arguments.delta"):
     pass
 
 
-class _Input(_Delta, tag="response.custom_tool_call_input.delta"):
+class _Input(_Piece, tag="response.custom_tool_call_input.delta"):
     pass
 
 
-class _Code(_Delta, tag="response.code_interpreter_call_code.delta"):
+class _Code(_Piece, tag="response.code_interpreter_call_code.delta"):
     pass
 
 
-class _McpArguments(_Delta, tag="response.mcp_call_arguments.delta"):
+class _McpArguments(_Piece, tag="response.mcp_call_arguments.delta"):
     pass
 
 
@@ -173,7 +177,7 @@ class ResponsesLane(OneAnswer):
             if not delta or self._held or part != item.last_part:
                 return self._say(item, part, "content", delta)
             return [ChunkResponse(delta, response_id=self.response_id, model=self.model)]
-        if isinstance(event, _Arguments | _Input | _Code | _McpArguments):
+        if isinstance(event, _Piece):
             call = None if self._held else self.calls.more(item.number, event.delta)
             if call is None:
                 return self.call(self.calls.delta(item.number, arguments=event.delta))

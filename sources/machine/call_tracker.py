@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct, field, structs
+from msgspec import Struct, structs
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ...operators.calls.same_arguments import same_arguments
@@ -34,8 +34,8 @@ class _Call(Struct):
     is_compared: bool = False
     kept: list[str] = []
     """The pieces of the arguments, kept if they must be compared with a repetition."""
-    said: ArgumentPieces = field(default_factory=ArgumentPieces)
-    """The arguments as they came, if they are JSON."""
+    said: ArgumentPieces | None = None
+    """The arguments as they came, if they are the model's JSON."""
     source: str = "deltas"
     """The place on the wire from which the arguments were taken, for an error about contradicting ones."""
     contradiction: dict[str, str] = {}
@@ -143,14 +143,14 @@ class CallTracker(Stateful):
         It is `delta` for most deltas, in less time; the text is without surrogates.
         """
         call = self._open.get(key)
-        if call is None or not text or call.index < 0 or self._held or self._owed or text[0] == "{":
+        if call is None or not text or call.index < 0 or self._held or self._owed:
             return None
-        said = call.said
-        if said.is_again:
-            return None
-        said.pieces.append(text)
-        if len(said.pieces) > MANY:
-            said.put_away()
+        if (said := call.said) is not None:
+            if said.is_again or text[0] == "{":
+                return None
+            said.pieces.append(text)
+            if len(said.pieces) > MANY:
+                said.put_away()
         call.length += len(text)
         if call.is_compared:
             self._keep(call, text)
@@ -239,7 +239,8 @@ class CallTracker(Stateful):
         """Return the state as plain data."""
         for call in (*self._open.values(), *self._left):
             call.waiting, call.kept = ["".join(call.waiting)], ["".join(call.kept)]
-            call.said.put_away()
+            if call.said is not None:
+                call.said.put_away()
         return super().dump()
 
     def load(self, state: Any, /) -> None:
@@ -257,7 +258,7 @@ class CallTracker(Stateful):
 
     def _new(self, call: _Call, text: str) -> str:
         """Return what a piece of arguments adds to those that came."""
-        new = call.said.new_of(text, self._limits) if call.kind == "json" else text
+        new = text if call.said is None else call.said.new_of(text, self._limits)
         if new is None:
             call.contradiction |= {"again": without_halves(text)}
             self._contradicted[call.key] = call
@@ -319,8 +320,8 @@ class CallTracker(Stateful):
         text = "".join(call.waiting) + text
         call.length, call.waiting = len(text), []
         self._keep(call, text)
-        if text and call.kind == "json":
-            call.said.add(text)
+        if call.kind == "json":
+            call.said = ArgumentPieces([text] if text else [])
         return ToolCallDelta(
             call.index,
             call.given_id or self._made_id(call.index),

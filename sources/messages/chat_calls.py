@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.engine.state import Stateful
-from ..machine.argument_pieces import ArgumentPieces
 from ..machine.sdk_fields import Fields, entries_of
 from ..machine.surrogates import plain_json
 from .joined import Joined, wire_fields
@@ -26,7 +24,6 @@ class _Call(Struct):
     kind: str
     outer: Joined
     inner: Joined
-    said: ArgumentPieces = field(default_factory=ArgumentPieces)
 
 
 class ChatCalls(Stateful):
@@ -61,8 +58,6 @@ class ChatCalls(Stateful):
         return ({"tool_calls": calls} if calls else {}) | ({_LEGACY: legacy[-1]} if legacy else {})
 
     def new_part(self, _name: str, state: Any, /) -> Any:
-        if "checksum" in state:
-            return ArgumentPieces()
         return _Call("", Joined(), Joined()) if "outer" in state else Joined()
 
     def _add(self, key: int | str | None, given: Fields, kind: str, function: Fields) -> None:
@@ -77,9 +72,7 @@ class ChatCalls(Stateful):
         text = _INNER.get(kind, "arguments")
         arguments = function.get(text)
         if arguments is not None:
-            piece = arguments if isinstance(arguments, str) else _dumped(arguments)
-            new = call.said.new_of(piece, DEFAULT_LIMITS) if kind != "custom" and piece else piece
-            inner.text(text, piece if new is None else new)
+            inner.text(text, arguments if isinstance(arguments, str) else _dumped(arguments))
         inner.add({key: value for key, value in function.items() if key not in (text, "name")}, ())
 
     def _call(self, key: int | str | None, given_id: str | None, name: str | None, kind: str) -> _Call:

@@ -41,6 +41,7 @@ from .chat_parts import (
 from .chat_usage import chat_usage
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
 from .langchain_chunk import chat_chunk, messages_in
+from .message_snapshots import new_of_message
 
 # How a call goes back to the provider, where it is not as a function in `tool_calls`.
 _CUSTOM = {"type": "custom"}
@@ -150,8 +151,8 @@ class OpenAIChat(ChatLane):
     def _read(self, choice: Choice, fields: Fields) -> None:
         delta = fields_of(fields.get("delta"))
         if delta is None:
-            # A whole message, from servers that only pretend to stream; beside deltas it repeats them.
-            delta = None if choice.spoke else fields_of(fields.get("message"))
+            # A message, from servers that only pretend to stream; beside deltas it repeats them.
+            delta = self._new_of_message(choice, fields_of(fields.get("message")))
         if delta:
             _read_delta(choice, delta)
         add_choice_extras(choice, fields, self._extras, logprobs=self.logprobs)
@@ -162,6 +163,12 @@ class OpenAIChat(ChatLane):
             if rest := error_rest(told.body):
                 choice.raw(rest)
             choice.said["error"] = error_fields(self.failure)
+
+    def _new_of_message(self, choice: Choice, message: Fields | None) -> Fields | None:
+        key = f"{choice.number}:message"
+        if not message or (choice.spoke and key not in self._extras):
+            return None
+        return new_of_message(message, self._extras.setdefault(key, {}))
 
 
 def _has_only(fields: Fields, silent: frozenset[str]) -> bool:

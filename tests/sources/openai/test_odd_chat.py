@@ -146,3 +146,56 @@ def test_thinking_under_its_own_name_is_reasoning_and_is_kept_under_it():
     message = end_of(events).message
     assert isinstance(message, dict)
     assert message["thinking"] == "So be it."
+
+
+def message(finish: str | None = None, **fields: Any) -> dict[str, Any]:
+    choice = {"index": 0, "message": {"role": "assistant", **fields}, "finish_reason": finish}
+    return {"id": "r", "object": "chat.completion.chunk", "choices": [choice]}
+
+
+def whole_call(arguments: Any, **more: Any) -> dict[str, Any]:
+    return {**more, "type": "function", "function": {"name": "read", "arguments": arguments}}
+
+
+def test_messages_that_grow_in_place_of_deltas_give_each_character_once():
+    events = in_every_way(
+        message(reasoning_content="So"),
+        message(reasoning_content="So be it", content=""),
+        message(reasoning_content="So be it", content="Y\ud83d\ude00"),
+        message(reasoning_content="So be it", content="Y\ud83d\ude00es"),
+        message("stop", reasoning_content="So be it", content="Y\ud83d\ude00es"),
+    )
+    assert (text_of(events, "reasoning"), text_of(events)) == ("So be it", "Y\U0001f600es")
+    assert end_of(events).message == {
+        "role": "assistant",
+        "reasoning_content": "So be it",
+        "content": "Y\U0001f600es",
+    }
+
+
+@pytest.mark.parametrize("ids", [{"id": "c"}, {"id": "c", "index": 0}, {"index": 0}, {}])
+def test_calls_of_messages_that_grow_are_run_once(ids: dict[str, Any]):
+    growing = ["", "{", '{"a"', '{"a": 1', '{"a": 1}', '{"a": 1}']
+    events = in_every_way(
+        *(message(content="Look", tool_calls=[whole_call(text, **ids)]) for text in growing),
+        message("tool_calls", content="Look", tool_calls=[whole_call('{"a": 1}', **ids)]),
+    )
+    assert (text_of(events), calls_of(events)) == ("Look", [{"a": 1}])
+    kept = end_of(events).message
+    assert isinstance(kept, dict)
+    assert [call["function"]["arguments"] for call in kept["tool_calls"]] == ['{"a": 1}']
+
+
+def test_messages_that_are_pieces_are_joined():
+    events = in_every_way(message(content="Hel"), message(content="lo "), message("stop", content="you"))
+    assert text_of(events) == "Hello you"
+
+
+def test_a_message_that_takes_back_what_was_shown_adds_nothing():
+    events = in_every_way(message(content="Hel"), message(content="Hello"), message("stop", content="Hallo there"))
+    assert text_of(events) == "Hello"
+
+
+def test_a_message_beside_deltas_is_a_repetition():
+    events = in_every_way(chunk({"content": "Hel"}), chunk({"content": "lo"}, "stop", message={"content": "Hello"}))
+    assert text_of(events) == "Hello"

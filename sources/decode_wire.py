@@ -19,8 +19,7 @@ from .machine.provider_error import invalid_data
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
 from .wire.lane import Lane, json_value, lane_of
-from .wire.ndjson import NdjsonDecoder
-from .wire.sse import ServerSentEvent, SseDecoder
+from .wire.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 
 _KEPT = 64 * 1024
 """The most bytes that are kept of a body, to describe it in an error."""
@@ -102,7 +101,7 @@ class WireMachine(Stateful):
             responses = self._events([ServerSentEvent("", data)]) if told is None else told
         if self._unread is not None and not self._unread.note(piece):
             self._unread, self._lane = None, lane_of(self._machine)
-        if not responses and self._raises and self.stopped and self.failure is not None:
+        if not responses and self._raises and self.failure is not None and (self._failure or self._machine.stopped):
             raise self.failure
         return responses
 
@@ -132,7 +131,7 @@ class WireMachine(Stateful):
                 break
             if data.startswith("[DONE]"):
                 self._is_done = True
-            elif data and not data.isspace():
+            elif data:
                 self._take(data, responses)
         return responses
 
@@ -140,6 +139,11 @@ class WireMachine(Stateful):
         try:
             event = json_value(data)
         except (ValueError, RecursionError) as error:
+            if is_done(data):
+                self._is_done = True
+                return
+            if is_noise(data):
+                return
             if self._unread is not None and self._unread.is_text(data, self._decoder):
                 responses += self._machine.feed(data)
                 return
@@ -147,7 +151,10 @@ class WireMachine(Stateful):
             self._failure.__cause__ = error
             responses += self._machine.close(Failed(self._failure))
         else:
-            responses += self._machine.feed(event)
+            if isinstance(event, str) and is_done(event):
+                self._is_done = True
+            else:
+                responses += self._machine.feed(event)
 
 
 def wire_machine(api: str, **options: Any) -> WireMachine:
@@ -178,7 +185,7 @@ class _Unread(Stateful):
     def is_text(self, line: str, decoder: Decoder) -> bool:
         """Return whether a line belongs to another kind of body, rather than being cut or malformed JSON."""
         is_other = line[:1] != "{" or (line == "{" and not self.is_at_end)
-        return is_other and isinstance(decoder, NdjsonDecoder) and not self._machine.is_understood
+        return is_other and getattr(decoder, "is_rows", False) and not self._machine.is_understood
 
     def settle(self) -> None:
         self._machine.look_at(b"".join(self._pieces))

@@ -11,6 +11,8 @@ from ...events.errors import ProviderError, UsageError
 from ...operators.engine.drive import drive
 from ...sources.decode_wire import decode_wire
 from ...sources.machine.provider_error import error_in_body
+from ...sources.machine.sdk_fields import entries_of, fields_of
+from ...sources.machine.told_error import told_error
 from ...sources.recognition.apis import APIS, api_of
 from ...sources.recognition.checked_machine import has_content
 from ...sources.recognition.recognised_api import recognised_api
@@ -67,11 +69,9 @@ def _refuse_what_is_no_stream(body: bytes) -> None:
 
 def _error_alone(body: bytes) -> ProviderError | None:
     """Return the error of a JSON document that is an error response."""
-    match _whole_json(body):
-        case {"error": error} | [{"error": error}] if error:
-            return error_in_body(error)
-        case _:
-            return None
+    first = next(iter(entries_of(_whole_json(body))), None)
+    told = told_error(fields_of(first) or {})
+    return None if told is None else error_in_body(told.body)
 
 
 def _whole_json(body: bytes) -> Any:

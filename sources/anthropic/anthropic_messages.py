@@ -73,7 +73,7 @@ class AnthropicMessages(AnthropicLane):
             return []
         if kind == "error":
             return self.fail(error_in_body(plain_json(event.get("error") or {**event, "type": None})))
-        return self.raw(item) if event else []
+        return self.unread(item, event)
 
     def _key(self, event: Fields) -> Key:
         """Return the key of a block: its index, after the first message also the number of the message."""

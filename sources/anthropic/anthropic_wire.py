@@ -6,24 +6,30 @@ import json
 from typing import Any
 
 from ..machine.sdk_fields import fields_of
+from ..machine.told_error import told_error
 from ..wire.sse import ServerSentEvent, SseDecoder
 
 
 class AnthropicDecoder(SseDecoder):
-    r"""Decode server-sent events, skipping those that the SDK skips.
+    r"""Decode server-sent events, with an error in Anthropic's form.
 
         b'event: ping\ndata: {}\n\n'      []
-        b'data: {}\n\n'                   []
         b'event: error\ndata: gone\n\n'   [ServerSentEvent('error', '{"type": "error", "error": "gone"}')]
 
-    An event without a name is skipped, as `ping` is; one named `error` is an error whatever its data is.
+    Gateways leave all the names out; then an event counts by the `type` in its data. Behind an event with a name, one
+    without counts only if it is an error; the SDK skips it.
     """
 
-    SPECIAL = frozenset(("", "ping", "error"))
+    SPECIAL = SseDecoder.SPECIAL | {""}
     __slots__ = ()
 
     def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
-        return [_error(event.data)] if event.event == "error" else []
+        if event.event == "error":
+            return [_error(event.data)]
+        if event.event:
+            return []
+        is_error = self._is_named and told_error(fields_of(_json_or_text(event.data)) or {}) is not None
+        return [event] if is_error or not self._is_named else []
 
 
 def _error(data: str) -> ServerSentEvent:

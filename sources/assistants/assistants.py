@@ -12,6 +12,7 @@ from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
+from ..machine.told_error import told_error
 from ..wire.left_out import is_event_left_out
 
 _API = "openai-assistants"
@@ -54,8 +55,7 @@ class Assistants(OneAnswer):
             return self.raw(item)
         kind, data = event.get("event"), fields_of(event.get("data")) or {}
         if not isinstance(kind, str):
-            is_error = event.keys() == {"error"}
-            return self.fail(error_in_body(plain_json(event["error"]))) if is_error else self._other(item)
+            return self.unread(item, event)
         if kind == "thread.message.delta":
             return self._message_delta(data)
         if kind == "thread.run.step.delta":
@@ -66,11 +66,14 @@ class Assistants(OneAnswer):
         if kind in ("thread.message.completed", "thread.message.incomplete"):
             return self._whole_message(data)
         if kind == "error":
-            error = event.get("data")
-            return self.fail(error_in_body(plain_json((fields_of(error) or {}).get("error") or error)))
+            return self._error(event.get("data"))
         if kind.startswith("thread.run.") and "step" not in kind:
             return self._run(kind, data)
         return [] if kind == "done" or is_event_left_out(_API, kind) else self._other(item)
+
+    def _error(self, data: Any) -> list[ChunkResponse]:
+        told = told_error(fields_of(data) or {})
+        return self.fail(error_in_body(plain_json(data if told is None else told.body)))
 
     def _other(self, item: Any) -> list[ChunkResponse]:
         return self.raw(item) if fields_of(item) else []

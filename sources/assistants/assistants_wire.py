@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from ..wire.sse import ServerSentEvent, SseDecoder
+from ..wire.sse import ServerSentEvent, SseDecoder, is_done
 
 
 class AssistantsDecoder(SseDecoder):
@@ -22,11 +22,15 @@ class AssistantsDecoder(SseDecoder):
         """Return the events that this piece completes."""
         return [_with_name(*event) for event in super().feed(piece)]
 
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event that the end completes."""
+        return [_with_name(*event) for event in super().close()]
+
     def whole(self, _: bytes, /) -> None:
         """Return nothing: the data of each event is changed."""
 
 
 def _with_name(event: str, data: str) -> ServerSentEvent:
-    if not event or data.startswith("[DONE]"):
+    if not event or is_done(data):
         return ServerSentEvent(event, data)
     return ServerSentEvent(event, f'{{"event": {json.dumps(event)}, "data": {data}}}')

@@ -54,6 +54,8 @@ class BedrockConverse(OneAnswer):
         event = fields_of(item)
         if event is None:
             return self.raw(item)
+        if not any(map(_is_known, event)) and event.keys() != {"error"}:
+            return self.unread(item, event)
         chunks: list[ChunkResponse] = []
         for kind, value in event.items():
             if self.stopped:
@@ -184,6 +186,10 @@ class BedrockConverse(OneAnswer):
 
 _SHOWING = frozenset({"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"})
 """Types of events that no other API has."""
+
+
+def _is_known(kind: str) -> bool:
+    return kind != "error" and (kind in _SHOWING or kind in _IGNORED or kind == "metadata" or is_error_key(kind))
 
 
 def _key(event: Fields) -> Key:

@@ -13,7 +13,7 @@ from .bedrock_fields import base64_of, plain_fields
 
 _BLOCKS = ("toolUse", "toolResult", "image")
 """The kinds of blocks that have a start."""
-_KIND, _INPUT = "", "input"
+_KIND, _INPUT = "", "arguments"
 
 
 class BedrockMessage(Stateful):

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...events.errors import UsageError, how_to_install
 from ...operators.engine.state import Stateful
-from ..wire.sse import ServerSentEvent, SseDecoder
+from ..wire.sse import ServerSentEvent, SseDecoder, is_done
 from .bedrock_fields import FRAMING
 
 _BEFORE = b" \t\r\n\xef\xbb\xbf"
@@ -41,8 +41,8 @@ class BedrockDecoder(Stateful):
         return self._decoder.feed(piece)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return nothing: an event that the end cuts off does not count."""
-        return []
+        """Return the event that the end completes; a frame that it cuts off does not count."""
+        return self._decoder.close() if self._decoder else []
 
     def new_part(self, _name: str, state: Any, /) -> _Frames | _NamedEvents:
         return _Frames() if "_rest" in state else _NamedEvents()
@@ -52,7 +52,10 @@ class _NamedEvents(SseDecoder):
     __slots__ = ()
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        return [_named(*event) for event in super().feed(piece)]
+        return [event if event.event == "error" else _named(*event) for event in super().feed(piece)]
+
+    def close(self) -> list[ServerSentEvent]:
+        return [event if event.event == "error" else _named(*event) for event in super().close()]
 
 
 class _Frames(Stateful):
@@ -90,6 +93,9 @@ class _Frames(Stateful):
             self._rest = [b"".join(self._rest)[read:]]
         return events
 
+    def close(self) -> list[ServerSentEvent]:
+        return []
+
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
@@ -107,6 +113,6 @@ def _event(headers: dict[str, Any], payload: bytes) -> ServerSentEvent:
 
 
 def _named(event: str, data: str) -> ServerSentEvent:
-    if not event or data.startswith("[DONE]"):
+    if not event or is_done(data):
         return ServerSentEvent("", data)
     return ServerSentEvent("", f"{{{json.dumps(event)}: {data}}}")

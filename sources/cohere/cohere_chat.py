@@ -64,7 +64,7 @@ class CohereChat(OneAnswer):
             return self._end(event, delta)
         if kind is None and isinstance(event.get("message"), str):
             return self.fail(error_in_body(plain_json(event)))
-        return [] if not event or (isinstance(kind, str) and is_event_left_out(_API, kind)) else self.raw(item)
+        return [] if isinstance(kind, str) and is_event_left_out(_API, kind) else self.unread(item, event)
 
     def _begin(self, event: Fields, message: Fields) -> list[ChunkResponse]:
         chunks = self.leave()

@@ -67,7 +67,7 @@ class CohereChatV1(OneAnswer):
             return self._own(event, *_KINDS[kind])
         if kind is None and "type" not in event and isinstance(event.get("message"), str):
             return self.fail(error_in_body(plain_json(event)))
-        return [] if not event or (isinstance(kind, str) and is_event_left_out(_API, kind)) else self.raw(item)
+        return [] if isinstance(kind, str) and is_event_left_out(_API, kind) else self.unread(item, event)
 
     def _text(self, stream: Any, text: object) -> list[ChunkResponse]:
         if not isinstance(text, str) or not text:

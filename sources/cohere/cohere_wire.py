@@ -25,6 +25,11 @@ class CohereV1Decoder(Stateful):
     def __init__(self) -> None:
         self._decoder: NdjsonDecoder | SseDecoder | None = None
 
+    @property
+    def is_rows(self) -> bool:
+        """Whether the values come one per line."""
+        return isinstance(self._decoder, NdjsonDecoder)
+
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
         """Return the events that this piece completes."""
         if self._decoder is None:
@@ -35,7 +40,7 @@ class CohereV1Decoder(Stateful):
         return self._decoder.feed(piece)
 
     def close(self) -> list[ServerSentEvent]:
-        """Return the last line, which the end of the stream completes; an event that it cuts off does not count."""
+        """Return the last line or event, which the end of the stream completes."""
         return self._decoder.close() if self._decoder else []
 
     def new_part(self, _name: str, state: Any, /) -> NdjsonDecoder | SseDecoder:

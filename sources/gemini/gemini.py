@@ -11,6 +11,7 @@ from ...events.provider_event import ProviderEvent
 from ..machine.finish_reasons import GEMINI_FINISHES, Finish, finish_of
 from ..machine.sdk_fields import Fields, entries_of
 from ..machine.surrogates import plain_json
+from ..machine.told_error import told_error
 from .gemini_fields import (
     base64_text,
     camel_case,
@@ -69,8 +70,8 @@ class Gemini(GeminiLane):
         if chunk.get("automatic_function_calling_history"):
             raise UsageError(RUNS_FUNCTIONS)
         self.identify(word(chunk.get("response_id")), word(chunk.get("model_version")))
-        if error := chunk.get("error"):
-            return self.fail(gemini_error(error))
+        if chunk.get("error") and (told := told_error(chunk)):
+            return self.fail(gemini_error(told.body))
         responses: list[ChunkResponse] = []
         for position, fields in enumerate(map(gemini_fields, entries_of(chunk.get("candidates")))):
             if fields and (candidate := self._choice(fields.get("index"), position)):
@@ -80,6 +81,8 @@ class Gemini(GeminiLane):
         events, unknown = sorted_by_kind(chunk, OF_RESPONSE, NOT_UNKNOWN_OF_RESPONSE)
         if events:
             responses.append(self.chunk(provider_events=[ProviderEvent(kind, data) for kind, data in events]))
+        if unknown and not responses and (told := told_error(chunk)):
+            return self.fail(gemini_error(told.body))
         if unknown:
             responses.append(self.chunk(raw=(unknown,)))
         self._add_usage(responses, gemini_usage(chunk.get("usage_metadata")))

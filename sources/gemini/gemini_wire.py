@@ -6,7 +6,7 @@ from typing import Any
 
 from ...operators.engine.state import Stateful
 from ..wire.json_array import JsonArrayDecoder
-from ..wire.sse import ServerSentEvent, SseDecoder
+from ..wire.sse import UNFRAMED, ServerSentEvent, SseDecoder
 
 _BEFORE = b" \t\r\n\xef\xbb\xbf"
 _FIELDS = frozenset((b"data", b"event", b"id", b"retry", b""))
@@ -65,13 +65,16 @@ class _SseWithJson(SseDecoder):
 
     def close(self) -> list[ServerSentEvent]:
         events = self.feed(b"\n\n")
-        return events + self._json.close()
+        return events + super().close() + self._json.close()
 
     def _take(self, lines: list[bytes], events: list[ServerSentEvent]) -> None:
         start = 0
         for number, line in enumerate(lines):
             if self._json.is_inside or (line[:1] in (b"{", b"[") and line.partition(b":")[0] not in _FIELDS):
                 super()._take(lines[start:number], events)
+                if self._event == UNFRAMED:  # the page of a proxy, in which anything may stand
+                    super()._take(lines[number:], events)
+                    return
                 events += self._json.feed(line + b"\n")
                 start = number + 1
         super()._take(lines[start:] if start else lines, events)

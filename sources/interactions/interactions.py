@@ -67,9 +67,7 @@ class Interactions(OneAnswer):
             return self._usage(event.get("usage"))
         if kind == "error":
             return self.fail(error_in_body(plain_json(event.get("error"))))
-        if event.keys() == {"error"}:
-            return self.fail(error_in_body(plain_json(event["error"])))
-        return self.raw(item) if event else []
+        return self.unread(item, event)
 
     def rest(self) -> list[ChunkResponse]:
         """Return all held text, deltas and results at the end."""

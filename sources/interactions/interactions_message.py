@@ -10,7 +10,7 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json
-from ..messages.joined import Joined, joined, json_as_far_as_it_came, set_json, wire_fields
+from ..messages.joined import Joined, joined_arguments, json_as_far_as_it_came, set_json, wire_fields
 from .interaction_steps import KNOWN_CONTENT, add_result, known
 
 _LISTS = frozenset({"content", "summary"})
@@ -125,7 +125,7 @@ def _annotate(step: _Step, given: Fields) -> None:
 
 def _whole(step: _Step) -> dict[str, Any]:
     whole = step.own.whole()
-    text = joined(step.arguments)
+    text = joined_arguments(step.arguments)
     if text and not text.isspace():
         whole["arguments"] = json_as_far_as_it_came(text)
     if step.content:

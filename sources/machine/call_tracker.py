@@ -12,6 +12,7 @@ from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, Tool
 from ...operators.calls.same_arguments import same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
+from .argument_pieces import MANY, ArgumentPieces
 from .ended_calls import EndedCall, EndedCalls, Key, digest_of
 from .surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
 
@@ -33,6 +34,8 @@ class _Call(Struct):
     is_compared: bool = False
     kept: list[str] = []
     """The pieces of the arguments, kept if they must be compared with a repetition."""
+    said: ArgumentPieces | None = None
+    """The arguments as they came, if they are the model's JSON."""
     source: str = "deltas"
     """The place on the wire from which the arguments were taken, for an error about contradicting ones."""
     contradiction: dict[str, str] = {}
@@ -126,7 +129,7 @@ class CallTracker(Stateful):
         if given_id and not call.given_id:
             call.given_id = given_id
             native = {**(native or {}), "id": given_id}
-        if text:
+        if text and (text := self._new(call, text)):
             call.length += len(text)
             self._keep(call, text)
             text = whole_text(self._held, str(call.index), text)
@@ -142,6 +145,12 @@ class CallTracker(Stateful):
         call = self._open.get(key)
         if call is None or not text or call.index < 0 or self._held or self._owed:
             return None
+        if (said := call.said) is not None:
+            if said.is_again or text[0] == "{":
+                return None
+            said.pieces.append(text)
+            if len(said.pieces) > MANY:
+                said.put_away()
         call.length += len(text)
         if call.is_compared:
             self._keep(call, text)
@@ -230,6 +239,8 @@ class CallTracker(Stateful):
         """Return the state as plain data."""
         for call in (*self._open.values(), *self._left):
             call.waiting, call.kept = ["".join(call.waiting)], ["".join(call.kept)]
+            if call.said is not None:
+                call.said.put_away()
         return super().dump()
 
     def load(self, state: Any, /) -> None:
@@ -237,13 +248,21 @@ class CallTracker(Stateful):
         super().load(state)
         self._contradicted = {key: call for key, call in self._open.items() if call.contradiction}
 
-    def new_part(self, _name: str, _state: Any, /) -> _Call:
-        return _Call(None)
+    def new_part(self, _name: str, state: Any, /) -> _Call | ArgumentPieces:
+        return ArgumentPieces() if "checksum" in state else _Call(None)
 
     def _contradictions(self) -> list[ToolCallDelta]:
         """Return the contradictions of unfinished calls at the end."""
         found, self._contradicted = self._contradicted, {}
         return [each for key, call in found.items() if self._open.get(key) is call and (each := self.done(key))]
+
+    def _new(self, call: _Call, text: str) -> str:
+        """Return what a piece of arguments adds to those that came."""
+        new = text if call.said is None else call.said.new_of(text, self._limits)
+        if new is None:
+            call.contradiction |= {"again": without_halves(text)}
+            self._contradicted[call.key] = call
+        return new or ""
 
     def _keep(self, call: _Call, text: str) -> None:
         if call.length > self._limits.arguments_length:  # it fails, whatever comes again
@@ -301,6 +320,8 @@ class CallTracker(Stateful):
         text = "".join(call.waiting) + text
         call.length, call.waiting = len(text), []
         self._keep(call, text)
+        if call.kind == "json":
+            call.said = ArgumentPieces([text] if text else [])
         return ToolCallDelta(
             call.index,
             call.given_id or self._made_id(call.index),

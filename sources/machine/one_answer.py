@@ -9,8 +9,19 @@ from ...events.provider_event import ProviderEvent, ProviderEventKind
 from ...operators.engine.limits import Limits
 from .call_tracker import CallTracker
 from .finish_reasons import Finish
+from .provider_error import error_in_body
 from .response import Response
-from .surrogates import Held, plain_object, rest_of_text, whole_text, without_halves
+from .sdk_fields import Fields
+from .surrogates import (
+    Held,
+    plain_json,
+    plain_object,
+    rest_of_text,
+    says_something,
+    whole_text,
+    without_halves,
+)
+from .told_error import told_error
 
 TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
@@ -62,6 +73,15 @@ class OneAnswer(Response):
     def raw(self, event: Any) -> list[ChunkResponse]:
         """Return an unknown event as `raw`."""
         return self.other(raw=(plain_object(event),))
+
+    def unread(self, item: Any, fields: Fields) -> list[ChunkResponse]:
+        """Return an item that is no event of the API: as the error that it is, as `raw`, or nothing if it is empty."""
+        told = told_error(fields)
+        if told is None:
+            return self.raw(item) if fields else []
+        rest = {name: plain_json(value) for name, value in fields.items() if name not in told.keys}
+        chunks = self.raw(rest) if says_something(rest) else []
+        return chunks + self.fail(error_in_body(plain_json(told.body)))
 
     def event(self, kind: ProviderEventKind, data: Any, segment_id: object = None) -> list[ChunkResponse]:
         """Return what only the provider has; `segment_id`: the id of the call whose result it is."""

@@ -9,12 +9,14 @@ from msgspec import Struct, field
 from ...operators.engine.state import Stateful
 from ..machine.choices import Choices, wanted_choice
 from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..openai.chat_parts import is_of_tool
 from ..openai.langchain_chunk import TYPE as LANGCHAIN_TYPE
 from ..openai.langchain_chunk import chat_chunk
+from ..openai.message_snapshots import new_of_message
 from .chat_calls import ChatCalls
 from .joined import Joined, set_json, wire_fields
 
-_TEXTS = frozenset({"content", "reasoning", "reasoning_content", "refusal"})
+_TEXTS = frozenset({"content", "reasoning", "reasoning_content", "thinking", "refusal"})
 _DETAIL_TEXTS = frozenset({"text", "summary", "data"})
 _AUDIO_TEXTS = frozenset({"data", "transcript"})
 _CALLS = frozenset({"tool_calls", "function_call"})
@@ -38,11 +40,13 @@ class ChatMessages(Stateful):
     - Mistral's content of typed parts stays a list: neighbouring texts are one part, and so is thinking.
     """
 
-    STATE = ("_messages",)
+    STATE = ("_messages", "_snapshots")
 
     def __init__(self, choices: Choices = 0) -> None:
         self._wanted: Choices = choices
         self._messages: dict[int, _Message] = {}
+        self._snapshots: dict[int, dict[str, Any]] = {}
+        """What came of messages in place of deltas, by choice."""
 
     def feed(self, item: Any, /) -> None:
         chunk = fields_of(item)
@@ -68,9 +72,10 @@ class ChatMessages(Stateful):
 
     def _add(self, number: int, choice: Fields) -> None:
         delta = wire_fields(choice.get("delta"))
-        if delta is None and number not in self._messages:
-            delta = wire_fields(choice.get("message"))  # of a server that only pretends to stream
-        if delta is not None:
+        whole = wire_fields(choice.get("message")) if delta is None else None
+        if whole and (number in self._snapshots or number not in self._messages):
+            delta = new_of_message(whole, self._snapshots.setdefault(number, {}))
+        if delta is not None and not is_of_tool(delta):
             if (message := self._messages.get(number)) is None:
                 message = self._messages[number] = _Message()
             _add_delta(message, delta)

@@ -10,6 +10,8 @@ from typing import Any, cast
 from msgspec import Struct
 from pydantic_core import from_json
 
+from ...operators.engine.limits import DEFAULT_LIMITS
+from ..machine.argument_pieces import ArgumentPieces
 from ..machine.sdk_fields import Fields
 from ..machine.surrogates import plain_json, without_halves
 
@@ -44,12 +46,33 @@ class Joined(Struct):
         pieces.append(piece)
 
     def whole(self) -> dict[str, Any]:
-        return {**self.fields, **{name: joined(pieces) for name, pieces in self.texts.items()}}
+        texts = {
+            name: joined_arguments(pieces) if name in _ARGUMENTS else joined(pieces)
+            for name, pieces in self.texts.items()
+        }
+        return {**self.fields, **texts}
+
+
+_ARGUMENTS = frozenset({"arguments", "partial_json"})
+"""The keys of texts that are the JSON arguments of a call."""
 
 
 def joined(pieces: list[str]) -> str:
     """Return the text of pieces; a surrogate pair may be split between two of them."""
     return without_halves("".join(pieces))
+
+
+def joined_arguments(pieces: list[str]) -> str:
+    """Return the text of a call's arguments, of which some servers send pieces again.
+
+    >>> joined_arguments(['{"a"', ": 1}", '{"a": 1}']), joined_arguments(['{"a', '{"a": 1}'])
+    ('{"a": 1}', '{"a": 1}')
+    """
+    if any(piece.startswith("{") for piece in pieces[1:]):
+        said = ArgumentPieces()
+        news = ((piece, said.new_of(piece, DEFAULT_LIMITS)) for piece in pieces)
+        pieces = [piece if new is None else new for piece, new in news]
+    return joined(pieces)
 
 
 def wire_fields(value: Any) -> Fields | None:

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ..machine.sdk_fields import Fields
 from ..machine.surrogates import plain_json
-from .joined import Joined, joined, set_json
+from .joined import Joined, joined, joined_arguments, set_json
 
 COMMAND = "command:"
 """The begin of a key of `texts` that has a command of a shell call."""
@@ -42,7 +42,10 @@ class ResponsesItem(Struct):
         """Return the item; one that did not end is put together, and `incomplete`."""
         if self.ended:
             return self.fields
-        texts = {name: joined(pieces) for name, pieces in self.texts.items()}
+        texts = {
+            name: joined_arguments(pieces) if name == _MODELS_OWN else joined(pieces)
+            for name, pieces in self.texts.items()
+        }
         whole = {**self.fields, **{name: text for name, text in texts.items() if not name.startswith(COMMAND)}}
         if commands := [text for name, text in texts.items() if name.startswith(COMMAND)]:
             action = whole.get("action")

@@ -8,6 +8,7 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..openai.output_items import OutputItem, OutputItems
+from ..openai.replayed_events import ReplayedEvents
 from ..openai.responses_items import ARGUMENT_EVENTS, BEGIN_EVENTS, END_EVENTS
 from .joined import Joined, set_json, wire_fields
 from .responses_item import COMMAND, ResponsesItem, plain_item, put
@@ -43,11 +44,12 @@ class ResponsesMessage(Stateful):
     `OutputItems` assigns events to items. An item that did not end has the status `incomplete`.
     """
 
-    STATE = ("_has_begun", "_items", "_kept", "_output")
+    STATE = ("_has_begun", "_items", "_kept", "_output", "_replayed")
 
     def __init__(self, _choices: Choices = 0) -> None:
         self._has_begun = False
         self._items = OutputItems()
+        self._replayed = ReplayedEvents()
         self._kept: dict[int, ResponsesItem] = {}
         self._output: list[Any] = []
         self._last: tuple[Any, ...] = ()
@@ -56,6 +58,8 @@ class ResponsesMessage(Stateful):
 
     def feed(self, item: Any, /) -> None:
         event = fields_of(item) or {}
+        if self._replayed.has(event, self._items):
+            return
         about = tuple(map(event.get, _ABOUT))
         if about == self._last:
             if isinstance(delta := event.get("delta"), str):

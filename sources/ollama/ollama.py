@@ -11,6 +11,7 @@ from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
+from ..machine.told_error import told_error
 from ..wire.left_out import keys_left_out
 
 _API = "ollama"
@@ -51,8 +52,8 @@ class Ollama(Answers[_Answer]):
         chunk = fields_of(item)
         if chunk is None:
             return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
-        if error := chunk.get("error"):
-            return self.fail(error_in_body(plain_json(error)))
+        if ("done" not in chunk or chunk.get("error")) and (told := told_error(chunk)):
+            return self.fail(error_in_body(plain_json(told.body)))
         self.identify(None, chunk.get("model"))
         answer = self._choice(0)
         if answer is None:

@@ -51,7 +51,7 @@ _READ_OF_CHUNK = frozenset(("id", "model", "choices", "usage", "error", "x_groq"
 _READ_OF_CHOICE = frozenset(("delta", "finish_reason", "error", "logprobs"))
 _READ_OF_ERROR = frozenset(("message", "type", "code", "status", "status_code"))
 _READ_OF_DELTA = frozenset(
-    ("content", "reasoning_content", "reasoning", "reasoning_details", "refusal", "images", "audio"),
+    ("content", "reasoning_content", "reasoning", "thinking", "reasoning_details", "refusal", "images", "audio"),
 ) | {"tool_calls", "function_call"}
 
 NOT_UNKNOWN_OF_CHUNK = _READ_OF_CHUNK | OF_CHUNK.keys() | keys_left_out(API)

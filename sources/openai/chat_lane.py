@@ -60,7 +60,7 @@ class _Call(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
 
 
 class _Delta(Struct, forbid_unknown_fields=True, gc=False):
-    role: str | None = None
+    role: Literal["assistant", ""] | None = None
     content: str | list[_TextPart | _ThinkingPart] | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None

@@ -7,10 +7,23 @@ from typing import Any
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, without_halves
 
+_TOOLS = frozenset(("tool", "function"))
+"""The roles of what a tool returned, which servers that run tools themselves stream in the answer."""
+
+
+def is_of_tool(delta: Fields) -> bool:
+    """Return whether a delta is what a tool returned, and not the model's.
+
+    >>> is_of_tool({"role": "tool", "content": "5 files"}), is_of_tool({"role": "assistant"})
+    (True, False)
+    """
+    role = delta.get("role")
+    return isinstance(role, str) and role in _TOOLS
+
 
 def reasoning_text(delta: Fields) -> str:
     """Return the reasoning, which some send under two or three names at once: it is the same text each time."""
-    for name in ("reasoning_content", "reasoning"):
+    for name in ("reasoning_content", "reasoning", "thinking"):
         if isinstance(text := delta.get(name), str) and text:
             return text
     details = entries_of(delta.get("reasoning_details"))

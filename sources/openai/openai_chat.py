@@ -15,6 +15,7 @@ from ..machine.finish_reasons import CHAT_FINISHES, finish_of
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
+from ..machine.told_error import told_error
 from ..wire.left_out import keys_left_out
 from .chat_extras import (
     API,
@@ -28,10 +29,19 @@ from .chat_extras import (
     unknown,
 )
 from .chat_lane import ChatLane
-from .chat_parts import add_audio, add_images, audio_rest, reasoning_text, replayable_details, thinking_text
+from .chat_parts import (
+    add_audio,
+    add_images,
+    audio_rest,
+    is_of_tool,
+    reasoning_text,
+    replayable_details,
+    thinking_text,
+)
 from .chat_usage import chat_usage
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
 from .langchain_chunk import chat_chunk, messages_in
+from .message_snapshots import new_of_message
 
 # How a call goes back to the provider, where it is not as a function in `tool_calls`.
 _CUSTOM = {"type": "custom"}
@@ -92,10 +102,11 @@ class OpenAIChat(ChatLane):
         usages = [given for each in (chunk, groq, *valid) if (given := each.get("usage"))]
         if usages:
             self._add_usage(responses, next((found for given in usages if (found := chat_usage(given))), None))
-        error = chunk.get("error")
-        if error or chunk.get("object") == "error":  # the second is vLLM's: an event that is itself the error
-            failure = error_in_body(plain_json(error or unknown(chunk, NOT_UNKNOWN_OF_CHUNK)))
-            if rest := error_rest(error):
+        told = told_error(chunk, is_answer=bool(valid)) or told_error(groq, is_answer=True)
+        if told is not None:
+            failure = error_in_body(plain_json(told.body))
+            rest = error_rest(told.body) | unknown(chunk, NOT_UNKNOWN_OF_CHUNK | frozenset(told.keys))
+            if rest:
                 responses.append(self.chunk(raw=(rest,)))
             if not valid:
                 return responses + self.fail(failure)
@@ -119,7 +130,7 @@ class OpenAIChat(ChatLane):
         if fields is None or not _has_only(fields, _SILENT_OF_CHOICE):
             return None
         delta = fields_of(fields.get("delta"))
-        if delta is None or not _has_only(delta, _SILENT_OF_DELTA):
+        if delta is None or is_of_tool(delta) or not _has_only(delta, _SILENT_OF_DELTA):
             return None
         text, calls = delta.get("content"), delta.get("tool_calls")
         key, arguments = _argument_piece(calls) if calls and not text else (None, "")
@@ -140,18 +151,24 @@ class OpenAIChat(ChatLane):
     def _read(self, choice: Choice, fields: Fields) -> None:
         delta = fields_of(fields.get("delta"))
         if delta is None:
-            # A whole message, from servers that only pretend to stream; beside deltas it repeats them.
-            delta = None if choice.spoke else fields_of(fields.get("message"))
+            # A message, from servers that only pretend to stream; beside deltas it repeats them.
+            delta = self._new_of_message(choice, fields_of(fields.get("message")))
         if delta:
             _read_delta(choice, delta)
         add_choice_extras(choice, fields, self._extras, logprobs=self.logprobs)
         if isinstance(reason := fields.get("finish_reason"), str) and reason:
             choice.finish(finish_of(CHAT_FINISHES, reason.lower()), reason)
-        if error := fields.get("error"):
-            self.failure = error_in_body(plain_json(error))
-            if rest := error_rest(error):
+        if told := told_error(fields, is_answer=True):
+            self.failure = error_in_body(plain_json(told.body))
+            if rest := error_rest(told.body):
                 choice.raw(rest)
             choice.said["error"] = error_fields(self.failure)
+
+    def _new_of_message(self, choice: Choice, message: Fields | None) -> Fields | None:
+        key = f"{choice.number}:message"
+        if not message or (choice.spoke and key not in self._extras):
+            return None
+        return new_of_message(message, self._extras.setdefault(key, {}))
 
 
 def _has_only(fields: Fields, silent: frozenset[str]) -> bool:
@@ -172,6 +189,10 @@ def _argument_piece(calls: list[Any] | None) -> tuple[Key, str]:
 
 
 def _read_delta(choice: Choice, delta: Fields) -> None:
+    if is_of_tool(delta):
+        call_id = delta.get("tool_call_id")
+        choice.event("tool_result", plain_object(delta), plain_json(call_id) if isinstance(call_id, str) else None)
+        return
     said: dict[str, Any] = {}
     if reasoning := reasoning_text(delta):
         said["reasoning"] = reasoning

@@ -11,6 +11,7 @@ from ..machine.one_answer import TextStream
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, without_halves
+from ..machine.told_error import told_error
 from ..wire.left_out import is_event_left_out
 from .output_items import OutputItem
 from .responses_items import (
@@ -85,11 +86,13 @@ class OpenAIResponses(ResponsesLane):
         event = fields_of(item)
         if event is None:
             return self.raw(item)
-        if error := event.get("error"):  # the SDK raises on this key, whatever the type
-            return self.fail(error_in_body(plain_json(error)))
         kind = event.get("type")
         if not isinstance(kind, str):
-            return self.raw(item) if event else []
+            return self.unread(item, event)
+        if event.get("error") and (told := told_error(event)):  # the SDK raises on this key, whatever the type
+            return self.fail(error_in_body(plain_json(told.body)))
+        if self._replayed.has(event, self._items):
+            return []
         if kind in _TEXT_DELTAS:
             return self._text(event, _TEXT_DELTAS[kind])
         if kind in _ARGUMENT_DELTAS:
@@ -124,7 +127,7 @@ class OpenAIResponses(ResponsesLane):
             return self._annotations(self._items.speaks(event)[0], entries_of(part.get("annotations")))
         if kind in OF_EVENT:
             return self.event(OF_EVENT[kind], item)
-        return [] if is_event_left_out(API, kind) else self.raw(item)
+        return [] if is_event_left_out(API, kind) else self.unread(item, event)
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
         item, is_new = self._items.speaks(event)
@@ -269,6 +272,8 @@ class OpenAIResponses(ResponsesLane):
 
     def _finish(self, how: str, response: Fields) -> list[ChunkResponse]:
         self.identify(response.get("id"), response.get("model"))
+        if how == "done":  # Codex's word for an end, whatever the status
+            how = str(response.get("status") or "completed")
         status = response.get("status") if how == "completed" else how
         details = fields_of(response.get("incomplete_details")) or {}
         finish, words = _finish_of(str(status or how), details.get("reason"))

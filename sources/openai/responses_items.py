@@ -44,7 +44,7 @@ ARGUMENT_EVENTS = {
 }
 """The events of a call's arguments without `.delta` and `.done`, and the field of the whole in the latter."""
 BEGIN_EVENTS = frozenset({"response.created", "response.queued", "response.in_progress"})
-END_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed", "response.cancelled"})
+END_EVENTS = frozenset(f"response.{how}" for how in ("completed", "incomplete", "failed", "cancelled", "done"))
 # Other words, such as `in_progress`, mean nothing: servers leave them in items that have ended.
 _STATUSES: dict[object, CallStatus] = {
     "completed": "completed",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.json import Decoder
@@ -14,6 +14,7 @@ from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.sdk_fields import Fields
 from ..wire.lane import UNFIT
 from .output_items import OutputItem, OutputItems
+from .replayed_events import ReplayedEvents
 
 
 class _Event(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):
@@ -25,41 +26,45 @@ class _Event(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):
     obfuscation: str | None = None
 
 
-class _Text(_Event, tag="response.output_text.delta", kw_only=True):
+class _Delta(_Event, kw_only=True):
     delta: str
+
+
+class _Piece(_Delta):
+    """Of a call's arguments."""
+
+
+class _Text(_Delta, tag="response.output_text.delta", kw_only=True):
     content_index: int | None = None
     logprobs: Any = None
 
 
-class _Refusal(_Event, tag="response.refusal.delta", kw_only=True):
-    delta: str
+class _Refusal(_Delta, tag="response.refusal.delta"):
     content_index: int | None = None
 
 
-class _Reasoning(_Event, tag="response.reasoning_text.delta", kw_only=True):
-    delta: str
+class _Reasoning(_Delta, tag="response.reasoning_text.delta"):
     content_index: int | None = None
 
 
-class _Summary(_Event, tag="response.reasoning_summary_text.delta", kw_only=True):
-    delta: str
+class _Summary(_Delta, tag="response.reasoning_summary_text.delta"):
     summary_index: int | None = None
 
 
-class _Arguments(_Event, tag="response.function_call_arguments.delta", kw_only=True):
-    delta: str
+class _Arguments(_Piece, tag="response.function_call_arguments.delta"):
+    pass
 
 
-class _Input(_Event, tag="response.custom_tool_call_input.delta", kw_only=True):
-    delta: str
+class _Input(_Piece, tag="response.custom_tool_call_input.delta"):
+    pass
 
 
-class _Code(_Event, tag="response.code_interpreter_call_code.delta", kw_only=True):
-    delta: str
+class _Code(_Piece, tag="response.code_interpreter_call_code.delta"):
+    pass
 
 
-class _McpArguments(_Event, tag="response.mcp_call_arguments.delta", kw_only=True):
-    delta: str
+class _McpArguments(_Piece, tag="response.mcp_call_arguments.delta"):
+    pass
 
 
 class _TextEnd(_Event, tag="response.output_text.done", kw_only=True):
@@ -120,9 +125,11 @@ class _InProgress(_Begin, tag="response.in_progress"):
     pass
 
 
-_Delta: TypeAlias = _Text | _Refusal | _Reasoning | _Summary | _Arguments | _Input | _Code | _McpArguments
 _Ending: TypeAlias = _TextEnd | _SummaryEnd | _ArgumentsEnd | _PartBegin | _SummaryPartBegin | _SummaryPartEnd
-_decode = Decoder(_Delta | _Ending | _Added | _Done | _Created | _InProgress).decode
+_Deltas: TypeAlias = _Text | _Refusal | _Reasoning | _Summary | _Arguments | _Input | _Code | _McpArguments
+_Known: TypeAlias = _Deltas | _Ending | _Added | _Done | _Created | _InProgress
+_decode = Decoder(_Known).decode
+_KINDS: dict[type[Any], str] = {each: each.__struct_config__.tag for each in get_args(_Known)}
 _PLAIN_ITEMS = frozenset({"custom_tool_call", "function_call", "message", "reasoning"})
 """Types of items of which nothing goes on as the wire has it."""
 
@@ -134,11 +141,12 @@ class ResponsesLane(OneAnswer):
     clients handle, and the beginning of the Response.
     """
 
-    STATE = (*OneAnswer.STATE, "_items")
+    STATE = (*OneAnswer.STATE, "_items", "_replayed")
 
     def __init__(self, turn_id: str | None, limits: Limits, *, logprobs: bool) -> None:
         super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)
         self._items = OutputItems()
+        self._replayed = ReplayedEvents()
 
     def lane(self, data: str, /) -> list[ChunkResponse] | None:  # noqa: PLR0911 - one line for each way
         """Return the chunks of an event, from its JSON text; None, and no change, for one that does not fit."""
@@ -148,30 +156,40 @@ class ResponsesLane(OneAnswer):
             event = _decode(data)
         except UNFIT:
             return None
-        if isinstance(event, _ItemEvent | _Begin):
-            return self._bound(event)
-        item = self._items.with_id(event.item_id)
-        if item is None:
+        number, replayed = event.sequence_number, self._replayed
+        if number is not None and number <= replayed.greatest:
             return None
+        if not isinstance(event, _Delta):
+            chunks = self._bound(event) if isinstance(event, _ItemEvent | _Begin) else self._end_of(event)
+            if chunks is not None and number is not None:
+                replayed.note(number, _KINDS[event.__class__])
+            return chunks
+        item = self._items.with_id(event.item_id)
+        if item is None or (self.logprobs and isinstance(event, _Text) and event.logprobs):
+            return None
+        if number is not None:
+            if replayed.kind == (kind := _KINDS[event.__class__]):
+                replayed.greatest = number
+            else:
+                replayed.note(number, kind)
         if isinstance(event, _Text):
             delta, part = event.delta, f"content_index:{event.content_index}"
-            if self.logprobs and event.logprobs:
-                return None
             if not delta or self._held or part != item.last_part:
                 return self._say(item, part, "content", delta)
             return [ChunkResponse(delta, response_id=self.response_id, model=self.model)]
-        if isinstance(event, _Arguments | _Input | _Code | _McpArguments):
+        if isinstance(event, _Piece):
             call = None if self._held else self.calls.more(item.number, event.delta)
             if call is None:
                 return self.call(self.calls.delta(item.number, arguments=event.delta))
             return [ChunkResponse(tool_calls=(call,), response_id=self.response_id, model=self.model)]
-        if isinstance(event, _Summary | _Reasoning | _Refusal):
-            number = "summary_index" if isinstance(event, _Summary) else "content_index"
-            part = f"{number}:{getattr(event, number)}"
-            return self._say(item, part, "refusal" if isinstance(event, _Refusal) else "reasoning", event.delta)
-        return self._end_of(event, item)
+        index = "summary_index" if isinstance(event, _Summary) else "content_index"
+        part = f"{index}:{getattr(event, index)}"
+        return self._say(item, part, "refusal" if isinstance(event, _Refusal) else "reasoning", event.delta)
 
-    def _end_of(self, event: _Ending, item: OutputItem) -> list[ChunkResponse] | None:
+    def _end_of(self, event: _Ending) -> list[ChunkResponse] | None:
+        item = self._items.with_id(event.item_id)
+        if item is None:
+            return None
         if isinstance(event, _ArgumentsEnd):
             return self.call(self.calls.whole(item.number, event.arguments, "done"))
         if isinstance(event, _TextEnd):

@@ -14,6 +14,7 @@ from ..machine.machine import Machine
 from ..machine.plain_streams import Chunks, Texts
 from ..machine.sdk_fields import Fields, fields_of
 from ..machine.surrogates import plain_json
+from ..machine.told_error import told_error
 from .apis import api_of, machine_of
 from .item_kinds import KNOWN_APIS, apis_of, described, says_nothing
 
@@ -142,4 +143,4 @@ def _names_of_error(fields: Fields) -> list[str]:
         return ["anthropic-messages" if inner else "openai-responses"]
     if isinstance(inner.get("status"), str):
         return ["gemini"]
-    return ["openai-chat"] if error or fields.get("object") == "error" else []
+    return ["openai-chat"] if told_error(fields) is not None else []

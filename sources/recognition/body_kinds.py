@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from ..wire.sse import ServerSentEvent, SseDecoder
+from ..wire.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .apis import APIS, Decoder
 from .item_kinds import apis_of, described, listed, says_nothing
 
@@ -60,10 +60,10 @@ def described_body(body: bytes, *, may_be_cut_json: bool = False) -> str | None:
 
 
 def _described_events(body: bytes) -> str | None:
-    events = [event for event in _events(body, SseDecoder()) if event.event != "ping"]
+    events = [*_events(body, SseDecoder())]
     kinds: list[str] = []
     for event in events:
-        if event.data.isspace() or not event.data or event.data.startswith("[DONE]"):
+        if is_noise(event.data) or is_done(event.data):
             continue
         items = list(_items(iter([event])))
         kinds += ["text"] if not items else [described(item) for item in items if not says_nothing(item)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from functools import partial
 from operator import attrgetter
@@ -18,6 +19,7 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.machine import Machine
 from ..wire.lane import Lane, lane_of
+from ..wire.unframed import unframed_errors
 from .apis import api_of, machine_of
 from .body_kinds import apis_of_body, described_body
 from .item_kinds import KNOWN_APIS, apis_of, described, listed, says_nothing
@@ -34,6 +36,8 @@ class _Unknown(Struct):
     kinds: list[str] = []  # msgspec gives each instance its own
     apis: list[str] = []
     body: str | None = None
+    error: Any = None
+    """The error that the body is, which no event told."""
 
     def add(self, kind: str, apis: list[str]) -> None:
         self.count += 1
@@ -83,10 +87,14 @@ class CheckedMachine(Stateful):
                 body, may_be_cut_json=bool(api_of(self._api).served.forms & {"rows", "array"})
             )
             self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
+            errors = unframed_errors(body.decode("utf-8", "replace").strip())
+            self._unknown.error = json.loads(errors[0]) if errors else None
 
     def close(self, how: How, /) -> list[ChunkResponse]:
         """Close the provider's machine; set `failure` if no item was understood."""
         is_judged = isinstance(how, Completed) and not self.is_understood and not self._machine.stopped
+        if is_judged and self._unknown.error is not None:
+            return self._own.feed(self._unknown.error)
         if is_judged and (self._unknown.count or self._unknown.body):
             return self._refuse(UsageError(self._message()))
         return self._machine.close(how)

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import ClassVar, NamedTuple
 
 from ...operators.engine.state import Stateful
+from .unframed import error_data, unframed_errors
 
 _BOM = b"\xef\xbb\xbf"
+UNFRAMED = "\n"
+"""What stands for the name while lines outside of any event are kept; no event has this name."""
+_BEGINNINGS = (b"{", b"[", b"<")
+_FIELD = re.compile(rb"(?:data|event|error|id|retry|):")
+_PAGE_END = b"</html>"
+_UNNAMED = len(b"event: \n")
+_NOISE = re.compile(r"(?i):.*|\[?(?:ping|keep-?alive|heart-?beat)\]?", re.DOTALL)
+_DONE = re.compile(r'(?i)"?\[done\]"?\s*')
 
 
 class ServerSentEvent(NamedTuple):
@@ -28,14 +39,17 @@ class SseDecoder(Stateful):
         b'data: {"a', b'":1}\n', b'\n'     [], [], [ServerSentEvent('', '{"a":1}')]
 
     Lines end by LF, CRLF or CR; lines of one event's data are joined by LF; U+2028 is text. What is not UTF-8 becomes
-    U+FFFD. An event counts once its blank line has arrived; one that the end cuts off is dropped, as the standard
-    demands and the SDKs do. Events without data are skipped. `id` and `retry` are for reconnecting and are left out.
+    U+FFFD. An event counts once its blank line has arrived; at the end also without it, if its data is whole. Events
+    without data are skipped, and so are those named `ping`. `id` and `retry` are for reconnecting and are left out.
+
+    An error is given in whatever form it comes: as an event of that name, as the line `error: ...` of llama.cpp, as
+    JSON between the events or in their place, as the page of a proxy. Other lines that are no field are left out.
     """
 
-    STATE: ClassVar[tuple[str, ...]] = ("_begun", "_data", "_event", "_skip_lf")
+    STATE: ClassVar[tuple[str, ...]] = ("_begun", "_data", "_event", "_is_named", "_skip_lf")
     PIECES = ("_line",)
-    SPECIAL: ClassVar[frozenset[str]] = frozenset()
-    """Names of events that a subclass replaces."""
+    SPECIAL: ClassVar[frozenset[str]] = frozenset(("error", "keep-alive", "keepalive", "heartbeat", "ping"))
+    """Names of events that are replaced or left out."""
     __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
@@ -44,6 +58,8 @@ class SseDecoder(Stateful):
         self._event = ""
         self._skip_lf = False
         self._begun = False
+        self._is_named = False
+        """Whether an event had a name that is not special."""
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
         """Return the events that this piece completes."""
@@ -77,12 +93,14 @@ class SseDecoder(Stateful):
         """
         if self._line or self._data or self._event or self._skip_lf:
             return None
-        begin, end, special = 0, len(piece) - 2, self.SPECIAL
+        begin, end = 0, len(piece) - 2
         if piece.startswith(b"event: "):
             begin = piece.find(10) + 1
-        if not piece.startswith(b"data: ", begin):
+            if piece[7 : begin - 1].decode("utf-8", "replace") in self.SPECIAL:
+                return None
+        elif self._is_named and "" in self.SPECIAL:
             return None
-        if special and (piece[7 : begin - 1].decode("utf-8", "replace") if begin else "") in special:
+        if not piece.startswith(b"data: ", begin):
             return None
         if 13 in piece:
             end -= 2
@@ -91,22 +109,35 @@ class SseDecoder(Stateful):
         elif piece.find(10, begin) != end or piece[-1] != 10:
             return None
         self._begun = True
+        if begin > _UNNAMED:
+            self._is_named = True
         return piece[begin + 6 : end].decode("utf-8", "replace")
 
     def close(self) -> list[ServerSentEvent]:
-        """Return nothing: an event that the end cuts off does not count."""
-        return []
+        """Return the event that the end completes: its blank line is missing, and its data is whole."""
+        events: list[ServerSentEvent] = []
+        if self._line:
+            line, self._line = b"".join(self._line), []
+            self._take([line], events)
+        if self._event == UNFRAMED:
+            self._end_unframed(events)
+        elif self._data and (self._event == "error" or _is_whole(b"\n".join(self._data))):
+            self._take([b""], events)
+        return events
 
     def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
         """Return what replaces an event whose name is special."""
-        return [event]
+        return [ServerSentEvent("error", error_data(event.data))] if event.event == "error" else []
 
     def _take(self, lines: list[bytes], events: list[ServerSentEvent]) -> None:
         if not self._begun and lines:
             self._begun = True
             lines[0] = lines[0].removeprefix(_BOM)
+        if self._event == UNFRAMED:
+            lines = self._unframed(lines, events)
         name, data = self._event, self._data
-        for line in lines:
+        rest = iter(lines)
+        for line in rest:
             if line.startswith(b"data: "):
                 data.append(line[6:])
             elif not line:
@@ -116,6 +147,8 @@ class SseDecoder(Stateful):
                     data.clear()
                     if name in self.SPECIAL:
                         events[-1:] = self._special(events[-1])
+                    elif name:
+                        self._is_named = True
                 name = ""
             elif line.startswith(b"event: "):
                 name = line[7:].decode("utf-8", "replace")
@@ -126,4 +159,63 @@ class SseDecoder(Stateful):
                     data.append(value)
                 elif field == b"event":
                     name = value.decode("utf-8", "replace")
+                elif field == b"error":
+                    events.append(ServerSentEvent("error", error_data(value.decode("utf-8", "replace"))))
+                elif line.startswith(_BEGINNINGS) and (not data or _is_whole(b"\n".join(data))):
+                    self._event = name
+                    self._begin_unframed([line, *rest], events)
+                    return
         self._event = name
+
+    def _begin_unframed(self, lines: list[bytes], events: list[ServerSentEvent]) -> None:
+        """Take lines of which the first begins JSON or a page; it ends an event as its blank line does."""
+        if self._data:
+            self._take([b""], events)
+        self._event = UNFRAMED
+        self._take(lines, events)
+
+    def _unframed(self, lines: list[bytes], events: list[ServerSentEvent]) -> list[bytes]:
+        """Take lines outside of any event, and return those from the next event on."""
+        for number, line in enumerate(lines):
+            is_page = (self._data[0] if self._data else line).startswith(b"<")
+            if _FIELD.match(line) or not (line or is_page):
+                self._end_unframed(events)
+                return lines[number:]
+            self._data.append(line)
+            if is_page and _PAGE_END in line.lower():
+                self._end_unframed(events)
+                return lines[number + 1 :]
+        return []
+
+    def _end_unframed(self, events: list[ServerSentEvent]) -> None:
+        text = b"\n".join(self._data).decode("utf-8", "replace")
+        self._event = ""
+        self._data.clear()
+        events += [ServerSentEvent("error", data) for data in unframed_errors(text)]
+
+
+def is_done(data: str) -> bool:
+    """Return whether the data of an event is the sign for the end of a chat.
+
+    >>> is_done("[DONE]"), is_done("[done]"), is_done("done")
+    (True, True, False)
+    """
+    return data.startswith("[DONE]") or _DONE.fullmatch(data) is not None
+
+
+def is_noise(data: str) -> bool:
+    """Return whether the data of an event is a keep-alive: nothing, `ping`, or a comment behind `data:`.
+
+    >>> is_noise("ping"), is_noise(": OPENROUTER PROCESSING"), is_noise("busy")
+    (True, True, False)
+    """
+    return not data or data.isspace() or _NOISE.fullmatch(data.strip()) is not None
+
+
+def _is_whole(data: bytes) -> bool:
+    """Return whether data is an object, a list, or the sign for the end."""
+    text = data.decode("utf-8", "replace")
+    try:
+        return isinstance(json.loads(text), dict | list)
+    except (ValueError, RecursionError):
+        return is_done(text)

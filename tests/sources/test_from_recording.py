@@ -28,7 +28,7 @@ def test_the_api_may_be_named_and_the_path_a_text():
 
 
 @pytest.mark.parametrize(
-    "body", [b"", b"data: [DONE]\n\n", b'data: {"type": "message_start"}\n\n', b"data: words\n\n", b"\x00\x01"]
+    "body", [b"", b"data: [DONE]\n\n", b'data: {"type": "message_stop"}\n\n', b"data: words\n\n", b"\x00\x01"]
 )
 def test_a_body_that_says_nothing_of_its_provider_asks_for_the_api(tmp_path: Path, body: bytes):
     path = tmp_path / "answer.sse"

@@ -143,11 +143,32 @@ def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: s
         assert end == "completed" or "error" in truth_of(name)
 
 
-def test_what_the_end_cuts_off_is_kept_but_for_the_last_event():
-    body = event({"content": "whole"}) + event({"content": "cut"})[:-1]
-    chunks, ends = by_wire([body])
-    assert [chunk.content for chunk in chunks] == ["whole"]
-    assert ends == ["completed"]
+@pytest.mark.parametrize("missing", [0, 1, 2])
+def test_a_last_event_that_is_whole_counts_without_its_blank_line(missing: int):
+    body = event({"content": "first"}) + event({"content": "last"}, "stop")[: -missing or None]
+    for pieces in ([body], [body[at : at + 1] for at in range(len(body))]):
+        chunks, ends = by_wire(pieces)
+        assert [(chunk.content, chunk.finish_reason) for chunk in chunks] == [("first", None), ("last", "stop")]
+        assert ends == ["completed"]
+
+
+def test_a_last_event_whose_data_is_cut_does_not_count():
+    last = event({"content": "cut"})
+    for length in range(len(last) - 2):
+        chunks, ends = by_wire([event({"content": "whole"}) + last[:length]])
+        assert [chunk.content for chunk in chunks] == ["whole"]
+        assert ends == ["completed"]
+
+
+def test_a_last_event_without_its_blank_line_does_not_count_where_the_connection_was_lost():
+    def lost() -> Iterator[bytes]:
+        yield event({"content": "whole"}) + event({"content": "last"})[:-1]
+        raise ConnectionResetError
+
+    chunks, [end] = by_wire(lost)
+    assert [chunk.content for chunk in chunks] == ["whole", ""]
+    assert isinstance(end, ProviderError)
+    assert end.transport
 
 
 @pytest.mark.parametrize("name", NAMES)

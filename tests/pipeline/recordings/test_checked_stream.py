@@ -74,7 +74,7 @@ def test_a_recording_is_no_stream_of_another_api(name: str, path: Path, other: s
         (b"Bad Gateway\n", "api="),
         (b"Bad Gateway\n" * 1000, "api="),
         (b"\x00\x01 nothing", "api="),
-        (b'{"detail": "Not Found"}', "a whole JSON document, not a stream"),
+        (b'{"detail": "Not Found"}', "error response, not a stream: .*Not Found"),
         (b'{"id": "r", "object": "response", "output": []}', "a whole JSON document, not a stream"),
         (b'{"object": "chat.completion", "choices": [{"message": {"content": "Hi"}}]}', "a whole JSON document"),
         (b"null", "a whole JSON document|api="),

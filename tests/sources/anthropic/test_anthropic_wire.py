@@ -20,9 +20,17 @@ def test_named_events_pass_as_they_are():
 
 
 @pytest.mark.parametrize("skipped", [wire(None, "{}"), wire("", "{}"), wire("ping", "no JSON"), b"event: x\n\n"])
-def test_an_event_without_a_name_or_data_is_skipped_as_a_ping_is(skipped: bytes):
+def test_behind_a_name_an_event_without_a_name_or_data_is_skipped_as_a_ping_is(skipped: bytes):
     decoder = AnthropicDecoder()
+    assert decoder.feed(wire("message_start", "{}")) == [ServerSentEvent("message_start", "{}")]
     assert decoder.feed(skipped + wire("message_stop", "{}")) == [ServerSentEvent("message_stop", "{}")]
+
+
+def test_of_a_gateway_that_leaves_the_names_out_all_events_count():
+    decoder = AnthropicDecoder()
+    found = decoder.feed(wire(None, "1") + wire("ping", "{}") + wire("error", "no") + wire("", "2"))
+    assert [event.data for event in found] == ["1", '{"type": "error", "error": "no"}', "2"]
+    assert decoder.whole(wire(None, "3")) == "3"
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -22,6 +22,7 @@ from .grammar_items import Leaf, all_items, is_for_argument, leaves_of, may_miss
 from .look_ahead import look_ahead, may_begin, opening
 
 At: TypeAlias = tuple[int, ...]
+_UNMISTAKABLE: Final = re.compile(r"\s*(?!<\w+\Z)[<\[\]]+[^\w\s]*\w.*", re.DOTALL)
 
 
 class Boundary(NamedTuple):
@@ -275,9 +276,41 @@ class Positions:
         return literals
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def partners(self, at: At) -> Mapping[str, At]:
+        """Return those of `closers` with which a call ends that failed at these positions.
+
+        They are closers of the call, or of the block if no call was reached. A marker of one character is none if there
+        are others, because it may be anything in a text that nobody has read.
+        """
+        found = self.closers(at)
+        calls = {self.calls[here] for here in at}
+        own = {text: after for text, after in found.items() if any(self.calls[here] in calls for here in after)} or found
+        return {text: after for text, after in own.items() if len(text) > 1} or own
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def ends_of_failed(self, at: At) -> MarkerSearch:
         """Return the search for what ends a failed call: its closers after these positions, and all openers."""
-        return self.search({**self.openers(leading=True).literals, **self.closers(at)})
+        return self.search({**self.openers(leading=True).literals, **self.partners(at)})
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def markers_beside(self, at: At) -> MarkerSearch:
+        """Return the search for all markers of more than one character of the dialects of some positions."""
+        owners = self.owned(at)
+        literals: dict[str, At] = dict(self.openers(leading=True).literals)
+        for here, item in enumerate(self.items):
+            if isinstance(item, str) and self.owners[here] in owners:
+                literals |= dict.fromkeys(self.spellings(here, item, {}), (here,))
+        return self.search({text: at for text, at in literals.items() if len(text) > 1})
+
+    @staticmethod
+    @lru_cache(maxsize=1024)
+    def is_unmistakable(marker: str) -> bool:
+        """Return whether prose has a marker only if it is about the format: a whole tag or token, no word or bracket.
+
+        >>> [Positions.is_unmistakable(each) for each in ("<tool_call>", "[TOOL_CALLS]", "<tool", "functools", "[", ">>>")]
+        [True, True, False, False, False, False]
+        """
+        return _UNMISTAKABLE.fullmatch(marker) is not None
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def constant_name(self, at: At) -> str:

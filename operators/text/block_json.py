@@ -311,7 +311,7 @@ class BlockJson(Stateful):
         block = self._block
         too_late = block.call is None and self.start + at - block.opened_at > self._limits.deferred_length
         if too_late:
-            block.back_to_text()
+            block.back_to_text(for_good=True)
         return too_late
 
     def _is_call(self, path: Path) -> bool:
@@ -498,7 +498,8 @@ class BlockJson(Stateful):
             block.had_call = True
             block.leave()
         else:
-            block.back_to_text()
+            source_buffer.position = min(upto, len(source_buffer.buffer))
+            block.back_to_text(expected=error.expected)
 
     def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
         return JsonMachine(self._limits, control_characters=True)

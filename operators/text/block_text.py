@@ -275,7 +275,7 @@ def open_text(block: TextBlock, at: At) -> None:
         return
     if role in _SAID:
         if source_buffer.here - block.opened_at > block.options.limits.deferred_length:
-            block.back_to_text()
+            block.back_to_text(for_good=True)
             return
         block.outside.start(_SAID[role], source_buffer.position)
         block.saying = _SAID[role]
@@ -584,7 +584,7 @@ class BlockText(Stateful):
         block.reader = None
         block.at = self.at
         if block.call is None and not block.saying and block.is_too_long:
-            block.back_to_text()
+            block.back_to_text(for_good=True)
             return
         if role == "value":
             self._end_value(rest, held)

@@ -153,12 +153,21 @@ class OutsideText(Stateful):
         source_buffer, grammar, left = self._source_buffer, self._grammar, list[Meaning]()
         for each in readings:
             marker, at = each
-            ahead = grammar.ahead(marker, at) if at else None
+            # What follows may be a broken call, which is read to its end.
+            ahead = grammar.ahead(marker, at) if at and not self._may_be_broken(marker) else None
             is_refused = ahead is not None and ahead.match(source_buffer.buffer, start + len(marker)) is None
             is_failed = (source_buffer.offset + start, ()) in self.failed and grammar.is_json(at)
             if not (is_refused or is_failed):
                 left.append(each)
         return left
+
+    def _may_be_broken(self, marker: str) -> bool:
+        return bool(self._options.schemas) and self._grammar.is_unmistakable(marker)
+
+    @property
+    def is_leading(self) -> bool:
+        """Whether nothing but blanks has arrived since the beginning or the last block."""
+        return self._leading
 
     def _opener(self, left: Sequence[Meaning], start: int, *, final: bool) -> Opener | None:
         """Return the opener of the block at a marker; read a marker that opens no block."""

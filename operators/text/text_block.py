@@ -23,6 +23,7 @@ from ..machines.marker_search import BLANK_RUN, MarkerSearch
 from ..schemas.value_typing import Typed
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText, open_text
+from .broken_call import BrokenCall
 from .outside_markers import Meaning
 from .outside_text import Opener, OutsideText
 from .source_buffer import SourceBuffer, TextCall
@@ -68,6 +69,18 @@ class TextBlock(Stateful):
     """Whether the block had text that the grammar skips; then it is a valid block even without a call."""
     passed: list[tuple[int, At]]
     """The offsets and positions behind the markers of an attempt that nothing but markers is in."""
+    is_sure: bool = False
+    """Whether its opener is one that prose cannot have, and tools were declared, so that it may be a broken call."""
+    is_cut: bool = False
+    """Whether the end of the answer came where the block could go on."""
+    refused_offset: int = -1
+    """How far a meaning of the opener was read that was refused in the end: that of the one that was read farthest."""
+    refused_at: At = ()
+    """The positions that it had reached."""
+    refused_for: tuple[str, str] = ("", "")
+    """What was expected there, and what came."""
+    plain_upto: int = 0
+    """No broken call begins before this offset."""
 
     def __init__(
         self, grammar: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
@@ -82,7 +95,7 @@ class TextBlock(Stateful):
         self.passed = []
         self.boundary: Boundary | None = None
         """What may come after the positions."""
-        self.reader: BlockText | BlockJson | BlockAttrs | None = None
+        self.reader: BlockText | BlockJson | BlockAttrs | BrokenCall | None = None
         """The reader of the current slot; None between items."""
         self.ending: tuple[How, str | None] | None = None
         """How the stream ended and with which finish reason, once it has ended."""
@@ -139,8 +152,9 @@ class TextBlock(Stateful):
         self.readings = opener.readings
         self.left_out = frozenset()
         self.is_open = True
-        self.had_call = self.skipped = False
+        self.had_call = self.skipped = self.is_cut = False
         self.passed = []
+        self.refused_offset = -1
         outside = self.outside
         if outside.failed and self.began_at >= outside.failed_upto:
             outside.failed.clear()
@@ -149,12 +163,14 @@ class TextBlock(Stateful):
         if not isinstance(grammar.items[at[0]], str | Back):
             # An object that also has the answer's text is the whole answer, whatever tool it calls.
             self.is_marked = grammar.has_content(at)
+            self.is_sure = False
             source_buffer.position = opener.start
             return at
         resumed = not grammar.is_first(at)
         self.is_marked = self.was_marked if resumed else len(marker) > 1
         self.at = self.outside.resume if resumed else ()
         self.had_call = resumed
+        self.is_sure = not resumed and bool(self.options.schemas) and grammar.is_unmistakable(marker)
         source_buffer.position = opener.start + len(marker)
         self.reach(at)
         return None
@@ -244,8 +260,11 @@ class TextBlock(Stateful):
         self.had_call = True
         self.leave()
 
-    def back_to_text(self, length: int = 1) -> None:
-        """Abandon the block: try another meaning of the opener, or emit its first `length` characters as text."""
+    def back_to_text(self, length: int = 1, *, for_good: bool = False, expected: str = "") -> None:
+        """Abandon the block: try another meaning of the opener, or emit its first `length` characters as text.
+
+        Before it becomes text, `BrokenCall` may find that it is a broken call, unless it is text `for_good`.
+        """
         source_buffer = self.source_buffer
         if isinstance(self.reader, BlockJson):
             self.passed += ((offset, ()) for offset in self.reader.open_offsets)
@@ -254,6 +273,10 @@ class TextBlock(Stateful):
             outside.failed.update(self.passed)
             outside.failed_upto = max(outside.failed_upto, 1 + self.passed[-1][0])
             self.passed = []
+        if self.is_sure and not for_good and source_buffer.here > self.refused_offset:
+            found = source_buffer.buffer[source_buffer.position : source_buffer.position + 1]
+            self.refused_offset, self.refused_at = source_buffer.here, self.at
+            self.refused_for = (expected or _expected(self.boundary), found)
         self.is_open = False
         self.reader = self.boundary = None
         self.arguments.clear()
@@ -261,10 +284,13 @@ class TextBlock(Stateful):
         self.saying = ""
         self.blanks_at = -1
         source_buffer.unread(source_buffer.here - self.opened_at)
-        if self.opened_at == self.began_at and (readings := self._other_readings()):
+        if not for_good and self.opened_at == self.began_at and (readings := self._other_readings()):
             self.outside.readings = readings
-            return
-        self.outside.say(source_buffer.position + length)
+        elif self.is_sure and not for_good and self.opened_at >= self.plain_upto:
+            self.is_open = True
+            self.reader = BrokenCall(self)
+        else:
+            self.outside.say(source_buffer.position + length)
 
     def leave_out(self, others: frozenset[int]) -> None:
         """Record the dialects that cannot continue here but could have otherwise."""
@@ -316,7 +342,7 @@ class TextBlock(Stateful):
         length = source_buffer.offset + (upto if due is None else due) - self.opened_at
         unknown = options.of_unknown(self.name, is_marked=self.is_marked and not self.grammar.only_declared(self.at))
         if length > options.limits.deferred_length or unknown == "text":
-            self.back_to_text()
+            self.back_to_text(for_good=length > options.limits.deferred_length)
             return False
         number = self.outside.begin_call()
         raw = source_buffer.take(upto)
@@ -420,7 +446,7 @@ class TextBlock(Stateful):
     def read_rest(self, *, final: bool) -> None:
         """Read on in a call that has failed, up to its closer, a new opener, or the end."""
         source_buffer, grammar = self.source_buffer, self.grammar
-        closers = grammar.closers(self.at)
+        closers = grammar.partners(self.at)
         search = grammar.ends_of_failed(self.at)
         found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)
         source_buffer.position = len(source_buffer.buffer) if found is None else found.start()
@@ -525,7 +551,10 @@ class TextBlock(Stateful):
             or (isinstance(self.reader, BlockJson) and self.reader.is_saying)
         ):
             self.leave()
+        elif isinstance(self.reader, BrokenCall):
+            self.reader.end(how, finish)
         else:
+            self.is_cut = True
             self.back_to_text()
 
 

@@ -5,6 +5,7 @@
       BlockText        a name, a key, a value; ValueEnd finds where a raw value ends
       BlockJson        JSON, or arguments as code
       BlockAttrs       the attributes of a tag
+      BrokenCall       what its grammar refuses: a broken call, or text
     SourceBuffer     puts every character into the `raw` of exactly one event
 
 Most texts skip all of these. A fast path is one check, and one event with the text unchanged. It is valid for the state
@@ -27,6 +28,7 @@ from ..grammar.dialect_positions import Positions
 from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText
+from .broken_call import BrokenCall
 from .outside_markers import Meaning
 from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
@@ -141,7 +143,7 @@ class TextEngine(Stateful):
             block.call.flush(source_buffer.events)
         elif block.is_open and not block.saying and block.is_too_long:
             source_buffer.open("", source_buffer.events)
-            block.back_to_text()
+            block.back_to_text(for_good=True)
             self._run(final=False)
             self._settle()
             return
@@ -195,6 +197,8 @@ class TextEngine(Stateful):
             block.reader = BlockJson(block, at, 0)
         elif kind == "attrs":
             block.reader = BlockAttrs(block, at)
+        elif kind == "broken":
+            block.reader = BrokenCall(block)
         if block.reader is not None:
             block.reader.load(inner)
         self.choose_way()

@@ -293,7 +293,10 @@ class _ToInvocations(CallFollower[_Call]):
         if not reason:
             native = call.metadata.get("native")
             valid = cast("dict[str, Any]", arguments)
-            return ToolInvocation(event.segment_id, event.turn_id, call.name, valid, model, raw, native=native)
+            repaired = call.metadata.get("repaired") is True
+            return ToolInvocation(
+                *(event.segment_id, event.turn_id, call.name, valid, model, raw), repaired=repaired, native=native
+            )
         failure = cast("FailureReason", reason if reason in _REASONS else "malformed")
         return InvocationFailed(event.segment_id, event.turn_id, call.name, raw, failure, tuple(errors))
 

@@ -1,13 +1,15 @@
-"""DeepSeek V3.2: a markup of its own; each parameter has an attribute that says whether it is text."""
+"""DeepSeek V3.2: a markup of its own, whose outer tags may be missing; a parameter says whether it is text."""
 
 from ..grammar.dialect import Alt, Call, KnownDialect, Many, Maybe
 from .parts import THINK, invoke
 
+_CALL = Call(*invoke("｜DSML｜", flagged=True))
+
 DEEPSEEK_V32_DSML = KnownDialect(
     "deepseek_v32_dsml",
     (
-        Alt("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>"),
-        Many(Call(*invoke("｜DSML｜", flagged=True))),
+        Maybe(Alt("<｜DSML｜function_calls>", "<｜DSML｜tool_calls>")),
+        *(_CALL, Many(_CALL)),
         Maybe(Alt("</｜DSML｜function_calls>", "</｜DSML｜tool_calls>")),
     ),
     reasoning=THINK,

@@ -2,7 +2,7 @@
 
 from ..grammar.dialect import NAME, Alt, Call, CallArgs, KnownDialect, Many, Maybe
 
-_NAMED = (NAME, CallArgs("{", "}", ":", ('<|"|>', '"')))
+_NAMED = (NAME, CallArgs("{", "}", ":", ('<|"|>', '"'), mends=True))
 _CALL = ("<|tool_call>", Many("<|tool_call>"), Alt("call:", ":call:", ":"), *_NAMED)
 
 GEMMA4 = KnownDialect(

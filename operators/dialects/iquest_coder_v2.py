@@ -1,11 +1,11 @@
 """IQuest Coder V2: pairs as in GLM-4.5 in a tag of its own."""
 
-from ..grammar.dialect import NAME, KnownDialect
+from ..grammar.dialect import KnownDialect, Text
 from .parts import THINK, pairs
 
 IQUEST_CODER_V2 = KnownDialect(
     "iquest_coder_v2",
-    ("<iquestcoder_tool_call>", NAME, pairs(), "</iquestcoder_tool_call>"),
+    ("<iquestcoder_tool_call>", Text("name", r"\w.:/-", at_once=True), pairs(), "</iquestcoder_tool_call>"),
     reasoning=THINK,
     layout="\n",
     thinking=("iquest-coder-v2",),

@@ -1,6 +1,6 @@
 """Kimi K2, K2-Thinking, K2.5: the call's id has the tool's name and the call's number; without one it is no call."""
 
-from ..grammar.dialect import Call, KnownDialect, Many, Maybe, Text
+from ..grammar.dialect import Alt, Call, KnownDialect, Many, Maybe, Text
 from .parts import ARGUMENTS, THINK
 
 _BEGIN, _END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
@@ -12,7 +12,13 @@ _CALL = Call(
 
 KIMI_K2 = KnownDialect(
     "kimi_k2",
-    (Maybe(_BEGIN), _CALL, Many(_CALL), Maybe(_END)),
+    (
+        Alt(
+            (Maybe(_BEGIN), _CALL, Many(_CALL), Maybe(_END)),
+            # A section may be empty, and what is between its calls is nobody's text.
+            (_BEGIN, Many(Alt(_CALL, Text("skip"))), _END),
+        ),
+    ),
     reasoning=(*THINK, ("◁think▷", "◁/think▷")),
     aliases=(("<|tool_call_section_begin|>", _BEGIN), ("<|tool_call_section_end|>", _END)),
     calls_in_reasoning=True,

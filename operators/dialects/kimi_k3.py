@@ -29,6 +29,7 @@ KIMI_K3 = KnownDialect(
         Maybe("<|close|>message<|sep|>"),
     ),
     reasoning=(("<|open|>think<|sep|>", "<|close|>think<|sep|>"),),
+    ends_reasoning=("<|open|>response<|sep|>",),
     thinking=("kimi-k3",),
     proven_by=("SGLang", "vLLM"),
 )

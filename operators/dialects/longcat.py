@@ -1,11 +1,13 @@
 """LongCat-Flash: JSON, or pairs of tags."""
 
-from ..grammar.dialect import NAME, Alt, KnownDialect
+from ..grammar.dialect import Alt, KnownDialect, Text
 from .parts import CALL, pairs
+
+_NAME = Text("name", r"\w.:/-", at_once=True)
 
 LONGCAT = KnownDialect(
     "longcat",
-    ("<longcat_tool_call>", Alt(CALL, (NAME, pairs("longcat_"))), "</longcat_tool_call>"),
+    ("<longcat_tool_call>", Alt(CALL, (_NAME, pairs("longcat_"))), "</longcat_tool_call>"),
     reasoning=(("<longcat_think>", "</longcat_think>"),),
     models=("longcat",),
     thinking=("longcat*thinking",),

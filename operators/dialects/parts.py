@@ -52,15 +52,16 @@ def pairs(prefix: str = "", *between: Item, of: str = "arg", trim: Trim = "", ty
 def invoke(prefix: str = "", *, flagged: bool = False, typing: Typing = "schema") -> tuple[Item, ...]:
     """Return the grammar of a call that is a tag with the tool's name, around one tag for each named parameter.
 
-    `flagged`: whether parameters have an attribute that says whether they are text.
+    `flagged`: whether parameters have an attribute that says whether they are text; a call without any may be one tag
+    that closes itself.
     """
     typed = Text("value", typing="flagged") if flagged else Text("value", trim="newline", typing=typing)
     says: tuple[tuple[str, Role], ...] = (("type", "flag"), ("string", "flag")) if flagged else (("type", "skip"),)
-    return (
-        *(f"<{prefix}invoke", Attrs((("name", "name"),)), ">"),
-        Many(f"<{prefix}parameter", Attrs((("name", "key"), *says)), ">", typed, Maybe(f"</{prefix}parameter>")),
-        f"</{prefix}invoke>",
+    parameters = Many(
+        f"<{prefix}parameter", Attrs((("name", "key"), *says)), ">", typed, Maybe(f"</{prefix}parameter>")
     )
+    body = (">", parameters, f"</{prefix}invoke>")
+    return f"<{prefix}invoke", Attrs((("name", "name"),)), *((Alt(body, "/>"),) if flagged else body)
 
 
 # the languages of fences that models put around calls without markers of their own

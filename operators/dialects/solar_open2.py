@@ -5,7 +5,7 @@ from ..grammar.dialect import KnownDialect, Many, Text
 SOLAR_OPEN2 = KnownDialect(
     "solar_open2",
     (
-        *("<|tool_call:start|>", Text("name", r"\w.:/-")),
+        *("<|tool_call:start|>", Text("name", r"\w.:/-", at_once=True)),
         Many(
             *("<|tool_arg:start|>", Text("key", trim="blanks"), "<|tool_arg:value|>"),
             *(Text("value", typing="schema"), "<|tool_arg:end|>"),

@@ -112,6 +112,8 @@ class CallArgs(Struct, frozen=True):
     escapes: bool = True
     lenient_quotes: bool = False
     unmarked: bool = False
+    mends: bool = False
+    """Whether slips are read whose meaning is certain, as `LiteralMachine` says; such a call is `repaired`."""
 
 
 class Attrs(Struct, frozen=True):
@@ -210,6 +212,7 @@ class Dialect(Struct, frozen=True):
       closer behind text is dropped then.
     - `calls_in_reasoning`: whether an opener of a call also counts inside reasoning, and ends it, because it is a token
       that prose cannot have.
+    - `ends_reasoning`: openers of a block, of text or calls, with which reasoning ends though its closer did not come.
     - `aliases`: pairs of a marker as some models write it and the marker that is meant.
     - `leading`: markers that would often occur in prose; they open a block only if there are nothing but blanks between
       them and the beginning or the last block.
@@ -232,6 +235,7 @@ class Dialect(Struct, frozen=True):
     reasoning: tuple[tuple[str, str], ...] = ()
     reasoning_anywhere: bool = False
     calls_in_reasoning: bool = False
+    ends_reasoning: tuple[str, ...] = ()
     aliases: tuple[tuple[str, str], ...] = ()
     leading: tuple[str, ...] = ()
     fence_languages: tuple[str, ...] = ()

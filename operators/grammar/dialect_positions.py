@@ -22,6 +22,7 @@ from .grammar_items import Leaf, all_items, is_for_argument, leaves_of, may_miss
 from .look_ahead import look_ahead, may_begin, opening
 
 At: TypeAlias = tuple[int, ...]
+_IS_MARK: Final = re.compile(r"[^\w\s.:/-]")
 _UNMISTAKABLE: Final = re.compile(r"\s*(?!<\w+\Z)[<\[\]]+[^\w\s]*\w.*", re.DOTALL)
 
 
@@ -275,40 +276,79 @@ class Positions:
                     literals[literal] = (*literals.get(literal, ()), here)
         return literals
 
+    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    def ends_skipped(self, at: At) -> bool:
+        """Return whether a text that is skipped could have stood before these positions; it may be empty."""
+        skipped = (here for here, item in self.texts.items() if item.role == "skip")
+        return any(not self.follow[here].isdisjoint(at) for here in skipped if self.calls[here] < 0)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def block_closers(self, at: At) -> Mapping[str, At]:
+        """Return the markers of more than one character after these positions with which the block may end."""
+        found: set[int] = set()
+        todo = list(at)
+        while todo:
+            new = self.follow[todo.pop()] - found
+            found |= new
+            todo += new
+        closers: dict[str, At] = {}
+        for here in sorted(found & self.last - set(self.first)):
+            for text in self._spelled(here):
+                closers[text] = (*closers.get(text, ()), here)
+        return {text: after for text, after in closers.items() if len(text) > 1}
+
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def partners(self, at: At) -> Mapping[str, At]:
         """Return those of `closers` with which a call ends that failed at these positions.
 
-        They are closers of the call, or of the block if no call was reached. A marker of one character is none if there
-        are others, because it may be anything in a text that nobody has read.
+        They are closers of the call, or of the block if no call was reached. A marker of one character, or one that is
+        the beginning of another, is none if there are others: in a text that nobody has read, it may be anything.
         """
         found = self.closers(at)
         calls = {self.calls[here] for here in at}
-        own = {text: after for text, after in found.items() if any(self.calls[here] in calls for here in after)} or found
-        return {text: after for text, after in own.items() if len(text) > 1} or own
+        own = {
+            text: after for text, after in found.items() if any(self.calls[here] in calls for here in after)
+        } or found
+        markers = self._markers(self.owned(at))
+        is_begun = {text for text in own for each in markers if each != text and each.startswith(text)}
+        return {text: after for text, after in own.items() if len(text) > 1 and text not in is_begun} or own
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def ends_of_failed(self, at: At) -> MarkerSearch:
-        """Return the search for what ends a failed call: its closers after these positions, and all openers."""
-        return self.search({**self.openers(leading=True).literals, **self.partners(at)})
+        """Return the search for what ends a failed call: its closers after these positions, and all other openers."""
+        own = {text for here in (*self.reachable(at), *at) for text in self._spelled(here)}
+        own -= {text for here in at if here in self.first for text in self._spelled(here)}
+        openers = {text: after for text, after in self.openers(leading=True).literals.items() if text not in own}
+        return self.search({**openers, **self.partners(at)})
+
+    def _spelled(self, here: int) -> tuple[str, ...]:
+        """Return how the marker at a position is written; nothing for a slot."""
+        item = self.items[here]
+        return self.spellings(here, item, {}) if isinstance(item, str) else ()
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def markers_beside(self, at: At) -> MarkerSearch:
-        """Return the search for all markers of more than one character of the dialects of some positions."""
-        owners = self.owned(at)
-        literals: dict[str, At] = dict(self.openers(leading=True).literals)
-        for here, item in enumerate(self.items):
-            if isinstance(item, str) and self.owners[here] in owners:
-                literals |= dict.fromkeys(self.spellings(here, item, {}), (here,))
-        return self.search({text: at for text, at in literals.items() if len(text) > 1})
+    def markers_beside(self, at: At) -> tuple[MarkerSearch, MarkerSearch]:
+        """Return the searches for the markers of the dialects of some positions: for tokens, and for words."""
+        literals = {**self.openers(leading=True).literals, **self._markers(self.owned(at))}
+        long = {text: at for text, at in literals.items() if len(text) > 1}
+        tokens = {text: at for text, at in long.items() if _IS_MARK.match(text)}
+        return self.search(tokens), self.search({text: at for text, at in long.items() if text[0].isalpha()})
+
+    def _markers(self, owners: frozenset[int]) -> dict[str, At]:
+        """Return all markers of some dialects, each with a position."""
+        found: dict[str, At] = {}
+        for here in range(len(self.items)):
+            if self.owners[here] in owners:
+                found |= dict.fromkeys(self._spelled(here), (here,))
+        return found
 
     @staticmethod
     @lru_cache(maxsize=1024)
     def is_unmistakable(marker: str) -> bool:
         """Return whether prose has a marker only if it is about the format: a whole tag or token, no word or bracket.
 
-        >>> [Positions.is_unmistakable(each) for each in ("<tool_call>", "[TOOL_CALLS]", "<tool", "functools", "[", ">>>")]
-        [True, True, False, False, False, False]
+        >>> [Positions.is_unmistakable(each) for each in ("<tool_call>", "[TOOL_CALLS]", "<tool", "functools", "[")]
+        [True, True, False, False, False]
         """
         return _UNMISTAKABLE.fullmatch(marker) is not None
 

@@ -16,6 +16,7 @@ from ...events.fragment import Fragment, JsonErrorReason
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from .literal_groups import LiteralGroups
 from .literal_strings import Reads, is_cut_escape, named_character, string_form, wrong_in_escape
+from .marker_search import BLANK_RUN, end_of_run
 from .number_states import LENIENT_NUMBER_STATES, NUMBER_STATES
 from .value_machine import (
     BLANKS,
@@ -30,7 +31,13 @@ _SCALAR_STARTS: Final = frozenset((*NUMBER_STATES["start"][0], *WORDS))
 _PREFIXES: Final = ("r", "R", "u", "U")
 
 _match_bare_key: Final = re.compile(r"[\w$@./-]*+").match
+_match_key_with_blanks: Final = re.compile(r"[\w$@./ -]*+").match
 _find_surrogate: Final = re.compile("[\ud800-\udfff]").search
+_match_scalar: Final = re.compile(r"(?:[Tt]rue|[Ff]alse|null|None|[-+.\d][\w.+-]*+)[ \t\r\n]*+[,}\])]").match
+_find_stop: Final = re.compile(r"[{}\[\]()]|<").search
+_is_other_key: Final = re.compile(r",[^,]*[:=]|[:=,]\s*\Z").search
+_MOST_BARE: Final = 1024
+"""The most characters of a value that no quote opens, where it may be a string."""
 
 
 class LiteralMachine(ValueMachine):
@@ -56,6 +63,8 @@ class LiteralMachine(ValueMachine):
       in its string, which ends at the next such marker. With a quote of one character there are triple-quoted and
       adjacent strings, and the prefixes `r` and `u`.
     - `escapes`: whether a backslash escapes in strings with a quote of one character.
+    - `mends`: whether slips are read whose meaning is certain: a string without its opening quote, up to a closing one
+      of several characters; `=` for `:`; blanks in a bare key. `mended` says whether a sign was missing or wrong.
     - `lenient_quotes`: such a quote closes only where a comma or a closing bracket can follow it; any other is text:
       `cmd='sed -n '1,5p' a.py'`. It is held until the first character after it that is not a blank. Adjacent strings
       are not joined. And a number may begin with zeros, as in `month=07`, and braces may be a set of strings, which is
@@ -66,7 +75,7 @@ class LiteralMachine(ValueMachine):
     they close.
     """
 
-    STATE = (*ValueMachine.STATE, "_groups", "_in_key", "_joining", "_key_at", "_mark", "_text_at")
+    STATE = (*ValueMachine.STATE, "_groups", "mended", "_in_key", "_joining", "_key_at", "_mark", "_text_at")
     PIECES = (*ValueMachine.PIECES, "_after_quote")
     __slots__ = (
         "_after_quote",
@@ -81,11 +90,13 @@ class LiteralMachine(ValueMachine):
         "_key_at",
         "_lenient",
         "_mark",
+        "_mends",
         "_open",
         "_quote_starts",
         "_quotes",
         "_short_quotes",
         "_text_at",
+        "mended",
     )
 
     def __init__(
@@ -97,6 +108,7 @@ class LiteralMachine(ValueMachine):
         *,
         escapes: bool = True,
         lenient_quotes: bool = False,
+        mends: bool = False,
         limits: Limits = DEFAULT_LIMITS,
     ) -> None:
         super().__init__(LENIENT_NUMBER_STATES if lenient_quotes else NUMBER_STATES, limits)
@@ -108,6 +120,8 @@ class LiteralMachine(ValueMachine):
         self._short_quotes = "".join(quote for quote in quotes if len(quote) == 1)
         self._escapes = escapes
         self._lenient = lenient_quotes
+        self._mends = mends
+        self.mended = False
         self._form = string_form(quotes[0], "plain")
         """The form of the open string or quoted key."""
         self._first = ""
@@ -182,6 +196,10 @@ class LiteralMachine(ValueMachine):
             return self._open_quote(text, position, out)
         if char in "{[(":
             return self._open_container(char, text, position, out)
+        if self._mends and char not in BLANKS and char not in ",}])":
+            self._start = self._base + position
+            self._state = "bare"
+            return position
         if char in _SCALAR_STARTS:
             return self._open_scalar(char, position)
         if char in _PREFIXES and self._short_quotes:
@@ -192,6 +210,45 @@ class LiteralMachine(ValueMachine):
         if self._state != "value" and char == self._containers[-1][1]:
             return self._close_container(position, out)
         return self._after_blanks(text, position, out)
+
+    def _read_bare(self, text: str, position: int, out: list[Item]) -> int:
+        """Read a number, a word, or a string whose opening quote is missing; what ends it tells which it is."""
+        char = text[position]
+        scalar = _match_scalar(text, position) if char in _SCALAR_STARTS else None
+        if scalar is not None and scalar.end() - position <= _MOST_BARE + 1:
+            return self._open_scalar(char, position)
+        stop = _find_stop(text, position)
+        while stop is not None and stop[0] == "<":
+            end = stop.start()
+            quote = next((each for each in self._quotes if len(each) > 1 and text.startswith(each, end)), "")
+            if quote:
+                return self._end_bare(quote, text, position, end, out)
+            if any(each.startswith(text[end:]) for each in self._quotes):
+                stop = None
+                break
+            stop = _find_stop(text, end + 1)
+        if stop is None and len(text) - position <= _MOST_BARE:
+            self._pending = text[position:]
+            return len(text)
+        is_long = stop is None or stop.start() - position > _MOST_BARE
+        return self._unexpected(text, position if is_long else stop.start(), out)
+
+    def _end_bare(self, quote: str, text: str, position: int, end: int, out: list[Item]) -> int:
+        """End a string without an opening quote, where what follows shows that the quote is a closing one."""
+        bracket, closer, _ = self._containers[-1]
+        said, behind = text[position:end], end_of_run(BLANK_RUN, text, end + len(quote))
+        if behind - position > _MOST_BARE:
+            return self._unexpected(text, position, out)
+        if behind == len(text):
+            self._pending = text[position:]
+            return len(text)
+        if text[behind : behind + 1] not in (",", closer) or _is_other_key(said) or (bracket != "{" and "," in said):
+            return self._unexpected(text, end, out)
+        self.mended = True
+        out.append(Fragment(self._path, "OPEN", '"', self._start))
+        out.append(Fragment(self._path, "TEXT", replace_surrogates("\ufffd", said), self._start))
+        self._done(self._base + end, out)
+        return end + len(quote)
 
     def _read_key(self, text: str, position: int, out: list[Item]) -> int:
         char = text[position]
@@ -208,7 +265,7 @@ class LiteralMachine(ValueMachine):
         return self._after_blanks(text, position, out)
 
     def _read_bare_key(self, text: str, position: int, out: list[Item]) -> int:
-        match = _match_bare_key(text, position)
+        match = (_match_key_with_blanks if self._mends else _match_bare_key)(text, position)
         end = match.end() if match else position
         if end > position:
             return self._give(text[position:end], text, position, end, out)
@@ -218,6 +275,8 @@ class LiteralMachine(ValueMachine):
             self._word = key
             self._state = "prefix"
         else:
+            if self._mends:
+                self._pieces = [key.rstrip(" ")]
             self._end_key()
             self._note_dict()
         return position
@@ -225,6 +284,10 @@ class LiteralMachine(ValueMachine):
     def _read_assign(self, text: str, position: int, out: list[Item]) -> int:
         if text[position] == self._assign_here():
             self._note_dict()
+            self._state = "value"
+            return position + 1
+        if self._mends and text[position] in ":=":
+            self.mended = True
             self._state = "value"
             return position + 1
         if self._is_undecided() and text[position] in ",}":
@@ -436,6 +499,7 @@ class LiteralMachine(ValueMachine):
         "begin": "{open!r}",
         "next_item": "a value or {closer!r}",
         "next_key": "a key or {closer!r}",
+        "bare": "a value",
         "bare_key": "a key, then {assign!r}",
         "assign": "{assign!r}",
         "prefix": "the opening quote of a string",
@@ -459,6 +523,7 @@ class LiteralMachine(ValueMachine):
         "next_item": _read_value,
         "key": _read_key,
         "next_key": _read_key,
+        "bare": _read_bare,
         "bare_key": _read_bare_key,
         "assign": _read_assign,
         "prefix": _read_prefix,

@@ -139,6 +139,7 @@ class BlockJson(Stateful):
                 *(code.open, code.close, code.assign, code.quotes),
                 escapes=code.escapes,
                 lenient_quotes=code.lenient_quotes,
+                mends=code.mends,
                 limits=limits,
             )
         self.name = block.name
@@ -212,10 +213,12 @@ class BlockJson(Stateful):
                     # Said where the text ends, so that all of it is given alike, wherever it is cut.
                     self._fail(self._inner_error, item.at + 1)
                 elif item.kind == "DONE" and not item.path:
+                    self._note_mended()
                     self._end_all(item.at + 1)
             if self._is_done:
                 return
         self._give_arguments(begin + length)
+        self._note_mended()
         self._give_said(begin + length - self.machine.withheld_length)
         in_arguments = self._started and self._at_args is not None and self._inner is None
         if (in_arguments or self.is_saying) and items:
@@ -223,6 +226,10 @@ class BlockJson(Stateful):
             if isinstance(last, Fragment) and last.kind == "TEXT":
                 self.live = self._strip(last.path)
         self._block.source_buffer.position += length
+
+    def _note_mended(self) -> None:
+        if isinstance(self.machine, LiteralMachine) and self.machine.mended and self._block.call is not None:
+            self._block.call.repaired = True
 
     def _take(self, piece: Fragment) -> None:
         path, kind = piece.path, piece.kind

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...events.fragment import JsonError
 from ..calls.segment_end import ended_regularly
 from ..engine.state import Stateful
+from ..machines.marker_search import end_of_run
 from ..schemas.tool_parameters import known_name
 
 if TYPE_CHECKING:
@@ -31,14 +32,15 @@ _TOKEN: Final = re.compile(r"(?P<word>\w[\w.:/-]*+)|(?P<blanks>[^\S\n]++)|(?P<li
 _BLANKS: Final = re.compile(r"[ \t]{0,64}+")
 _MOST: Final = 256
 """The most characters of a word that may be a name."""
-_ID: Final = re.compile(r"(?:functions?[._:/]?)?(.*?)(?:[._:]?\d+)?")
+_ID: Final = re.compile(r"(?:functions?[._:/]*)?(.*?)(?:[._:]*\d+)?")
 """How a name is written within an id."""
-_BEGINS_MARKUP: Final = frozenset("{[<(=|*#")
-_BEGINS_BEFORE_WORD: Final = frozenset("\"':")
-_NEEDED: Final = {**dict.fromkeys(_BEGINS_BEFORE_WORD, 2), "`": 3}
+_IN_PROSE: Final = frozenset(",.;:!?)\"'`-\N{HORIZONTAL ELLIPSIS}\N{EN DASH}\N{EM DASH}")
+"""Marks that stand behind a word of a sentence; behind an opener they begin markup only if no blank follows."""
+_BESIDE_WORD: Final = frozenset(",.;!?)")
+_NEEDED: Final = {**dict.fromkeys(_IN_PROSE, 2), "`": 3}
 """How many characters tell whether markup begins, where the first is not enough."""
-_BESIDE_NAME: Final = frozenset("{([<>=\"':|\r\n")
-_GOES_ON: Final = frozenset('=:({["\'<|')
+_BESIDE_KEY: Final = frozenset("=:({[\"'<|")
+"""What stands behind a word that is markup itself."""
 _IN_PATH: Final = frozenset("/\\-.$@~")
 
 
@@ -54,10 +56,13 @@ class BrokenCall(Stateful):
     last: str = ""
     """The last character."""
     is_empty_line: bool = False
+    """Whether nothing but blanks has come since the last line break."""
+    marked: bool = False
+    """Whether a marker has come."""
 
     def __init__(self, block: TextBlock) -> None:
         self._block = block
-        self._search = block.grammar.markers_beside(block.refused_at)
+        self._search, self._words = block.grammar.markers_beside(block.refused_at)
         self._closers = block.grammar.partners(block.refused_at)
         self._openers = block.grammar.openers(leading=True).literals
 
@@ -74,6 +79,8 @@ class BrokenCall(Stateful):
             stop = len(buffer) if found is None else found.start()
             if stop > position and not self._look(position, stop, final=final):
                 return
+            if source_buffer.position != stop:
+                continue
             if found is None:
                 return
             literal = search.literal(found, final=final)
@@ -89,7 +96,8 @@ class BrokenCall(Stateful):
             else:
                 source_buffer.position = found.end()
                 self.beside = self.is_empty_line = False
-                self.last = literal[-1]
+                self.last, self.marked = literal[-1], True
+                self.begun = self.begun or self.last == "<"  # in front of a tag's name
 
     def _look(self, position: int, stop: int, *, final: bool) -> bool:
         """Read text in which there is no marker; return whether to go on behind it."""
@@ -98,55 +106,68 @@ class BrokenCall(Stateful):
         for token in _TOKEN.finditer(buffer, position, stop):
             kind, begin, end = token.lastgroup, token.start(), token.end()
             if kind == "word":
-                behind = end_of(buffer, end)
-                if behind == len(buffer) and not final and end - begin < _MOST and behind - end < _MOST:
+                if not self.begun and self._takes_marker(begin, final=final):
+                    return source_buffer.position > begin
+                behind = _end_of_blanks(buffer, end)
+                if behind == len(buffer) and not final and end - begin < _MOST:
                     source_buffer.wait_from(begin)
                     return False
-                if not self._word(token[0], buffer[end : end + 1], buffer[behind : behind + 1], end):
+                if not self._goes_on(token[0], end, behind):
                     return False
-                self.beside = True
-            elif kind == "line":
-                if self.is_empty_line and self.begun:
-                    return self._is_text()
-                self.is_empty_line, self.beside = True, False
             elif kind == "mark":
-                if not self.begun:
-                    if not final and len(buffer) < begin + _NEEDED.get(token[0], 1):
-                        source_buffer.wait_from(begin)
-                        return False
-                    if not _begins_markup(buffer, begin):
-                        return self._is_text()
-                self.begun, self.beside = True, False
-            if kind in ("word", "mark"):
-                self.is_empty_line = False
+                if not self.begun and not final and len(buffer) < begin + _NEEDED.get(token[0], 1):
+                    source_buffer.wait_from(begin)
+                    return False
+                is_cut = self._block.is_cut and buffer.startswith(token[0] * (len(buffer) - begin), begin)
+                if not (self.begun or is_cut or _begins_markup(buffer, begin)):
+                    return self._is_text()
+                self.begun = True
+            elif kind == "line" and self.is_empty_line and self.begun:
+                return self._is_text()
+            if kind != "blanks":
+                self.beside, self.is_empty_line = kind == "word", kind == "line"
             self.last = buffer[end - 1]
         source_buffer.position = stop
         return True
 
-    def _word(self, word: str, tight: str, following: str, end: int) -> bool:
-        """Read a word; `tight` and `following`: the character behind it, and the one behind blanks; return whether to
-        go on."""
+    def _takes_marker(self, begin: int, *, final: bool) -> bool:
+        """Take a marker that begins with a word, or wait for more of it; return False if there is none."""
+        source_buffer, words = self._block.source_buffer, self._words
+        buffer = source_buffer.buffer
+        found = words.pattern.match(buffer, begin)
+        if found is None or (final and not self._block.is_cut and (found := words.whole.match(buffer, begin)) is None):
+            return False
+        if words.literal(found, final=final):
+            source_buffer.position = found.end()
+            self.marked, self.last = True, buffer[found.end() - 1]
+        else:
+            source_buffer.wait_from(begin)
+        return True
+
+    def _goes_on(self, word: str, end: int, behind: int) -> bool:
+        """Read a word that ends at a position, with blanks up to another one; return whether nothing is decided."""
+        buffer = self._block.source_buffer.buffer
+        following = buffer[behind : behind + 1]
         name = self._declared(word) if len(word) < _MOST else ""
         is_first, self.begun = not self.begun, True
         is_beside_word = following.isalnum() or following == "_"
-        if is_first:
-            if name and (not following or following in _BESIDE_NAME):
-                return self._is_call(name, end)
-            if name and is_beside_word:
-                self.name = name
-                return True
-            is_cut = not tight and self._block.is_cut
-            return is_cut or (not name and tight != "" and tight in _GOES_ON) or self._is_text()
-        if name and not (self.name or self.beside or is_beside_word or self.last in _IN_PATH):
+        if not is_first:
+            is_alone = not (self.name or self.beside or is_beside_word or self.last in _IN_PATH)
+            return self._is_call(name, end) if name and is_alone else True
+        if name and is_beside_word:
+            self.name = name
+            return True
+        if name and (not following or following not in _BESIDE_WORD):
             return self._is_call(name, end)
-        return True
+        is_markup = not name and len(word) < _MOST and buffer[end : end + 1] in _BESIDE_KEY
+        return is_markup or (not following and self._block.is_cut) or self._is_text()
 
     def _declared(self, word: str) -> str:
         """Return the name of the declared tool that a word is, or has as an id does; empty if there is none."""
         schemas = self._block.options.schemas or {}
         bare = word.rstrip(".:/-")
         of_id = _ID.fullmatch(bare)
-        forms = (bare, of_id[1] if of_id else "", re.split(r"[.:]", bare)[-1])
+        forms = (bare, of_id[1] if of_id else "", *re.split(r"[.:]", bare))
         folded = _folded(tuple(schemas))
         return next((known_name(schemas, each) or "" for each in forms if each.casefold() in folded), "")
 
@@ -164,17 +185,20 @@ class BrokenCall(Stateful):
         block.source_buffer.position = upto
         if block.start_call(upto) and (call := block.call) is not None and not block.is_cut:
             at = max(block.refused_offset - call.start, 0)
-            block.fail(JsonError("malformed", at, block.refused_for[0], block.refused_for[1]))
+            block.fail(JsonError("malformed", at, block.refused_for))
         return False
 
     def end(self, how: How, finish: str | None) -> None:
         """Decide at the end of the answer, where nothing has decided yet."""
         block = self._block
         upto = len(block.source_buffer.buffer)
-        is_cut = not ended_regularly(how, finish) and not self.name
+        if ended_regularly(how, finish):
+            is_call = block.is_cut and not self.begun and block.outside.is_leading
+        else:
+            is_call = block.is_cut or self.begun
         if self.name and not self._closers:
             self._is_call(self.name, upto)
-        elif (is_cut and (block.is_cut or self.begun)) or (block.is_cut and not self.begun and block.outside.is_leading):
+        elif is_call and not self.name and (self.marked or not block.had_call):
             self._is_call("", upto)
         else:
             self._is_text()
@@ -184,18 +208,17 @@ class BrokenCall(Stateful):
         return ["broken", [], super().dump()]
 
 
-def end_of(buffer: str, position: int) -> int:
-    """Return where blanks on the same line end."""
-    found = _BLANKS.match(buffer, position)
-    return position if found is None else found.end()
+def _end_of_blanks(buffer: str, position: int) -> int:
+    """Return where blanks on the same line end, as far as they are looked at."""
+    return end_of_run(_BLANKS, buffer, position)
 
 
 def _begins_markup(buffer: str, position: int) -> bool:
-    """Return whether a character behind an opener is the beginning of a call's markup, and not of a sentence."""
+    """Return whether a mark behind an opener is the beginning of a call's markup, and not part of a sentence."""
     char, behind = buffer[position], buffer[position + 1 : position + 2]
-    if char in _BEGINS_BEFORE_WORD:
-        return behind.isalnum() or behind in ("{", "<", "_")
-    return char in _BEGINS_MARKUP or buffer.startswith("```", position)
+    if char == "`":
+        return buffer.startswith("```", position)
+    return char not in _IN_PROSE or (behind != "" and not behind.isspace() and char != "-")
 
 
 @lru_cache(maxsize=64)

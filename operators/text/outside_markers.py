@@ -94,7 +94,9 @@ def _markers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, 
     plain = (*stops, *END_TOKENS, *(each for each in OPENED_BY.values() if each not in where.opened))
     found: dict[str, tuple[At, ...]] = dict.fromkeys(plain, ((),))
     for text, several in _openers(grammar, rules, where).items():
-        seen = (tuple(here for here in at if grammar.owners[here] not in hidden) for at in several)
+        ends = {place for place, each in enumerate(grammar.dialects) if text in each.ends_reasoning}
+        shut = hidden - ends if where.kind == "reasoning" else hidden
+        seen = (tuple(here for here in at if grammar.owners[here] not in shut) for at in several)
         ways = tuple(at for at, before in zip(seen, several, strict=True) if at or not before)
         if ways:
             found[text] = ways
@@ -121,7 +123,9 @@ def _openers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, 
     if rules.calls and (where.kind == "text" or rules.opener_in_reasoning != "text"):
         opening = grammar.openers(leading=where.leading)
         if where.resume:
-            for text, at in grammar.boundary(where.resume).literals.items():
+            # Right behind a call its block may end though something before the closer is missing, or is there twice.
+            closers = grammar.block_closers(where.resume) if where.leading else {}
+            for text, at in {**closers, **grammar.boundary(where.resume).literals}.items():
                 # What may come any number of times is a marker too many: behind text, it is text.
                 due = at if where.leading else tuple(here for here in at if here not in grammar.follow[here])
                 if due:

@@ -130,6 +130,8 @@ class TextCall(Struct):
     """Whether markers of the format are in values."""
     closed: bool = False
     """Whether the arguments have ended by themselves, as JSON does at its closing bracket."""
+    repaired: bool = False
+    """Whether a sign of the arguments was missing or wrong, and what it means is certain."""
     mistyped: list[str] = []
     """The names of arguments that stayed text because it does not fit their type."""
     raws: list[str] = []
@@ -173,6 +175,8 @@ class TextCall(Struct):
         metadata: dict[str, Any] = {"tool_name": self.name}
         if self.mistyped:
             metadata["mistyped"] = list(self.mistyped)
+        if self.repaired:
+            metadata["repaired"] = True
         if self.has_markers and self.undeclared is not None:
             self.doom = self.doom or JsonError("malformed", 0, "an argument of the tool", self.undeclared)
         self.error = self.error or self.doom

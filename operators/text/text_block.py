@@ -77,8 +77,8 @@ class TextBlock(Stateful):
     """How far a meaning of the opener was read that was refused in the end: that of the one that was read farthest."""
     refused_at: At = ()
     """The positions that it had reached."""
-    refused_for: tuple[str, str] = ("", "")
-    """What was expected there, and what came."""
+    refused_for: str = ""
+    """What was expected there."""
     plain_upto: int = 0
     """No broken call begins before this offset."""
 
@@ -148,13 +148,14 @@ class TextBlock(Stateful):
         grammar = self.grammar = self.outside.grammar  # which may have learned a suffix
         marker, at = opener.readings[0]
         source_buffer.before = source_buffer.take(opener.start)
-        self.began_at = self.opened_at = source_buffer.offset + opener.start
+        if (begins_at := source_buffer.offset + opener.start) != self.began_at:  # no other meaning of the same opener
+            self.is_cut, self.refused_offset = False, -1
+        self.began_at = self.opened_at = begins_at
         self.readings = opener.readings
         self.left_out = frozenset()
         self.is_open = True
-        self.had_call = self.skipped = self.is_cut = False
+        self.had_call = self.skipped = False
         self.passed = []
-        self.refused_offset = -1
         outside = self.outside
         if outside.failed and self.began_at >= outside.failed_upto:
             outside.failed.clear()
@@ -221,7 +222,7 @@ class TextBlock(Stateful):
                     self.say(self.call, begin)
                 self.end_call(source_buffer.position, "complete")
                 self.boundary = grammar.boundary(at)  # without what the call said
-            elif self.skipped:
+            elif self.skipped or grammar.ends_skipped(at):
                 self.had_call = True
             if not grammar.goes_on(at):
                 self.leave()
@@ -266,6 +267,7 @@ class TextBlock(Stateful):
         Before it becomes text, `BrokenCall` may find that it is a broken call, unless it is text `for_good`.
         """
         source_buffer = self.source_buffer
+        self.is_cut = self.is_cut or (self.ending is not None and self._ends_in_marker())
         if isinstance(self.reader, BlockJson):
             self.passed += ((offset, ()) for offset in self.reader.open_offsets)
         if self.passed:
@@ -274,9 +276,8 @@ class TextBlock(Stateful):
             outside.failed_upto = max(outside.failed_upto, 1 + self.passed[-1][0])
             self.passed = []
         if self.is_sure and not for_good and source_buffer.here > self.refused_offset:
-            found = source_buffer.buffer[source_buffer.position : source_buffer.position + 1]
             self.refused_offset, self.refused_at = source_buffer.here, self.at
-            self.refused_for = (expected or _expected(self.boundary), found)
+            self.refused_for = expected or _expected(self.boundary)
         self.is_open = False
         self.reader = self.boundary = None
         self.arguments.clear()
@@ -284,10 +285,11 @@ class TextBlock(Stateful):
         self.saying = ""
         self.blanks_at = -1
         source_buffer.unread(source_buffer.here - self.opened_at)
-        if not for_good and self.opened_at == self.began_at and (readings := self._other_readings()):
+        if self.opened_at == self.began_at and (readings := self._other_readings()):
             self.outside.readings = readings
         elif self.is_sure and not for_good and self.opened_at >= self.plain_upto:
-            self.is_open = True
+            self.is_open, self.is_sure = True, False
+            self.readings, self.left_out = self.readings[:1], frozenset()
             self.reader = BrokenCall(self)
         else:
             self.outside.say(source_buffer.position + length)
@@ -341,7 +343,8 @@ class TextBlock(Stateful):
         options, source_buffer, answer = self.options, self.source_buffer, self.answer
         length = source_buffer.offset + (upto if due is None else due) - self.opened_at
         unknown = options.of_unknown(self.name, is_marked=self.is_marked and not self.grammar.only_declared(self.at))
-        if length > options.limits.deferred_length or unknown == "text":
+        is_nameless = self.is_cut and not self.name  # of a call that was cut before its name
+        if length > options.limits.deferred_length or (unknown == "text" and not is_nameless):
             self.back_to_text(for_good=length > options.limits.deferred_length)
             return False
         number = self.outside.begin_call()
@@ -529,6 +532,12 @@ class TextBlock(Stateful):
             return not rest
         fold = self.grammar.fold
         return any(fold(closer).startswith(fold(rest)) for closer in self.grammar.closing(boundary))
+
+    def _ends_in_marker(self) -> bool:
+        """Return whether the rest of the text is the beginning of a marker that may come here."""
+        rest, fold = self.source_buffer.rest, self.grammar.fold
+        known = () if self.boundary is None else self.boundary.literals
+        return bool(rest) and any(fold(each).startswith(fold(rest)) for each in known)
 
     def end_block(self, how: How, finish: str | None) -> None:
         """Leave the block that is open at the end of the stream."""

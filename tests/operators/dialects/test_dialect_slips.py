@@ -7,12 +7,14 @@ from typing import Any, TypeAlias
 import pytest
 from dialect_cases import Outcome, run
 
+from penstock.events import ToolInvocation
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.dialects.parts import FILE_GUARDS
 from penstock.operators.engine.drive import drive
 from penstock.operators.grammar.end_tokens import END_TOKENS
 from penstock.operators.parse_text import parse_text
 from penstock.operators.schemas.value_typing import TypingRules
+from penstock.operators.to_invocations import to_invocations
 from penstock.operators.writing.call_writer import CallToRender
 from penstock.operators.writing.render_call import render_call, render_calls
 
@@ -514,3 +516,153 @@ def test_a_closer_in_a_fence_closes_nothing(fences: str):
     for pieces in (["```\n</think>"], ["```", "\n</think>"], ["`", "``\n", "</think>"]):
         found = run(pieces, ["hermes"], {"starts_in_reasoning": "auto", "fences": fences})[1]
         assert found.content == "```\n</think>"
+
+
+ANY_TOOL = [{"name": "f", "parameters": {"type": "object", "properties": {}}}]
+
+
+def invoked(text: str, dialect: str) -> list[tuple[Any, bool]]:
+    """Return the arguments of each call that runs, and whether they are repaired, however the text is cut."""
+    runs = [
+        [
+            (event.arguments, event.repaired)
+            for event in drive(pieces, parse_text(dialect, tools=ANY_TOOL, turn_id="t"), to_invocations())
+            if isinstance(event, ToolInvocation)
+        ]
+        for pieces in ([text], list(text))
+    ]
+    assert runs[0] == runs[1]
+    return runs[0]
+
+
+@pytest.mark.parametrize(
+    ("inside", "arguments"),
+    [
+        ('a:two words<|"|>', {"a": "two words"}),
+        ('a:5 of them<|"|>,n:5', {"a": "5 of them", "n": 5}),
+        ('a:true story<|"|> , b:true', {"a": "true story", "b": True}),
+        ('a:x, y<|"|>', {"a": "x, y"}),
+        ('a:https://x.org<|"|>', {"a": "https://x.org"}),
+        ('a:<|"|>x<|"|>,b="y"', {"a": "x", "b": "y"}),
+        ('a=<|"|>x<|"|>,b={c=1}', {"a": "x", "b": {"c": 1}}),
+        ('a:[x<|"|>,<|"|>y<|"|>]', {"a": ["x", "y"]}),
+        ('a:1<x<|"|>', {"a": "1<x"}),
+    ],
+)
+def test_a_slip_of_gemma_whose_meaning_is_certain_is_read_and_the_call_is_repaired(inside: str, arguments: Any):
+    text = f"<|tool_call>call:f{{{inside}}}<tool_call|> Done"
+    assert invoked(text, "gemma4") == [(arguments, True)]
+    assert read(text, "gemma4", tools=ANY_TOOL).content == " Done"
+
+
+@pytest.mark.parametrize(
+    ("inside", "arguments"),
+    [
+        ("Basic LLM Chain:{main out:[1]}", {"Basic LLM Chain": {"main out": [1]}}),
+        ("a b : null", {"a b": None}),
+        ("a:-1.5e3,b:None", {"a": -1500.0, "b": None}),
+    ],
+)
+def test_a_key_with_blanks_is_as_its_template_writes_it(inside: str, arguments: Any):
+    assert invoked(f"<|tool_call>call:f{{{inside}}}<tool_call|>", "gemma4") == [(arguments, False)]
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "a:two words",  # no quote at all
+        'a:x,b:<|"|>y<|"|>',  # the quote is that of the next value
+        'a:x,b:y<|"|>',  # or a value with a comma in it
+        'a:<|"|>x,b:<|"|>y<|"|>',
+        'a:[x,y<|"|>]',  # one item or two
+        'a:{x}<|"|>',
+        'a:x<|"|>y',
+        'a:<|"|>x',
+        "a:" + "x" * 2000 + '<|"|>',
+    ],
+)
+def test_a_slip_that_may_be_read_in_two_ways_is_refused(inside: str):
+    text = f"<|tool_call>call:f{{{inside}}}<tool_call|>"
+    assert invoked(text, "gemma4") == []
+    found = read(text, "gemma4", tools=ANY_TOOL)
+    assert ([call.name for call in found.calls], found.content) == (["f"], "")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "tag", "section"),
+    [
+        ("deepseek_v32_dsml", "｜DSML｜", "function_calls"),
+        ("deepseek_v4_dsml", "｜DSML｜", "tool_calls"),
+        ("deepseek_v4_dsml", "｜DSML｜ ", "calls"),
+        ("gigachat35", "｜GCML｜", "tool_calls"),
+    ],
+)
+def test_a_call_without_parameters_may_be_one_tag_that_closes_itself(dialect: str, tag: str, section: str):
+    one = f'<{tag}invoke name="f"/>'
+    two = f'<{tag}invoke name="f">\n<{tag}parameter name="a" string="true">x/></{tag}parameter>\n</{tag}invoke>'
+    for calls in (one, f"{one}\n{two}", f"{two}\n{one}", f'<{tag}invoke name="f" />{two}'):
+        found = read(f"<{tag}{section}>\n{calls}\n</{tag}{section}>", dialect, tools=ANY_TOOL)
+        expected = [{}] if calls == one else [{"a": "x/>"}, {}] if calls.startswith(two) else [{}, {"a": "x/>"}]
+        assert ([call.arguments for call in found.calls], found.content) == (expected, "")
+
+
+@pytest.mark.parametrize("dialect", ["deepseek_v32_dsml", "deepseek_v4_dsml"])
+@pytest.mark.parametrize("closer", ["", "\n</｜DSML｜tool_calls>", "\n</｜DSML｜function_calls>"])
+def test_a_call_without_the_tag_around_it_is_one_in_both_versions(dialect: str, closer: str):
+    call = (
+        '<｜DSML｜invoke name="f">\n<｜DSML｜parameter name="a" string="true">x</｜DSML｜parameter>\n</｜DSML｜invoke>'
+    )
+    found = read(f"On it.\n{call}\n{call}{closer}", dialect, tools=ANY_TOOL)
+    assert ([call.arguments for call in found.calls], found.content.rstrip()) == ([{"a": "x"}] * 2, "On it.")
+
+
+KIMI_CALL = "<|tool_call_begin|>{}<|tool_call_argument_begin|>{{}}<|tool_call_end|>"
+KIMI_SECTION = "<|tool_calls_section_begin|>{}<|tool_calls_section_end|>"
+
+
+@pytest.mark.parametrize("inside", ["", "\n", " \n ", "none"])
+def test_a_section_without_calls_is_nobodys_text(inside: str):
+    found = read(f"Hi{KIMI_SECTION.format(inside)} there", "kimi_k2", tools=ANY_TOOL)
+    assert (found.calls, found.content) == ((), "Hi there")
+
+
+@pytest.mark.parametrize("noise", ["\n", "x", " Now the next one: ", "}"])
+def test_what_stands_between_the_calls_of_a_section_is_nobodys_text(noise: str):
+    calls = noise + KIMI_CALL.format("functions.f:0") + noise + KIMI_CALL.format("f:1") + noise
+    found = read(f"Hi{KIMI_SECTION.format(calls)} there", "kimi_k2", tools=ANY_TOOL)
+    assert ([call.name for call in found.calls], found.content) == (["f", "f"], "Hi there")
+
+
+def test_text_behind_calls_whose_section_does_not_end_is_text():
+    text = f"<|tool_calls_section_begin|>{KIMI_CALL.format('functions.f:0')} That was it."
+    found = read(text, "kimi_k2", tools=ANY_TOOL)
+    assert ([call.name for call in found.calls], found.content) == (["f"], " That was it.")
+
+
+@pytest.mark.parametrize("identity", ["functions_f_2", "functionsf5", "functions.f5", "functions.f.0", "f"])
+def test_an_id_without_its_number_behind_a_colon_is_refused_and_not_shown(identity: str):
+    text = KIMI_SECTION.format(KIMI_CALL.format(identity))
+    assert invoked(text, "kimi_k2") == []
+    found = read(text, "kimi_k2", tools=ANY_TOOL)
+    assert ([call.name for call in found.calls], found.content) == (["f"], "")
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_the_opener_of_the_answer_ends_reasoning_that_nothing_closed(starts: bool):
+    opener = "" if starts else "<|open|>think<|sep|>"
+    text = f"{opener}Hm.<|open|>response<|sep|>Hi.<|close|>response<|sep|><|close|>message<|sep|>"
+    found = read(text, "kimi_k3", starts_in_reasoning=starts)
+    assert (found.reasoning, found.content) == ("Hm.", "Hi.")
+
+
+@pytest.mark.parametrize("dialect", ["hermes", "auto", "minimax_m1", "jamba", "internlm2"])
+def test_json_with_single_quotes_is_refused_with_its_text(dialect: str):
+    opener, closer = {
+        "minimax_m1": ("<tool_calls>", "</tool_calls>"),
+        "jamba": ("<tool_calls>[", "]</tool_calls>"),
+        "internlm2": ("<|action_start|><|plugin|>", "<|action_end|>"),
+    }.get(dialect, ("<tool_call>", "</tool_call>"))
+    text = f"{opener}{{'name': 'f', 'arguments': {{'a': 'x'}}}}{closer}"
+    assert invoked(text, dialect) == []
+    found = read(text, dialect, tools=ANY_TOOL)
+    assert ([call.name for call in found.calls], found.content) == (["f"], "")

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from penstock.operators.catalogue.table import AUTO, DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 
-AS_ANOTHER: Final = {("hermes", "glm47"), ("hermes", "glm45"), ("qwen3_coder", "glm47"), ("qwen3_coder", "glm45")}
+AS_ANOTHER: Final = {(each, other) for each in ("hermes", "qwen3_coder") for other in ("glm45", "glm47", "telechat")}
 """(dialect, another of `AUTO`): a word between the tags, which is text for the one, is a call for the other."""
 
 

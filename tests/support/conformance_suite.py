@@ -12,7 +12,7 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
-from importlib.metadata import metadata
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -167,7 +167,7 @@ def _counts(found: Sequence[Sequence[Judged]]) -> list[str]:
 
 def published() -> dict[str, tuple[int, int]]:
     """Return what the suite's own page says of each engine: how many cases are right, of those that it supports."""
-    page = str(metadata("canitoolcall").get_payload())
+    page = distribution("canitoolcall").read_text("METADATA") or ""
     rows = re.findall(r"^\| ([\w. ]+) \| \S+ \| (\d+) \| (\d+) \| (\d+) \| \d+ \|", page, re.MULTILINE)
     return {engine: (int(passed) + int(soft), int(supported)) for engine, supported, passed, soft in rows}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from typing import Any
 
 from ...operators.engine.state import Stateful
 from ..machine.sdk_fields import Fields, fields_of
@@ -39,7 +40,8 @@ class ReplayedEvents(Stateful):
 
     def has(self, event: Fields, items: OutputItems) -> bool:
         """Return whether an event comes again, and note it otherwise."""
-        number, kind = event.get("sequence_number"), event.get("type")
+        number: Any = event.get("sequence_number")
+        kind = event.get("type")
         if number.__class__ is not int or not self._counts or not isinstance(kind, str):
             return False
         if number > self.greatest:

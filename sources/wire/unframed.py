@@ -42,7 +42,8 @@ def unframed_errors(text: str) -> list[str]:
     value = _json_or_text(text)
     if isinstance(value, str):  # one that was cut is an error, too
         return [_said(f"an error that is cut or no JSON: {_shown(text)}", "invalid_json")] if '"error"' in text else []
-    return [json.dumps(each) for each in entries_of(value) if isinstance(each, dict) and told_error(each) is not None]
+    told = (cast("Fields", each) for each in entries_of(value) if isinstance(each, dict))
+    return [json.dumps(each) for each in told if told_error(each) is not None]
 
 
 def page_text(page: str) -> str:

@@ -167,7 +167,7 @@ def test_beside_a_chunk_or_in_a_choice_by_wire_and_as_items(form: str, before: l
         for pieces in ([body + ending], [body, ending], by_byte(body + ending)):
             chunks, cut_end = ended("openai-chat", pieces)
             assert chunks == wanted
-            assert told(cut_end).args == end.args
+            assert told(cut_end).args == told(end).args
             by_drive: list[ChunkResponse] = []
             with pytest.raises(ProviderError, match="out of memory"):
                 by_drive.extend(drive(pieces, decode_wire("openai-chat", turn_id="t", keep_message=True)))

@@ -32,7 +32,7 @@ def answer(pieces: list[str], *, by_wire: bool = True) -> tuple[list[Any], list[
     chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
     body = "".join(f"data: {json.dumps(chunk)}\n\n" for chunk in chunks).encode()
     source = drive([body], decode_wire("openai-chat", turn_id="t", keep_message=True)) if by_wire else chunks
-    seen = list(Pipeline(turn_id="t", **({} if by_wire else {"api": "openai-chat"})).stream(source))
+    seen = list(Pipeline(turn_id="t", api=None if by_wire else "openai-chat").stream(source))
     message: Any = next(event.message for event in seen if isinstance(event, AnswerEnd))
     return (
         [event.arguments for event in seen if isinstance(event, ToolInvocation)],

@@ -12,9 +12,9 @@ from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, Tool
 from ...operators.calls.same_arguments import same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
+from ..calls.argument_pieces import MANY, ArgumentPieces
 from ..calls.call_keys import CallKeys, is_no_index, orphan_key
 from ..calls.ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of
-from .argument_pieces import MANY, ArgumentPieces
 from .surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
 
 Given = TypeVar("Given")

@@ -18,11 +18,16 @@ FinishReason: TypeAlias = Literal[
 
 
 class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL_CALL_DELTA", tag_field="type"):
-    """One update of one tool call. The first delta of a call has its name and id; later ones have only what is new."""
+    """One update of one tool call. The first delta of a call has its name and id; later ones have only what is new.
+
+    A name may go on in a later delta without an id, where `name_open` says so.
+    """
 
     index: Annotated[int, Meta(description="Dense 0-based ordinal of the call in this response and choice.")]
     call_id: Annotated[str | None, Meta(description="The call's id; first delta only.")] = None
-    name: Annotated[str | None, Meta(description="The tool's name; first delta only.")] = None
+    name: Annotated[
+        str | None, Meta(description="The tool's name in the first delta; in a later one a further piece of it.")
+    ] = None
     arguments_delta: Annotated[str, Meta(description="The next piece of the raw argument text.")] = ""
     kind: Annotated[
         ArgumentsKind,
@@ -48,6 +53,9 @@ class ToolCallDelta(Struct, frozen=True, gc=False, omit_defaults=True, tag="TOOL
         dict[str, str] | None,
         Meta(description="Arguments that the provider sent more than once and that differ, by their source."),
     ] = None
+    name_open: Annotated[
+        bool, Meta(description="First delta only: the API may send a further piece of the name before the arguments.")
+    ] = False
 
 
 class TokenUsage(Struct, frozen=True, gc=False, tag="TOKEN_USAGE", tag_field="type"):

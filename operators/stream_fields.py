@@ -79,8 +79,9 @@ def stream_fields(
     SegmentEnd(segment_id='call_1', segment_type='write_file', status='truncated', ...)
 
     All other segments pass unchanged, and so does a call without the arguments that its spec requires, unless the spec
-    is strict. Every argument, streamed or not, still reaches `to_invocations`; the END's
-    metadata has those that were not streamed. A streamed key that is repeated fails its call (`duplicate_key`).
+    is strict. Every argument, streamed or not, still reaches `to_invocations`; the END's metadata has those that were
+    not streamed. A key that is repeated after it was shown, as content or in the metadata of START, fails its call
+    (`duplicate_key`).
 
     Of a tool with several streamed arguments, or nested ones, the call stays a `tool_call` segment. Each of these
     arguments is a segment beside it, with the id `{call id}/edits/0/new_text`, the spec's type, and `call_id`,
@@ -339,6 +340,9 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
 
     def _argument(self, call: FieldCall, piece: Fragment) -> None:
         if call.open_value is None:
+            call.duplicate = call.due is not None and piece.path[0] in call.due  # what was shown is what runs
+            if call.duplicate:
+                return
             call.open_value = FragmentAggregator()
         call.open_value.feed(piece)
         if piece.kind == "DONE" and len(piece.path) == 1:

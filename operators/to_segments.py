@@ -87,9 +87,9 @@ def to_segments(
     if text_calls not in ("off", "notice", "call"):
         message = f"text_calls= must be 'off', 'notice' or 'call', got {text_calls!r}"
         raise UsageError(message)
-    schemas = {} if tools is None or text_calls == "off" else tool_parameters(tools)
+    schemas = {} if tools is None else tool_parameters(tools)
     new_answer = partial(AnswerSegments, limits=limits, eager=eager, with_arguments=end_arguments, schemas=schemas)
-    if not schemas:
+    if not schemas or text_calls == "off":
         return lift(partial(ResponseAnswers, turn_id, new_answer))
     from .text.text_options import TextOptions  # noqa: PLC0415 - native calls need nothing that reads text
 

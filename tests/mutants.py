@@ -415,7 +415,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "another call's beginning seals nothing",
-        (Edit("operators/calls/native_calls.py", "            if other.is_sealed:\n", "            if False:\n"),),
+        (Edit("operators/calls/native_calls.py", "            if other.is_sealed and", "            if False and"),),
         (f"{LAWS} sealing",),
     ),
     Mutant(
@@ -987,9 +987,9 @@ MUTANTS: tuple[Mutant, ...] = (
         "nothing that comes later seals what is done",
         (
             Edit(
-                "sources/machine/ended_calls.py",
-                'return self.told("completed")',
-                "return []",
+                "sources/calls/ended_calls.py",
+                'found.append(self._tell(call, status="completed"))',
+                "pass",
             ),
         ),
         ("tests/sources/machine/test_call_tracker.py waits",),
@@ -1120,7 +1120,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "arguments that are missing are the model's JSON",
         (
-            Edit("sources/gemini/gemini.py", '"json" if is_whole and args is not None else "object"', '"json"'),
+            Edit("sources/gemini/gemini.py", "is_json = is_whole and args is not None", "is_json = True"),
             Edit("sources/ollama/ollama.py", '"object" if given is None else "json"', '"json"'),
         ),
         (f"{CUT_MODELS} gemini", f"{CUT_MODELS} ollama"),
@@ -1138,7 +1138,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a contradiction waits for an end that does not come",
-        (Edit("sources/machine/call_tracker.py", "*self._contradictions(), *self.ended", "*self.ended"),),
+        (Edit("sources/machine/call_tracker.py", "*self._contradictions(), *ended", "*ended"),),
         (f"{RESPONSES} contradiction_is_told",),
     ),
     Mutant(

@@ -166,6 +166,8 @@ class AnswerSegments(Stateful):
         if chunk.image_urls or chunk.audio_urls or chunk.video_urls:
             self.media(chunk, events)
         if chunk.tool_calls:
+            if chunk.finish_reason == "error":
+                self.calls.is_failing = True
             self.take_calls(chunk.tool_calls, events)
         if chunk.provider_events or chunk.raw or chunk.error is not None or chunk.message is not None:
             self.other(chunk, events)
@@ -265,8 +267,8 @@ class AnswerSegments(Stateful):
         open_calls, lanes = calls.open, calls.lanes
         for delta in deltas:
             call = open_calls.get(delta.index)
-            if call is None or (delta.call_id and delta.name and delta.call_id != call.given_id):
-                call = calls.begin(delta, events)
+            if call is None or delta.name:
+                call = calls.begin(delta, events) if call is None else calls.named(call, delta, events)
                 if call is None:
                     continue
             if delta.native:

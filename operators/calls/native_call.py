@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
+from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ...events.fragment import Fragment, JsonError
 from ..engine.limits import Limits
 from ..engine.state import Stateful
@@ -35,6 +35,7 @@ class NativeCall(Stateful):
         "excess",
         "executed_by",
         "given_id",
+        "head",
         "index",
         "is_followed",
         "kind",
@@ -71,6 +72,8 @@ class NativeCall(Stateful):
         self.repeats = ""
         """The segment id of the answer's first call with the same id, if the provider repeated the id; else empty."""
         self.status: CallStatus | None = None
+        self.head: ToolCallDelta | None = None
+        """The first delta with the name so far, while the call waits for the rest of its name."""
         self.is_followed = False
         """Whether another call of the answer began later."""
         self.error: JsonError | None = None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
+from msgspec.structs import replace
+
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ToolCallDelta
 from ...events.fragment import Fragment, JsonError
@@ -16,6 +18,7 @@ from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.whole_json import decode_json
+from ..schemas.grown_names import grown_name, is_begun_name, may_grow
 from ..schemas.inner_schema import property_names
 from ..schemas.tool_parameters import Schema, known_name
 from .native_call import BLANKS, NativeCall
@@ -43,7 +46,7 @@ class NativeCalls(Stateful):
     `answer` is a weak reference where the answer holds this object, so that no stream leaves a reference cycle.
     """
 
-    STATE = ("_ended", "_first", "open", "waiting")
+    STATE = ("_ended", "_first", "is_failing", "open", "waiting")
     __slots__ = (
         *STATE,
         "_answer",
@@ -73,7 +76,9 @@ class NativeCalls(Stateful):
         """The parameters of the declared tools: the keys that a call is known to have."""
         self.open: dict[int, NativeCall] = {}
         self.growing: dict[int, NativeCall] = {}  # open calls that the beginning of another one has yet to look at
-        self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, with their text
+        self.is_failing = False
+        """Whether a chunk with calls says that the model failed, so that nothing seals calls any more."""
+        self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, or may go on, with their text
         self.lanes = Lanes()  # of the open calls whose next text may have a straight way
         self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
         self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
@@ -101,23 +106,61 @@ class NativeCalls(Stateful):
                 detail = f"call {delta.index} had ended; then the provider gave other arguments for it"
                 events.append(Notice("contradiction", detail))
             return None
-        if not delta.name:
-            self._wait(delta, events)
+        waited = self.waiting.get(delta.index)
+        head = None if waited is None else waited.head
+        name: str | None = head.name if head is not None else ""
+        if delta.name:
+            name = grown_name(name or "", delta.name, self.schemas)
+            head = delta if head is None else replace(head, name=name or head.name)
+        if head is None or (name and may_grow(head, delta, self.schemas)):
+            self._wait(delta, head, events)
             return None
-        self._leave(delta.index, events)
-        waited = self.waiting.pop(delta.index, None)
-        given_id = (waited.given_id if waited else "") or delta.call_id or ""
-        call = NativeCall(delta.index, given_id, "", delta.name, delta.kind, delta.executed_by, self._limits)
-        call.native = {**((waited and waited.native) or {}), **(delta.native or {})} or None
+        if len(self.waiting) > (waited is not None):
+            self._begin_named(events, before=delta.index)
+        if delta.native and head is not delta:
+            head = replace(head, native={**(head.native or {}), **delta.native})
+        call = self._begin(head, events)
+        if call.index not in self.open:
+            self.late(call.index, delta.arguments_delta, events)
+            return None
+        if not name:
+            self.rename(call, delta.name or "", events)
+            return None
+        return call
+
+    def named(self, call: NativeCall, delta: ToolCallDelta, events: Events) -> NativeCall | None:
+        """Process the delta of an open call that gives a name; return the call that the delta is of."""
+        if delta.call_id and delta.call_id != call.given_id:
+            return self.begin(delta, events)
+        if delta.call_id or delta.name == call.name:
+            return call
+        self.rename(call, delta.name or "", events)
+        return None
+
+    def rename(self, call: NativeCall, name: str, events: Events) -> None:
+        """End a call whose name was shown, and then was another one or went on: what was shown is what runs."""
+        self.end(call, events, "failed", "contradiction", {"name": call.name, "then": name})
+
+    def _begin(self, head: ToolCallDelta, events: Events) -> NativeCall:
+        """Begin a call with its whole name, and with the text that waited for it."""
+        self._leave(head.index, events)
+        waited = self.waiting.pop(head.index, None)
+        given_id = (waited.given_id if waited else "") or head.call_id or ""
+        call = NativeCall(head.index, given_id, "", head.name or "", head.kind, head.executed_by, self._limits)
+        call.native = {**((waited and waited.native) or {}), **(head.native or {})} or None
         self._start(call, events)
         if waited and (text := "".join(waited.texts)):
             self.content(call, text, events)
-            if call.index not in self.open:
-                self.late(call.index, delta.arguments_delta, events)
-                return None
         if len(self.growing) > self._limits.open_calls:
             call.error, call.over_limit = self._too_many("open calls"), True
         return call
+
+    def _begin_named(self, events: Events, before: int | None = None) -> None:
+        """Begin the calls whose names wait for further pieces: all, or whole ones `before` another call."""
+        for index, waited in sorted(self.waiting.items()):
+            head = waited.head
+            if head is not None and (before is None or (index < before and not is_begun_name(head, self.schemas))):
+                self._begin(head, events)
 
     def _leave(self, index: int, events: Events) -> None:
         """Handle the beginning of another call under `index`, which may seal open calls."""
@@ -127,7 +170,7 @@ class NativeCalls(Stateful):
             may_be_whole = former.is_sealed or (former.needs_evidence and former.status != "incomplete")
             self.end(former, events, "complete" if may_be_whole else "truncated")
         for other in list(self.growing.values()):
-            if other.is_sealed:
+            if other.is_sealed and not self.is_failing:
                 self.end(other, events, "complete")
                 continue
             other.is_followed = True
@@ -143,6 +186,8 @@ class NativeCalls(Stateful):
             self.end(call, events, "failed", "contradiction", delta.contradiction)
             return
         call.status = delta.status or call.status
+        if self.is_failing:
+            return
         if call.needs_evidence:
             if call.status == "completed":
                 self.end(call, events, "complete")
@@ -161,7 +206,7 @@ class NativeCalls(Stateful):
             return
         text, fragments, rest = call.feed_to_root(text)
         self.parsed_content(call, text, fragments, events)
-        if call.is_sealed:
+        if call.is_sealed and not self.is_failing:
             self.end(call, events, "complete")
             self.late(call.index, rest, events)
 
@@ -209,7 +254,8 @@ class NativeCalls(Stateful):
         fragments = (*call.unsaid, *(call.end() or ())) or None
         metadata = call.metadata()
         if contradiction is not None:
-            metadata["error"] = {"msg": "the provider gave different arguments for one call", "texts": contradiction}
+            what = "names" if "name" in contradiction else "arguments"
+            metadata["error"] = {"msg": f"the provider gave different {what} for one call", "texts": contradiction}
         elif call.error is not None:
             metadata["error"] = error_detail(call.error)
             if call.error.reason != "truncated":
@@ -226,6 +272,8 @@ class NativeCalls(Stateful):
 
     def finish(self, events: Events, *, is_regular: bool) -> None:
         """Seal the calls that the end of an answer seals; other calls stay open for more text."""
+        if self.waiting:
+            self._begin_named(events)
         for call in list(self.open.values()):
             has_evidence = (is_regular or call.is_followed) and call.status != "incomplete"
             if call.is_sealed or (call.needs_evidence and has_evidence):
@@ -236,6 +284,8 @@ class NativeCalls(Stateful):
 
         `status` and `reason` are those of a call that was cut.
         """
+        if self.waiting:
+            self._begin_named(events)
         for call in list(self.open.values()):
             if completed and call.is_sealed:
                 self.end(call, events, "complete")
@@ -261,17 +311,20 @@ class NativeCalls(Stateful):
                 keys = property_names(schema, call.machine.around)
                 found += held_by(call.machine, call.segment_id, keys, in_raw=True)
 
-    def _wait(self, delta: ToolCallDelta, events: Events) -> None:
+    def _wait(self, delta: ToolCallDelta, head: ToolCallDelta | None, events: Events) -> None:
         text = delta.arguments_delta
-        if not (text or delta.call_id or delta.native):
+        if not (text or delta.call_id or delta.native or head):
             return
         call = self.waiting.get(delta.index)
         if call is None:
+            if len(self.waiting) >= self._limits.open_calls:
+                self._begin_named(events, before=delta.index)
             call = NativeCall(delta.index, "", "", "", "text", "client", self._limits)
             if len(self.waiting) >= self._limits.open_calls:
                 call.error = self._too_many("calls whose name has not come")
             self.waiting[delta.index] = call
         call.given_id = call.given_id or delta.call_id or ""
+        call.head = head
         if delta.native:
             call.native = {**(call.native or {}), **delta.native}
         call.feed(text)
@@ -282,6 +335,7 @@ class NativeCalls(Stateful):
     def _end_nameless(self, call: NativeCall, error: JsonError, events: Events) -> None:
         del self.waiting[call.index]
         text = "".join(call.texts)
+        call.name = (call.head and call.head.name) or ""
         call.kind, call.error, call.excess = "json", error, 0
         self._start(call, events)
         if text:

@@ -23,7 +23,8 @@ class StreamedArguments(Stateful):
         arguments    --------S c/edits/0/new, C a----C b, E c/edits/0/new----
 
     - `spec`: its paths, and the other top-level arguments to show; `root`: its paths as a tree.
-    - `duplicate`: whether a key on the way to a streamed argument was repeated, after which nothing more streams.
+    - `duplicate`: whether a key on the way to a streamed argument was repeated, or one that was shown, after which
+      nothing more streams.
     """
 
     STATE = (
@@ -34,6 +35,7 @@ class StreamedArguments(Stateful):
         "_machine",
         "_open",
         "_seen",
+        "_shown",
         "_skipped",
         "_steps",
         "_value",
@@ -72,6 +74,8 @@ class StreamedArguments(Stateful):
         """The depth of the open value that does not stream; -1 if there is none."""
         self._known: dict[str, Any] = {}
         """The arguments to be shown, as far as they have closed."""
+        self._shown: set[str] = set()
+        """Those that an event had."""
         self._value: FragmentAggregator | None = None
         """The one of them that is open."""
         self._machine: JsonMachine | None = None
@@ -133,6 +137,9 @@ class StreamedArguments(Stateful):
                 self.duplicate = True
                 return
             self._seen[-1].add(step)
+        elif len(path) == 1 and step in self._shown:  # what was shown is what runs
+            self.duplicate = True
+            return
         if piece.kind == "OPEN" and piece.value == '"' and any(node.chosen for node in nodes):
             events.append(self._start(path))
         elif piece.kind == "OPEN" and piece.value != '"' and any(node.following for node in nodes):
@@ -160,6 +167,7 @@ class StreamedArguments(Stateful):
         metadata = self._metadata(path)
         if self._known:
             metadata["arguments"] = dict(self._known)
+            self._shown.update(self._known)
         return SegmentStart(self._id, self.spec.segment_type, metadata, turn_id=self.turn_id, fragments=())
 
     def _content(self, text: str) -> SegmentContent:

@@ -10,7 +10,7 @@ from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
-from ..machine.ended_calls import Key
+from ..calls.ended_calls import Key
 from ..machine.one_answer import OneAnswer
 from ..wire.lane import UNFIT
 

@@ -34,6 +34,7 @@ class Assistants(OneAnswer):
     """
 
     API = _API
+    NAMES_IN_PIECES = True
     STATE = (*OneAnswer.STATE, "_has_clients_calls", "_keys", "_results", "_spoken")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:

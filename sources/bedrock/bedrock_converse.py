@@ -6,7 +6,7 @@ from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ..machine.ended_calls import Key
+from ..calls.ended_calls import Key
 from ..machine.finish_reasons import CONVERSE_FINISHES, finish_of
 from ..machine.one_answer import OneAnswer
 from ..machine.sdk_fields import Fields, fields_of

@@ -8,6 +8,7 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, fields_of
 from ..machine.surrogates import plain_json
+from ..messages.call_places import CallPlaces
 from ..messages.joined import Joined, json_as_far_as_it_came, set_json
 from .bedrock_fields import base64_of, plain_fields
 
@@ -23,12 +24,15 @@ class BedrockMessage(Stateful):
     its last whole value. Text that cannot be read as JSON becomes `{"INVALID_JSON": text}`.
     """
 
-    STATE = ("_blocks", "_by_index", "_has_begun")
+    STATE = ("_blocks", "_by_index", "_calls", "_has_begun", "_places")
 
     def __init__(self, _choices: Choices = 0) -> None:
         self._blocks: list[Joined] = []
         self._by_index: dict[str, int] = {}
         self._has_begun = False
+        self._places = CallPlaces()
+        self._calls: dict[int, int] = {}
+        """The blocks of the calls, by their numbers."""
 
     def feed(self, item: Any, /) -> None:
         event = fields_of(item) or {}
@@ -39,6 +43,11 @@ class BedrockMessage(Stateful):
             for kind in _BLOCKS:
                 if (block := fields_of(given.get(kind))) is not None:
                     self._block(start, kind).fields |= set_json(block)
+            if (call := fields_of(given.get("toolUse"))) is not None:
+                number, _ = self._places.of(_key(start), call_id=call.get("toolUseId"), name=call.get("name"))
+                self._calls[number] = len(self._blocks) - 1
+        if (stop := fields_of(event.get("contentBlockStop"))) is not None:
+            self._places.end(_key(stop))
         if (delta := fields_of(event.get("contentBlockDelta"))) is not None:
             self._delta(delta, fields_of(delta.get("delta")) or {})
 
@@ -63,7 +72,10 @@ class BedrockMessage(Stateful):
         if (citation := delta.get("citation")) is not None:
             self._block(event, "text").fields.setdefault("citations", []).append(set_json(citation))
         if (call := fields_of(delta.get("toolUse"))) is not None:
-            self._block(event, "toolUse").text(_INPUT, call.get("input"))
+            number, _ = self._places.of(_key(event), text=call.get("input"))
+            known = self._calls.get(number)
+            block = self._block(event, "toolUse") if known is None else self._blocks[known]
+            block.text(_INPUT, call.get("input"))
         if isinstance(result := delta.get("toolResult"), list):
             self._block(event, "toolResult").fields.setdefault("content", []).extend(plain_json(result))
         if (reasoning := fields_of(delta.get("reasoningContent"))) is not None:
@@ -75,6 +87,10 @@ class BedrockMessage(Stateful):
                 block.fields["redactedContent"] = base64_of(redacted)
         if (image := fields_of(delta.get("image"))) is not None:
             self._block(event, "image").fields |= plain_fields(image)
+
+
+def _key(event: Fields) -> str:
+    return str(event.get("contentBlockIndex"))
 
 
 def _whole(block: Joined) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class CohereChat(OneAnswer):
     """
 
     API = _API
+    NAMES_IN_PIECES = True
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)

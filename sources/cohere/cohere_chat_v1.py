@@ -39,6 +39,7 @@ class CohereChatV1(OneAnswer):
     """
 
     API = _API
+    NAMES_IN_PIECES = True
     STATE = (*OneAnswer.STATE, "_begun", "_has_text")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:

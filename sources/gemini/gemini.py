@@ -32,7 +32,7 @@ from .gemini_kinds import (
     RESULTS,
     sorted_by_kind,
 )
-from .gemini_lane import Candidate, GeminiLane
+from .gemini_lane import Candidate, GeminiLane, fails
 from .partial_args import Leaf, PartialArgs
 
 RUNS_FUNCTIONS = (
@@ -109,6 +109,7 @@ class Gemini(GeminiLane):
 
 def _read(candidate: Candidate, fields: Fields, *, logprobs: bool) -> None:
     content = gemini_fields(fields.get("content")) or {}
+    candidate.is_failing = fails(word(fields.get("finish_reason")))
     for given in entries_of(content.get("parts")):
         if part := gemini_fields(given):
             _part(candidate, part, given)
@@ -158,40 +159,58 @@ def _function_call(candidate: Candidate, call: Fields, native: dict[str, Any] | 
     candidate.leave()
     name, call_id, args = call.get("name"), word(call.get("id")), call.get("args")
     leaves, goes_on = entries_of(call.get("partial_args")), bool(call.get("will_continue"))
-    begins = bool(name) and (candidate.open is None or call_id is None or call_id != candidate.open_id)
-    if begins:
-        _leave_call(candidate, is_regular=True)
-        candidate.open, candidate.open_id = candidate.begun, call_id
-        candidate.begun += 1
-        candidate.called = True
-        candidate.partial = PartialArgs()
-    if candidate.open is None:
-        if leaves or args:  # of no call that is known: it comes without a name
-            candidate.calls.delta(candidate.begun, arguments=wire_form(call.get("partial_args") or args))
-            candidate.begun += 1
+    key = _open_call(candidate, call_id, name)
+    begins = key is None
+    if begins and not (name or leaves or args):
         return
-    key, partial = candidate.open, candidate.partial
-    text: Any = ""
+    if begins and name:
+        _leave_calls(candidate, call_id)
+        candidate.called = True
+    if key is None:
+        key, candidate.begun = candidate.begun, candidate.begun + 1
     is_whole = begins and not (leaves or goes_on)
-    if is_whole:
-        text = {} if args is None else args
-    else:
-        text = _written(candidate, args, leaves)
-        if not goes_on:
-            text += partial.end() or ""
+    partial = candidate.partials.get(key) or PartialArgs(call_id)
+    # No arguments at all may still come, in a part of their own.
+    beside: dict[str, Any] = {"arguments": args} if args else {"announced": {}}
+    if not is_whole:
+        text = _written(candidate, partial, args, leaves)
+        beside = {"arguments": text} if goes_on else _ending(partial, text)
     # Arguments that are missing, or that come in leaves, are closed by us: only whole ones are the model's JSON.
-    kind: ArgumentsKind = "json" if is_whole and args is not None else "object"
-    delta = candidate.calls.delta(key, call_id=call_id, name=name, arguments=text, kind=kind, native=native)
+    is_json = is_whole and args is not None and not candidate.is_failing
+    kind: ArgumentsKind = "json" if is_json else "object"
+    delta = candidate.calls.delta(key, call_id=call_id, name=name, kind=kind, native=native, **beside)
     if goes_on:
+        candidate.partials[key], candidate.open = partial, key
+        if begins and call_id:
+            candidate.ids[call_id] = key
+        candidate.call(delta)
+    elif candidate.is_failing:
         candidate.call(delta)
     else:
         candidate.whole_call(delta, candidate.calls.done(key))
-        candidate.open = candidate.open_id = None
+        _forget(candidate, key)
 
 
-def _written(candidate: Candidate, args: Any, leaves: list[object]) -> str:
+def _open_call(candidate: Candidate, call_id: str | None, name: object) -> int | None:
+    """Return the key of the open call that a part is of; None for a part of no open call."""
+    if call_id and call_id in candidate.ids:
+        return candidate.ids[call_id]
+    key = candidate.open
+    if name or key is None:
+        return None
+    return None if call_id and candidate.partials[key].call_id else key
+
+
+def _forget(candidate: Candidate, key: int) -> None:
+    partial = candidate.partials.pop(key, None)
+    if partial is not None and partial.call_id:
+        candidate.ids.pop(partial.call_id, None)
+    if candidate.open == key:
+        candidate.open = next(reversed(candidate.partials), None)
+
+
+def _written(candidate: Candidate, partial: PartialArgs, args: Any, leaves: list[object]) -> str:
     """Return the argument text for leaves; leaves that cannot be written go into `raw`."""
-    partial = candidate.partial
     text = ""
     if isinstance(args, dict) and not partial.has_text:
         plain = plain_json(args)
@@ -234,11 +253,24 @@ def _double(number: float | str) -> float:
         return float("nan")
 
 
-def _leave_call(candidate: Candidate, *, is_regular: bool) -> None:
-    """Close a call whose last part is missing, when another call begins or the answer ends regularly."""
-    if candidate.open is not None and is_regular and (text := candidate.partial.end()):
-        candidate.call(candidate.calls.delta(candidate.open, arguments=text))
-    candidate.open = candidate.open_id = None
+def _leave_calls(candidate: Candidate, call_id: str | None = None) -> None:
+    """Close the calls whose last part is missing, because another call begins or the answer ends regularly.
+
+    Calls with ids may go on beside another one that has an id, too.
+    """
+    while (key := candidate.open) is not None:
+        partial = candidate.partials[key]
+        if call_id and partial.call_id:
+            break
+        if partial.has_text:  # of one without, all is missing that it said would follow
+            candidate.call(candidate.calls.delta(key, **_ending(partial)))
+        _forget(candidate, key)
+
+
+def _ending(partial: PartialArgs, text: str = "") -> dict[str, Any]:
+    """Return the last text of leaves with their closing brackets; no leaves are no arguments."""
+    closers = partial.end() or ""
+    return {"arguments": text + closers} if partial.has_text or not closers else {"announced": {}}
 
 
 def _provider_call(candidate: Candidate, part: Fields, given: Any, signature: str | None) -> None:
@@ -254,7 +286,7 @@ def _provider_call(candidate: Candidate, part: Fields, given: Any, signature: st
     native = {key: value for key, value in wire_form(given).items() if key in ("toolCall", "executableCode")}
     if signature:
         native["thoughtSignature"] = signature
-    _leave_call(candidate, is_regular=True)
+    _leave_calls(candidate)
     key = candidate.begun
     candidate.begun += 1
     options: dict[str, Any] = {"executed_by": "provider", "native": native}
@@ -282,7 +314,7 @@ def _finish(candidate: Candidate, reason: str, message: str | None) -> None:
     finish = finish_of(GEMINI_FINISHES, reason)
     is_first = not candidate.finished
     if is_first and finish.is_regular:
-        _leave_call(candidate, is_regular=True)
+        _leave_calls(candidate)
     candidate.finish(finish, reason, has_calls=candidate.called)
     if is_first and finish.reason == "error":
         candidate.said["error"] = {"detail": message or f"the model's answer ended with {reason}", "type": reason}

@@ -11,6 +11,7 @@ from msgspec.json import Decoder
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
+from ..machine.finish_reasons import GEMINI_FINISHES, finish_of
 from ..machine.sdk_fields import Fields
 from ..machine.token_count import MOST
 from ..wire.lane import UNFIT
@@ -68,20 +69,28 @@ _decode = Decoder(_Response).decode
 
 
 class Candidate(Choice):
-    """One candidate: the answer, and the call whose further parts come without a name."""
+    """One candidate: the answer, and the calls whose further parts come without a name."""
 
-    STATE = (*Choice.STATE, "begun", "called", "open", "open_id", "partial", "run_id")
+    STATE = (*Choice.STATE, "begun", "called", "ids", "open", "partials", "run_id")
 
     def __init__(self, number: int, calls: CallTracker) -> None:
         super().__init__(number, calls)
         self.begun = 0
         self.open: int | None = None
-        self.open_id: str | None = None
-        self.partial = PartialArgs()
+        """The call that parts without an id belong to."""
+        self.partials: dict[int, PartialArgs] = {}
+        """The open calls."""
+        self.ids: dict[str, int] = {}
+        """Those of them that have an id."""
+        self.is_failing = False
+        """Whether the current response says that the model failed, so that its calls are not done."""
         self.called = False
         """Whether the candidate has had a call that the client has to run."""
         self.run_id: str | None = None
         """The id of the last call that the provider ran, for a result without one."""
+
+    def new_part(self, _name: str, _state: Any, /) -> PartialArgs:
+        return PartialArgs()
 
 
 class GeminiLane(Answers[Candidate]):
@@ -147,6 +156,7 @@ class GeminiLane(Answers[Candidate]):
     def _put_together(self, response: _Response, given: _Given, candidate: Candidate) -> list[ChunkResponse]:
         """Return the chunks of one with several parts, with whole calls, or with an end."""
         self.identify(response.response_id, response.model_version)
+        candidate.is_failing = fails(word(given.finish_reason))
         for part in given.content.parts:
             if fields := _fields(part):
                 self._part(candidate, fields, {camel_case(name): value for name, value in fields.items()})
@@ -161,6 +171,11 @@ class GeminiLane(Answers[Candidate]):
     def _part(self, candidate: Candidate, part: Fields, given: Any) -> None: ...
     @abstractmethod
     def _finish(self, candidate: Candidate, reason: str, message: str | None) -> None: ...
+
+
+def fails(reason: str | None) -> bool:
+    """Return whether a finish says that the model failed, as with MALFORMED_FUNCTION_CALL."""
+    return reason is not None and finish_of(GEMINI_FINISHES, reason).reason == "error"
 
 
 def _fields(part: _Part) -> Fields:
@@ -179,7 +194,7 @@ def _next_piece(candidate: Candidate, call: dict[str, Any]) -> ToolCallDelta | N
     path, text = leaf.get("jsonPath"), leaf.get("stringValue")
     if not (isinstance(path, str) and isinstance(text, str) and leaf.get("willContinue") is True):
         return None
-    return candidate.calls.more(candidate.open, candidate.partial.more(path, text))
+    return candidate.calls.more(candidate.open, candidate.partials[candidate.open].more(path, text))
 
 
 def _usage(given: _Usage | None) -> TokenUsage | None:

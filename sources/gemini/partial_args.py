@@ -51,9 +51,10 @@ class PartialArgs(Stateful):
     Paths: the names and indexes of RFC 9535, `$.a.b[0]['c d']`. Linear in the text and the paths.
     """
 
-    STATE = __slots__ = ("_at", "_containers", "_in_string", "_path", "broken")
+    STATE = __slots__ = ("_at", "_containers", "_in_string", "_path", "broken", "call_id")
 
-    def __init__(self) -> None:
+    def __init__(self, call_id: str | None = None) -> None:
+        self.call_id = call_id
         self.broken: str | None = None
         self._containers: list[_Container] = []
         self._at: tuple[Step, ...] = ()

@@ -120,7 +120,7 @@ class Choice(Stateful):
     def rest(self) -> None:
         """Add everything that is held, because nothing further can arrive for it."""
         self.leave()
-        self.call(*self.calls.rest())
+        self.call(*self.calls.rest(is_cut=not self.finished))
 
     def taken(self) -> list[dict[str, Any]]:
         """Return the fields of each chunk that the current item made, and start over."""
@@ -143,6 +143,8 @@ class Answers(Response, Generic[C]):
 
     CHOICE: type[C]
     """The state of a choice."""
+    NAMES_IN_PIECES: ClassVar[bool] = False
+    """Whether the names of calls may come in pieces."""
     STATE = (*Response.STATE, "_choices")
 
     def __init__(
@@ -179,7 +181,8 @@ class Answers(Response, Generic[C]):
         return self._choices[number]
 
     def _new_choice(self, number: int) -> C:
-        return self.CHOICE(number, CallTracker(self.turn_id_maker(), number, self._limits))
+        calls = CallTracker(self.turn_id_maker(), number, self._limits, names_in_pieces=self.NAMES_IN_PIECES)
+        return self.CHOICE(number, calls)
 
     def _chunks(self, choice: C) -> list[ChunkResponse]:
         """Return the chunks that were added to a choice."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, structs
 
@@ -12,10 +12,12 @@ from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, Tool
 from ...operators.calls.same_arguments import same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
-from .argument_pieces import MANY, ArgumentPieces
-from .ended_calls import EndedCall, EndedCalls, Key, digest_of
+from ..calls.argument_pieces import MANY, ArgumentPieces
+from ..calls.call_keys import CallKeys, is_no_index, orphan_key
+from ..calls.ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of
 from .surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
 
+Given = TypeVar("Given")
 WAITING = -1
 
 
@@ -23,9 +25,12 @@ class _Call(Struct):
     """One call under one key. `index` is ours once the call is emitted; before that it is WAITING for its name."""
 
     key: Key
+    number: int = -1
     index: int = WAITING
     given_id: str | None = None
     name: str = ""
+    piece: str = ""
+    """The last piece of the name."""
     waiting: list[str] = []  # msgspec gives each instance its own
     """The pieces that arrived before the name; empty afterwards."""
     length: int = 0
@@ -41,7 +46,8 @@ class _Call(Struct):
     contradiction: dict[str, str] = {}
     """Contradicting arguments, by their place on the wire."""
     announced: str = ""
-    """Arguments that arrived with the beginning of the call; used only if no deltas arrive."""
+    """Arguments that arrived with the beginning of the call; used only if no deltas arrive. An empty object is used
+    only at the answer's end, and is no arguments until then."""
 
 
 class CallTracker(Stateful):
@@ -52,20 +58,23 @@ class CallTracker(Stateful):
 
     - A new call: a key not seen before, or a new non-empty id **and** a name under a used one.
       If the wire has no ids at all, another name after arguments begins a new call, too.
+    - `CallKeys` says whose a delta is that does not come under its call's key.
     - The first delta has `call_id` and `name`; arguments wait for the name. If the wire has no id, one is made at once:
       `{turn_id}:call_{index}`. An id that comes later cannot replace it, because events with the made id are already
       emitted; it is passed on as `native={"id": ...}`, because the provider needs it with the result.
-    - Empty, missing or repeated ids and names change nothing.
+    - Empty, missing or repeated ids and names change nothing; another name of the same call is a further piece of it.
+      `names_in_pieces`: whether the API allows that, so that the first delta says that its name may go on.
     - A call whose name can no longer arrive, or for which too much is held, is emitted without a name; later operators
       fail it.
     - The `done` of a call whose text does not prove it complete is held, in `ended`, until there is evidence; `rest`
-      emits it without a status.
+      emits it without a status. A call of which no arguments came waits for the answer's end: they may come late. If
+      any arguments of the answer belong to no call, it is then `incomplete`.
     - Arguments that are sent again (`whole`) are compared with the first ones if `compares` is set, or if some were
       announced: the text is kept until the call is done, and then a digest of it, in `ended`.
     - `owed` returns the deltas of other calls that a delta made due; they must be emitted before that delta.
     """
 
-    STATE = ("_begun", "_concluded", "_held", "_last", "_left", "_open", "_owed", "ended")
+    STATE = ("_begun", "_concluded", "_held", "_is_orphaned", "_keys", "_made", "_open", "_over", "_owed", "ended")
 
     def __init__(
         self,
@@ -74,21 +83,27 @@ class CallTracker(Stateful):
         limits: Limits = DEFAULT_LIMITS,
         *,
         compares: bool = False,
+        names_in_pieces: bool = False,
     ) -> None:
         self._turn_id = turn_id
         self._choice = choice
         self._limits = limits
         self._compares = compares
+        self._names_in_pieces = names_in_pieces
         self.ended = EndedCalls()
         self._contradicted: dict[Key, _Call] = {}
         self._open: dict[Key, _Call] = {}
-        self._last: Key = None
+        self._over: dict[int, _Call] = {}
+        """By index the ended calls whose arguments may still come."""
+        self._keys = CallKeys()
+        self._is_orphaned = False
+        """Whether arguments came that belong to no call."""
+        self._made = 0
+        """The number of calls of which anything came."""
         self._begun = 0
         self._concluded = 0
         """The number of calls that had begun when the answer last ended."""
         self._held: Held = {}
-        self._left: list[_Call] = []
-        """Calls that lost their key while half a surrogate pair was held."""
         self._owed: list[ToolCallDelta] = []
 
     def delta(
@@ -113,29 +128,48 @@ class CallTracker(Stateful):
             given_id = None
         native = native and encodable(native)
         text = _argument_text(arguments)
-        if not given_name and key in self.ended and key not in self._open:
-            return self.ended.late(key, without_halves(text))
+        if given_id or given_name or key not in self._open:
+            if not (given_id or text or native) and (not given_name or self._keys.is_contested(key)):
+                return None
+            key, given_name = self._found(key, given_id, given_name, text)
+            if not given_name and key not in self._open and key in self.ended and not self._reopened(key, text):
+                return self._late(key, text)
         call = self._call(key, given_id, given_name)
         if call.index == WAITING:
             call.given_id = call.given_id or given_id
+            if given_id:
+                self._keys.identify(given_id, call.key)
             if not given_name:
                 self._wait(call, text)
                 return None
             call.kind, call.executed_by = kind, executed_by
             call.announced = _argument_text(announced)
-            call.is_compared = self._compares or bool(call.announced)
+            call.is_compared = self._compares or call.announced not in ("", NOTHING)
             self._owed += self._contradictions()
-            return self._begin(call, given_name, text, native)
+            begun = self._begin(call, given_name, text, native)
+            if self._keys.is_contested(key):
+                self._place(call)
+            return begun
         if given_id and not call.given_id:
             call.given_id = given_id
+            self._keys.identify(given_id, call.key)
             native = {**(native or {}), "id": given_id}
+        if announced is not None and call.index in self._keys.empty:
+            call.announced = _argument_text(announced)
+        piece = self._name_piece(call, given_name)
         if text and (text := self._new(call, text)):
-            call.length += len(text)
-            self._keep(call, text)
+            self._add(call, text)
             text = whole_text(self._held, str(call.index), text)
-        if not text and not native:
+        if not text and not native and piece is None:
             return None
-        return _update(call, text, native=native)
+        return _update(call, text, native=native, name=piece)
+
+    def __contains__(self, key: Key) -> bool:
+        return key in self._open or key in self.ended
+
+    def claim(self, key: Key) -> None:
+        """Keep a new key for a call whose beginning may still come, because the wire has an id for it."""
+        self._keys.belongs(key, key)
 
     def more(self, key: Key, text: str | None) -> ToolCallDelta | None:
         """Return the delta for text that goes on with the open call of a key; None, and no change, for all else.
@@ -154,8 +188,45 @@ class CallTracker(Stateful):
         call.length += len(text)
         if call.is_compared:
             self._keep(call, text)
-        self._last = call.key
+        keys = self._keys
+        if keys.empty and not text.isspace():
+            keys.empty.pop(call.index, None)
+        keys.last = call.key
         return ToolCallDelta(call.index, None, None, text, call.kind, executed_by=call.executed_by)
+
+    def renamed(self, key: Key, name: object) -> ToolCallDelta | None:
+        """Return the delta for the name that the provider gives an open call again; None if it is the same."""
+        call = self._open.get(self._keys.other(key))
+        piece = None if call is None or call.index < 0 else self._name_piece(call, _identifier(name))
+        return None if call is None or piece is None else _update(call, "", name=piece)
+
+    @property
+    def has_begun(self) -> bool:
+        return self._made > 0
+
+    @property
+    def speaker(self) -> tuple[int, str]:
+        """Return which call spoke last, counted as they were first seen, and its name so far; -1 for none."""
+        call = self._open.get(self._keys.last)
+        return (-1, "") if call is None else (call.number, call.name)
+
+    def goes_on(self, key: Key) -> tuple[int, str] | None:
+        """Return the call, as `speaker` does, that text under a key goes on with; None if it has no arguments yet."""
+        call = self._open.get(key)
+        if call is None or call.index < 0 or call.index in self._keys.empty:
+            return None
+        self._keys.last = key
+        return call.number, call.name
+
+    def unsaid(self, given: list[tuple[object, Given]]) -> list[Given]:
+        """Return those of an answer's whole calls, each with its id, that did not come before."""
+        ids = [_identifier(call_id) for call_id, _ in given]
+        has_known = any(each is not None and self._keys.known(each) for each in ids)
+        return [
+            call
+            for place, (given_id, (_, call)) in enumerate(zip(ids, given, strict=True))
+            if not (given_id is not None and self._keys.known(given_id)) and (has_known or place >= self._begun)
+        ]
 
     def whole(self, key: Key, arguments: object, source: str = "whole") -> ToolCallDelta | None:
         """Process the whole arguments that the provider sends at a call's end; they are used if no delta arrived.
@@ -163,7 +234,7 @@ class CallTracker(Stateful):
         If they differ from those that arrived, `done` reports it, or this method if the call is done already. `source`
         is their place on the wire.
         """
-        call = self._open.get(key)
+        call = self._open.get(self._keys.other(key))
         if call is None:
             return self.again(key, arguments, source, None)
         if call.index < 0:
@@ -171,28 +242,34 @@ class CallTracker(Stateful):
         text = _argument_text(arguments)
         if text and (not call.length or (call.is_compared and "".join(call.kept).isspace() and not text.isspace())):
             call.source = source
-            return self.delta(key, arguments=text)
+            return self.delta(call.key, arguments=text)
         kept, text = _joined(call.kept), without_halves(text)
         if text and call.is_compared and not same_arguments(kept, text, call.kind):
             call.contradiction |= {call.source: kept, source: text}
-            self._contradicted[key] = call
+            self._contradicted[call.key] = call
         return None
 
     def done(self, key: Key, status: CallStatus | None = None) -> ToolCallDelta | None:
         """Return a delta with `done=True` for a call whose block has ended, and free its key."""
-        call = self._open.get(key)
+        call = self._open.get(self._keys.other(key))
         if call is None or call.index < 0:
             return None
         if call.announced and call.length and not self._compares:  # with `compares`, a snapshot may be announced
             self.whole(key, call.announced, "start")
         announced = self._announced(call)
-        del self._open[key]
-        self._contradicted.pop(key, None)
+        del self._open[call.key]
+        self._contradicted.pop(call.key, None)
         digest = ""
         if call.is_compared and not call.contradiction:
             digest = digest_of(_joined(call.kept), call.kind)
-        is_told = bool(status or call.contradiction) or (call.kind == "json" and call.length > 0)
-        self.ended.add(EndedCall(key, call.index, call.kind, call.executed_by, digest, is_told))
+        is_empty = call.index in self._keys.empty and not call.contradiction
+        is_told = bool(call.contradiction) or (not is_empty and (status is not None or _is_json(call)))
+        ended = EndedCall(call.key, call.index, call.kind, call.executed_by, digest, is_told)
+        if is_empty:
+            ended.is_empty, ended.status, ended.text = True, status, call.announced
+            self._over[call.index] = call
+        ended.given_id = call.given_id
+        self.ended.add(ended)
         text = announced + rest_of_text(self._held, str(call.index))
         if not is_told:
             return _update(call, text) if text else None
@@ -202,16 +279,24 @@ class CallTracker(Stateful):
         return structs.replace(delta, status=status, contradiction=call.contradiction or None)
 
     def again(self, key: Key, arguments: object, source: str, status: CallStatus | None) -> ToolCallDelta | None:
-        """Return what is new when a finished call is repeated: its status, or that its arguments differ."""
-        return self.ended.again(key, without_halves(_argument_text(arguments)), source, status)
+        """Return what is new when a finished call is repeated: its status, or that its arguments differ.
+
+        Arguments of which nothing came before are what they are at last.
+        """
+        text = without_halves(_argument_text(arguments))
+        if text != NOTHING and self._reopened(key, text):
+            if (given := self.whole(key, text, source)) is not None:
+                self._owed.append(given)
+            return self.done(key, status)
+        return self.ended.again(key, text, source, status)
 
     def concluded(self, *, is_regular: bool) -> list[ToolCallDelta]:
         """Return a status for each call whose text does not prove that it is complete, from the answer's end.
 
         At a later end of the answer, only the calls that began after the previous end count.
         """
-        status: CallStatus = "completed" if is_regular else "incomplete"
-        return self.ended.told(status) + [
+        status: CallStatus = "completed" if is_regular and not self._is_orphaned else "incomplete"
+        return self.ended.told(status, of_empty=self._of_empty()) + [
             structs.replace(_update(call, ""), status=status)
             for call in self._open.values()
             if call.index >= self._concluded and (call.kind != "json" or not call.length)
@@ -222,22 +307,35 @@ class CallTracker(Stateful):
         owed, self._owed = self._owed, []
         return owed
 
-    def rest(self) -> list[ToolCallDelta]:
-        """Return all held deltas at the answer's end; a lone surrogate becomes U+FFFD."""
-        by_index = {str(call.index): call for call in (*self._open.values(), *self._left)}
-        self._left = []
+    def rest(self, *, is_cut: bool = False) -> list[ToolCallDelta]:
+        """Return all held deltas at the answer's end; a lone surrogate becomes U+FFFD.
+
+        `is_cut`: whether the stream ends before the answer, so that nobody knows whether arguments would have come.
+        """
+        for call in [each for each in self._open.values() if each.index == WAITING]:
+            del self._open[call.key]
+            self._give_up(call)
+        by_index = {str(call.index): call for call in self._open.values()}
         self._concluded = self._begun
         held = [_update(by_index[index], rest_of_text(self._held, index)) for index in sorted(self._held, key=int)]
-        announced = [_update(call, text) for call in self._open.values() if (text := self._announced(call))]
-        for key, call in list(self._open.items()):
-            if call.index == WAITING:
-                del self._open[key]
-                self._give_up(call)
-        return [*held, *announced, *self._contradictions(), *self.ended.told(), *self.owed()]
+        of_empty = self._of_empty()
+        empty = [self._open[key] for key in self._keys.empty.values() if key in self._open]
+        self._keys.empty.clear()
+        self._over.clear()
+        given: list[ToolCallDelta] = []
+        if of_empty:
+            given = [structs.replace(_update(call, ""), status=of_empty) for call in empty]
+        announced = [
+            _update(call, text)
+            for call in self._open.values()
+            if not ((of_empty or is_cut) and call.announced == NOTHING) and (text := self._announced(call))
+        ]
+        ended = self.ended.told(of_empty=of_empty, is_cut=is_cut)
+        return [*held, *announced, *self._contradictions(), *ended, *given, *self.owed()]
 
     def dump(self) -> Any:
         """Return the state as plain data."""
-        for call in (*self._open.values(), *self._left):
+        for call in (*self._open.values(), *self._over.values()):
             call.waiting, call.kept = ["".join(call.waiting)], ["".join(call.kept)]
             if call.said is not None:
                 call.said.put_away()
@@ -250,6 +348,74 @@ class CallTracker(Stateful):
 
     def new_part(self, _name: str, state: Any, /) -> _Call | ArgumentPieces:
         return ArgumentPieces() if "checksum" in state else _Call(None)
+
+    def _found(self, key: Key, given_id: str | None, name: str | None, text: str) -> tuple[Key, str | None]:
+        """Return the key of the call that a delta belongs to, and the name that it gives that call."""
+        keys, call = self._keys, self._open.get(key)
+        if given_id and not (call is not None and call.given_id == given_id):
+            known = keys.known(given_id)
+            if known is not None and (not name or self._goes_on(known[0], key, name, text)):
+                return known[0], name
+        if keys.is_contested(key) and not given_id:
+            return orphan_key(key), None
+        if name or (given_id and not text):
+            return key, name
+        if call is None:
+            return self._found_piece(key, given_id, text), None
+        # An id that is not known: servers change ids, but where only ids tell calls apart it is another call's.
+        is_others = is_no_index(key) and call.given_id not in (None, given_id)
+        return orphan_key(f"id:{given_id}") if is_others else key, None
+
+    def _found_piece(self, key: Key, given_id: str | None, text: str) -> Key:
+        """Return the key of the call that a piece under a key without an open call belongs to."""
+        keys = self._keys
+        if keys.is_reused(key) and (ended := self.ended.at(key)) is not None and ended.is_empty:
+            return orphan_key(key)
+        if key in self.ended or keys.is_other(key):
+            return keys.other(key)
+        if is_no_index(key) and not given_id and (last := self._open.get(keys.last)) is not None:
+            # A wire that gave an index at first and leaves it out afterwards.
+            is_certain = last.index not in keys.empty or len(keys.empty) == 1
+            return last.key if is_certain else orphan_key(key)
+        if not text.strip() or len(keys.empty) != 1:
+            return key
+        ((index, own),) = keys.empty.items()
+        only = self._open.get(own) or self._over[index]
+        if given_id and only.given_id:
+            return key
+        keys.belongs(key, own)
+        return own
+
+    def _goes_on(self, known: Key, key: Key, name: str, text: str) -> bool:
+        """Return whether a delta with a name is of the open call with its id, and not of a new one with the same id."""
+        call = self._open.get(known)
+        if call is None or call.name != name or not (is_no_index(key) or key in self._open):
+            return False
+        return call.index in self._keys.empty or not text.lstrip().startswith(("{", "["))
+
+    def _reopened(self, key: Key, text: str) -> bool:
+        """Open an ended call again whose arguments come only now."""
+        if not text.strip() or (ended := self.ended.reopened(key)) is None:
+            return False
+        self._open[key] = self._over.pop(ended.index)
+        return True
+
+    def _late(self, key: Key, text: str) -> ToolCallDelta | None:
+        self._is_orphaned = self._is_orphaned or bool(text.strip())
+        self._keys.last = key
+        return self.ended.late(key, without_halves(text))
+
+    def _name_piece(self, call: _Call, name: str | None) -> str | None:
+        """Return the further piece of a call's name; None for a repetition."""
+        if not name or not call.name or name in (call.name, call.piece):
+            return None
+        call.piece = name
+        call.name += name
+        return name
+
+    def _of_empty(self) -> CallStatus | None:
+        """Return the status of the calls without arguments at the answer's end, if some arguments are of no call."""
+        return "incomplete" if self._is_orphaned else None
 
     def _contradictions(self) -> list[ToolCallDelta]:
         """Return the contradictions of unfinished calls at the end."""
@@ -264,6 +430,12 @@ class CallTracker(Stateful):
             self._contradicted[call.key] = call
         return new or ""
 
+    def _add(self, call: _Call, text: str) -> None:
+        call.length += len(text)
+        self._keep(call, text)
+        if self._keys.empty and text.strip():
+            self._keys.empty.pop(call.index, None)
+
     def _keep(self, call: _Call, text: str) -> None:
         if call.length > self._limits.arguments_length:  # it fails, whatever comes again
             call.is_compared, call.kept = False, []
@@ -272,6 +444,8 @@ class CallTracker(Stateful):
 
     def _announced(self, call: _Call) -> str:
         """Use the arguments that arrived before any delta, if there were no others."""
+        if call.index in self._keys.empty:
+            return ""
         text, call.announced = call.announced, ""
         if call.length or not text:
             return ""
@@ -281,13 +455,16 @@ class CallTracker(Stateful):
 
     def _call(self, key: Key, given_id: str | None, name: str | None) -> _Call:
         call = self._open.get(key)
-        if call is None and not given_id and not name and _is_no_index(key):
-            call = self._open.get(self._last)  # a wire that gave an index at first and leaves it out afterwards
         if call is None or self._is_other(call, given_id, name):
             if call is not None:
                 self._leave(call)
-            call = self._open[key] = _Call(key)
-        self._last = call.key
+            elif (ended := self.ended.at(key)) is not None:
+                if ended.is_empty and not ended.is_told:
+                    self._keys.reuse(key)
+                self.ended.moved(key, self._keys.move(key, ended.index, ended.given_id))
+            call = self._open[key] = _Call(key, number=self._made)
+            self._made += 1
+        self._keys.last = call.key
         return call
 
     def _is_other(self, call: _Call, given_id: str | None, name: str | None) -> bool:
@@ -297,16 +474,27 @@ class CallTracker(Stateful):
             return call.given_id != given_id
         if call.given_id or not call.name:
             return False
-        return (call.length > 0 or bool(given_id)) and (call.name != name or _is_no_index(call.key))
+        is_new = name not in (call.name, call.piece) or is_no_index(call.key)
+        return (call.length > 0 or bool(given_id)) and is_new
 
     def _leave(self, call: _Call) -> None:
-        """Finish a call whose key another call takes over."""
-        if str(call.index) in self._held:
-            self._left.append(call)
+        """Give a call whose key another call takes over a key of its own."""
         if call.index == WAITING:
+            del self._open[call.key]
+            self._keys.forget(call.given_id, call.key)
             self._give_up(call)
-        elif text := self._announced(call):
+            return
+        if call.index in self._keys.empty:
+            self._keys.contest(call.key)
+        self._place(call)
+        if text := self._announced(call):
             self._owed.append(_update(call, text))
+
+    def _place(self, call: _Call) -> None:
+        """Open a call under a key of its own."""
+        self._open.pop(call.key, None)
+        call.key = self._keys.move(call.key, call.index, call.given_id)
+        self._open[call.key] = call
 
     def _begin(
         self,
@@ -318,10 +506,12 @@ class CallTracker(Stateful):
         call.index, call.name = self._begun, name
         self._begun += 1
         text = "".join(call.waiting) + text
-        call.length, call.waiting = len(text), []
+        call.piece, call.length, call.waiting = name, len(text), []
         self._keep(call, text)
         if call.kind == "json":
             call.said = ArgumentPieces([text] if text else [])
+        if call.executed_by == "client" and call.announced in ("", NOTHING) and not text.strip():
+            self._keys.empty[call.index] = call.key
         return ToolCallDelta(
             call.index,
             call.given_id or self._made_id(call.index),
@@ -330,6 +520,7 @@ class CallTracker(Stateful):
             kind=call.kind,
             executed_by=call.executed_by,
             native=native,
+            name_open=self._names_in_pieces and not text,
         )
 
     def _made_id(self, index: int) -> str:
@@ -345,6 +536,7 @@ class CallTracker(Stateful):
     def _give_up(self, call: _Call) -> None:
         """Emit a call without a name; later deltas follow under its index."""
         text, call.waiting = "".join(call.waiting), []
+        self._is_orphaned = self._is_orphaned or bool(text.strip())
         if not (text or call.given_id):
             return
         call.index = self._begun
@@ -352,9 +544,12 @@ class CallTracker(Stateful):
         self._owed.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text)))
 
 
-def _update(call: _Call, text: str, *, done: bool = False, native: dict[str, Any] | None = None) -> ToolCallDelta:
+def _update(
+    call: _Call, text: str, *, done: bool = False, native: dict[str, Any] | None = None, name: str | None = None
+) -> ToolCallDelta:
     return ToolCallDelta(
         call.index,
+        name=name,
         arguments_delta=text,
         kind=call.kind,
         done=done,
@@ -367,8 +562,8 @@ def _joined(pieces: list[str]) -> str:
     return without_halves("".join(pieces))
 
 
-def _is_no_index(key: Key) -> bool:
-    return key is None or (isinstance(key, int) and key < 0)
+def _is_json(call: _Call) -> bool:
+    return call.kind == "json" and call.length > 0
 
 
 def _identifier(value: object) -> str | None:

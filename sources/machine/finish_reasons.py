@@ -41,6 +41,7 @@ CHAT_FINISHES: FinishReasons = {
     "refusal": _REFUSAL,
     "pause": _PAUSE,
     "error": _ERROR,
+    "malformed_function_call": _ERROR,  # Gemini's, through its servers in this form
     # relatives
     "end_turn": _STOP,
     "eos": _STOP,

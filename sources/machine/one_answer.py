@@ -38,12 +38,16 @@ class OneAnswer(Response):
     """
 
     STATE: ClassVar[tuple[str, ...]] = (*Response.STATE, "_held", "calls", "finished")
+    NAMES_IN_PIECES: ClassVar[bool] = False
+    """Whether the names of calls may come in pieces."""
 
     def __init__(
         self, turn_id: str | None, limits: Limits, *, compares_arguments: bool = False, logprobs: bool = False
     ) -> None:
         super().__init__(turn_id, logprobs=logprobs)
-        self.calls = CallTracker(self.turn_id_maker(), limits=limits, compares=compares_arguments)
+        self.calls = CallTracker(
+            self.turn_id_maker(), limits=limits, compares=compares_arguments, names_in_pieces=self.NAMES_IN_PIECES
+        )
         self.finished = False
         self._held: Held = {}
 
@@ -111,6 +115,6 @@ class OneAnswer(Response):
     def rest(self) -> list[ChunkResponse]:
         """Return all held text and deltas at the end."""
         chunks = self.leave()
-        if deltas := self.calls.rest():
+        if deltas := self.calls.rest(is_cut=not self.finished):
             chunks.append(self.chunk(tool_calls=tuple(deltas)))
         return chunks

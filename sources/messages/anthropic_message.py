@@ -8,6 +8,7 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json
+from .call_places import CallPlaces
 from .joined import Joined, json_as_far_as_it_came, set_json, wire_fields
 
 _DELTAS = {
@@ -31,12 +32,15 @@ class AnthropicMessage(Stateful):
     JSON becomes `{"INVALID_JSON": text}`, the form in which Anthropic's documentation passes it on.
     """
 
-    STATE = ("_blocks", "_by_index", "_has_begun")
+    STATE = ("_blocks", "_by_index", "_calls", "_has_begun", "_places")
 
     def __init__(self, _choices: Choices = 0) -> None:
         self._blocks: list[Joined] = []
         self._by_index: dict[str, int] = {}
         self._has_begun = False
+        self._places = CallPlaces()
+        self._calls: dict[int, int] = {}
+        """The blocks of the calls, by their numbers."""
 
     def feed(self, item: Any, /) -> None:
         event = fields_of(item) or {}
@@ -45,9 +49,11 @@ class AnthropicMessage(Stateful):
             self._delta(str(event.get("index")), fields_of(event.get("delta")) or {})
         elif kind == "content_block_start":
             self._begin(str(event.get("index")), wire_fields(event.get("content_block")) or {})
+        elif kind == "content_block_stop":
+            self._places.end(str(event.get("index")))
         elif kind == _MESSAGE:
             self._has_begun = True
-            self._by_index = {}
+            self._by_index, self._calls, self._places = {}, {}, CallPlaces()
             message = fields_of(event.get("message")) or {}
             for number, block in enumerate(entries_of(message.get("content"))):
                 self._begin(f"{_MESSAGE}:{number}", wire_fields(block) or {})
@@ -64,6 +70,9 @@ class AnthropicMessage(Stateful):
         if not given.get("type"):
             return None
         self._by_index[index] = len(self._blocks)
+        if given.get("id") and given.get("name"):
+            number, _ = self._places.of(index, call_id=given["id"], name=given["name"], text=_announced(given))
+            self._calls[number] = len(self._blocks)
         block = Joined()
         block.add({name: value for name, value in given.items() if name != "input"}, _TEXTS)
         if (value := given.get("input")) is not None:
@@ -74,6 +83,9 @@ class AnthropicMessage(Stateful):
     def _delta(self, index: str, delta: Fields) -> None:
         kind = delta.get("type")
         at = self._by_index.get(index)
+        if kind == "input_json_delta":
+            number, _ = self._places.of(index, text=delta.get(_INPUT))
+            at = self._calls.get(number, at)
         missing, text = _DELTAS.get(kind, ("", "")) if isinstance(kind, str) else ("", "")
         block = self._begin(index, {"type": missing}) if at is None else self._blocks[at]
         if block is None:
@@ -87,6 +99,11 @@ class AnthropicMessage(Stateful):
         for name in _SET:
             if (value := delta.get(name)) is not None:
                 block.fields[name] = set_json(value)
+
+
+def _announced(block: Fields) -> str:
+    """Return a text for the input that a block has at its start, so that it counts as one with arguments."""
+    return "{" if block.get("input") else ""
 
 
 def _whole(block: Joined) -> dict[str, Any]:

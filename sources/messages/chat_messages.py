@@ -72,13 +72,16 @@ class ChatMessages(Stateful):
 
     def _add(self, number: int, choice: Fields) -> None:
         delta = wire_fields(choice.get("delta"))
-        whole = wire_fields(choice.get("message")) if delta is None else None
-        if whole and (number in self._snapshots or number not in self._messages):
-            delta = new_of_message(whole, self._snapshots.setdefault(number, {}))
+        message = wire_fields(choice.get("message"))
+        if delta is None and message and (number in self._snapshots or number not in self._messages):
+            delta = new_of_message(message, self._snapshots.setdefault(number, {}))
+            message = None
         if delta is not None and not is_of_tool(delta):
-            if (message := self._messages.get(number)) is None:
-                message = self._messages[number] = _Message()
-            _add_delta(message, delta)
+            if (kept := self._messages.get(number)) is None:
+                kept = self._messages[number] = _Message()
+            _add_delta(kept, delta)
+        if message and choice.get("finish_reason") and number in self._messages:
+            self._messages[number].calls.add_unsaid(message)
 
 
 def _add_delta(message: _Message, delta: Fields) -> None:

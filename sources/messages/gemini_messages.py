@@ -27,9 +27,14 @@ class _Part(Struct):
 
 
 class _Content(Struct):
-    """The parts of one candidate, and the one of the call that goes on."""
+    """The parts of one candidate, and the one of the call that goes on.
+
+    `ids`: the parts of calls by id; `empty`: those of calls without arguments, which may come in a part of their own.
+    """
 
     parts: list[_Part] = []
+    ids: dict[str, int] = {}
+    empty: list[int] = []
     open: int | None = None
     open_id: str | None = None
 
@@ -103,20 +108,41 @@ def _add_call(content: _Content, part: Fields, call: Fields, signature: str | No
     call_id, goes_on = word(call.get("id")), bool(call.get("will_continue"))
     leaves = [leaf for each in entries_of(call.get("partial_args")) if (leaf := leaf_of(each)) is not None]
     if call.get("name") and (content.open is None or call_id is None or call_id != content.open_id):
-        content.open, content.open_id = len(content.parts), call_id
+        at = content.open = len(content.parts)
+        content.open_id = call_id
         content.parts.append(_Part(_wire_part(part, signature)))
-    elif content.open is None:
-        if leaves or call.get("args"):
-            content.parts.append(_Part(_wire_part(part, signature), leaves=leaves))
-        return
-    elif signature:
-        content.parts[content.open].fields["thoughtSignature"] = signature
-    kept = content.parts[content.open]
+        if call_id:
+            content.ids[call_id] = at
+        if not (leaves or call.get("args")):
+            content.empty.append(at)
+    else:
+        at = _place(content, call_id)
+        if at is None:
+            if leaves or call.get("args"):
+                content.parts.append(_Part(_wire_part(part, signature), leaves=leaves))
+            return
+        fields = content.parts[at].fields
+        if signature:
+            fields["thoughtSignature"] = signature
+        if call.get("args"):
+            fields["functionCall"] |= {"args": plain_json(call["args"])}
+        if (leaves or call.get("args")) and at in content.empty:
+            content.empty.remove(at)
+    kept = content.parts[at]
     if leaves or goes_on:
         kept.leaves = kept.leaves or []
         kept.leaves += leaves
-    if not goes_on:
+    if not goes_on and at == content.open:
         content.open = content.open_id = None
+
+
+def _place(content: _Content, call_id: str | None) -> int | None:
+    """Return the part of the call that a part without a name belongs to."""
+    if call_id in content.ids:
+        return content.ids[call_id]
+    if content.open is not None:
+        return content.open
+    return content.empty[0] if len(content.empty) == 1 else None
 
 
 def _wire_part(part: Fields, signature: str | None) -> dict[str, Any]:

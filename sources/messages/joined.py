@@ -11,7 +11,7 @@ from msgspec import Struct
 from pydantic_core import from_json
 
 from ...operators.engine.limits import DEFAULT_LIMITS
-from ..machine.argument_pieces import ArgumentPieces
+from ..calls.argument_pieces import ArgumentPieces
 from ..machine.sdk_fields import Fields
 from ..machine.surrogates import plain_json, without_halves
 

@@ -92,11 +92,11 @@ def _read(answer: _Answer, chunk: Fields, *, logprobs: bool) -> None:
 
 def _read_call(answer: _Answer, call: Fields, function: Fields) -> None:
     given = function.get("arguments")
-    arguments: Any = {} if given is None else given
     key, answer.begun = answer.begun, answer.begun + 1
     kind: ArgumentsKind = "object" if given is None else "json"
-    name, call_id = function.get("name"), call.get("id")
-    delta = answer.calls.delta(key, call_id=call_id, name=name, arguments=arguments, kind=kind)
+    # None at all may still come, in a line of their own.
+    beside: dict[str, Any] = {"arguments": given} if given else {"announced": {}}
+    delta = answer.calls.delta(key, call_id=call.get("id"), name=function.get("name"), kind=kind, **beside)
     answer.whole_call(delta, answer.calls.done(key))
 
 

@@ -141,7 +141,7 @@ class ChatLane(Answers[Choice]):
         (given,) = chunk.choices
         delta, index = given.delta, given.index
         choice = self._choices.get(index or 0) or self._choice(index)
-        if choice is None or choice.held or (self.logprobs and given.logprobs):
+        if choice is None or choice.held or (self.logprobs and given.logprobs) or _is_whole(given):
             return None
         filtered = given.content_filter_results
         if filtered and self._extras.get(f"{choice.number}:content_filter_results") != filtered:
@@ -191,6 +191,11 @@ class ChatLane(Answers[Choice]):
         responses = self._chunks(choice)
         self._add_usage(responses, chat_usage(chunk.usage))
         return responses
+
+
+def _is_whole(given: _Choice) -> bool:
+    """Return whether the whole message stands beside the end, which may have calls that no delta had."""
+    return given.message is not None and given.finish_reason is not None
 
 
 def _reasoning(delta: _Delta) -> str:

@@ -1,9 +1,10 @@
-"""Parts of a chat delta that providers name and nest differently: reasoning, images, speech."""
+"""Parts of a chat delta that providers name and nest differently: reasoning, images, speech, whole calls."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from ..machine.call_tracker import CallTracker
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, without_halves
 
@@ -69,3 +70,19 @@ def audio_rest(audio: Fields) -> dict[str, Any]:
     """Return what a piece of speech has besides sound and text: its id, and when it expires."""
     rest = {key: plain_json(value) for key, value in audio.items() if key not in ("transcript", "data") and value}
     return {"audio": rest} if rest else {}
+
+
+def unsaid_calls(tracker: CallTracker, message: Fields) -> dict[str, Any]:
+    """Return the calls of a message that did not come before, as a delta with keys of their own.
+
+    >>> from penstock.sources.machine.call_tracker import CallTracker
+    >>> tracker = CallTracker(str)
+    >>> unsaid_calls(tracker, {"tool_calls": [{"id": "a", "function": {"name": "f"}}]})
+    {'tool_calls': [{'id': 'a', 'function': {'name': 'f'}, 'index': 'message:0'}]}
+    """
+    calls = [each for each in map(fields_of, entries_of(message.get("tool_calls"))) if each is not None]
+    if not calls:
+        legacy = message.get("function_call")
+        return {"function_call": legacy} if legacy and not tracker.has_begun else {}
+    unsaid = tracker.unsaid([(call.get("id"), call) for call in calls])
+    return {"tool_calls": [{**call, "index": f"message:{place}"} for place, call in enumerate(unsaid)]}

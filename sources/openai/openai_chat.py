@@ -8,9 +8,9 @@ from typing import Any, cast
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import error_fields
 from ...events.provider_event import ProviderEvent
+from ..calls.ended_calls import Key
 from ..machine.answers import Choice
 from ..machine.call_tracker import CallTracker
-from ..machine.ended_calls import Key
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
@@ -37,6 +37,7 @@ from .chat_parts import (
     reasoning_text,
     replayable_details,
     thinking_text,
+    unsaid_calls,
 )
 from .chat_usage import chat_usage
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
@@ -69,6 +70,7 @@ class OpenAIChat(ChatLane):
 
     API = API
     CHOICE = Choice
+    NAMES_IN_PIECES = True
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks of one SDK chunk or wire dict."""
@@ -149,12 +151,14 @@ class OpenAIChat(ChatLane):
         return [self.chunk(choice=choice.number, tool_calls=deltas)] if deltas else []
 
     def _read(self, choice: Choice, fields: Fields) -> None:
-        delta = fields_of(fields.get("delta"))
-        if delta is None:
-            # A message, from servers that only pretend to stream; beside deltas it repeats them.
-            delta = self._new_of_message(choice, fields_of(fields.get("message")))
+        delta, message = fields_of(fields.get("delta")), fields_of(fields.get("message"))
+        if delta is None and (new := self._new_of_message(choice, message)) is not None:
+            # A message, from servers that only pretend to stream.
+            delta, message = new, None
         if delta:
             _read_delta(choice, delta)
+        if message and fields.get("finish_reason"):  # beside deltas it repeats them, but for the calls of some servers
+            _read_delta(choice, unsaid_calls(choice.calls, message))
         add_choice_extras(choice, fields, self._extras, logprobs=self.logprobs)
         if isinstance(reason := fields.get("finish_reason"), str) and reason:
             choice.finish(finish_of(CHAT_FINISHES, reason.lower()), reason)
@@ -246,7 +250,7 @@ def _calls(tracker: CallTracker, delta: Fields) -> list[ToolCallDelta]:
         if call is None:
             continue
         key, call_id = _key(call.get("index")), call.get("id")
-        if custom := fields_of(call.get("custom")):
+        if (custom := fields_of(call.get("custom"))) and any(custom.values()):
             name, text = custom.get("name"), custom.get("input")
             native = (_CUSTOM if name else {}) | unknown(call, _OF_CALL) or None
             deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text, kind="text", native=native))

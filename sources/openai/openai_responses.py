@@ -18,6 +18,7 @@ from .responses_items import (
     ARGUMENT_EVENTS,
     BEGIN_EVENTS,
     END_EVENTS,
+    OF_EVENTS,
     CallKind,
     announced_arguments,
     call_kind,
@@ -99,7 +100,8 @@ class OpenAIResponses(ResponsesLane):
             return self._arguments(event, event.get("delta"))
         if kind in _TEXT_ENDS:
             text = _TEXT_ENDS[kind]
-            return [] if _part(event, text.number) in self._items.speaks(event)[0].parts else self._text(event, text)
+            item, _ = self._items.speaks(event, _item_type(kind))
+            return [] if _part(event, text.number) in item.parts else self._text(event, text)
         if kind in _ARGUMENT_ENDS:
             return self._arguments_end(event, event.get(_ARGUMENT_ENDS[kind]))
         if kind == "response.output_item.added":
@@ -130,7 +132,7 @@ class OpenAIResponses(ResponsesLane):
         return [] if is_event_left_out(API, kind) else self.unread(item, event)
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
-        item, is_new = self._items.speaks(event)
+        item, is_new = self._items.speaks(event, _item_type(event["type"]))
         followed = self.followed() if is_new else []
         chunks = followed + self._say(item, _part(event, text.number), text.stream, event.get(text.field))
         return chunks + self._logprobs(event)
@@ -149,12 +151,22 @@ class OpenAIResponses(ResponsesLane):
         return chunks
 
     def _arguments(self, event: Fields, text: object) -> list[ChunkResponse]:
-        item, _ = self._items.speaks(event)
-        return self.call(self.calls.delta(item.number, arguments=text))
+        return self.call(self.calls.delta(self._caller(event).number, arguments=text))
 
     def _arguments_end(self, event: Fields, text: object) -> list[ChunkResponse]:
-        item, _ = self._items.speaks(event)
+        item = self._caller(event)
+        if isinstance(name := event.get("name"), str) and not item.is_begun:
+            item.name = without_halves(name)
+            if item.number not in self.calls:  # neither its item nor a delta came
+                return self.call(self.calls.delta(item.number, arguments=text))
         return self.call(self.calls.whole(item.number, text, "done"))
+
+    def _caller(self, event: Fields) -> OutputItem:
+        """Return the item of an event with arguments; one with an id of its own waits for its beginning."""
+        item, is_new = self._items.speaks(event, _item_type(str(event.get("type"))))
+        if is_new and item.ids:
+            self.calls.claim(item.number)
+        return item
 
     def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
         """Return the commands of a shell call as the beginning of its arguments."""
@@ -230,7 +242,8 @@ class OpenAIResponses(ResponsesLane):
         if item.ended:
             return self.call(calls.again(item.number, arguments, source, status))
         item.ended = True
-        chunks = self._call(item, fields, kind)
+        chunks = self.call(calls.renamed(item.number, fields.get("name"))) if item.is_begun and not kind.name else []
+        chunks += self._call(item, fields, kind)
         if kind.name == "shell" and item.parts:
             chunks += self.call(calls.delta(item.number, arguments=written_end(fields)))
         chunks += self.call(calls.whole(item.number, arguments, source))
@@ -322,18 +335,31 @@ class OpenAIResponses(ResponsesLane):
                 chunks += self._end(_done(number, given), item, fields)
         if not is_regular:
             chunks += self.call(*self.calls.concluded(is_regular=False))
+        chunks += self._named() if not unsaid else []
         # Of these types items came, and ids may change: what is not a call may be one of them.
         came = self._items.ended_types()
         for number, given, fields in unsaid:
             event = _done(number, given)
-            if call_kind(fields) or str(fields["type"]) not in came:
+            heard = self._items.heard(str(fields["type"])) if call_kind(fields) else None
+            if heard is not None:
+                chunks += self._end(event, heard, fields)
+            elif call_kind(fields) or str(fields["type"]) not in came:
                 chunks += self._end(event, self._items.ended(event, fields), fields)
+        return chunks
+
+    def _named(self) -> list[ChunkResponse]:
+        """Begin the calls that no item came for, and whose name the end of their arguments has."""
+        chunks: list[ChunkResponse] = []
+        for item in self._items.named():
+            self._has_clients_calls = item.is_begun = True
+            call_id = item.ids[0] if item.ids else None
+            chunks += self.call(self.calls.delta(item.number, call_id=call_id, name=item.name))
         return chunks
 
     def _same(self, number: int, fields: Fields) -> OutputItem | None:
         """Return the known item that corresponds to an item of the response's end, even if its id has changed."""
         item = self._items.at(number)
-        if item is not None and item.kind == fields.get("type") and not item.ended:
+        if item is not None and (item.kind or item.heard) == fields.get("type") and not item.ended:
             return item
         if (kind := call_kind(fields)) is None:
             return None
@@ -359,6 +385,11 @@ def _call_id(item: Fields) -> str | None:
 
 def _done(number: int, item: object) -> dict[str, Any]:
     return {"type": "response.output_item.done", "output_index": number, "item": item}
+
+
+def _item_type(event: str) -> str:
+    """Return the type of the items that have events of a type; empty if there may be several."""
+    return OF_EVENTS.get(event.rpartition(".")[0], "")
 
 
 def _part(event: Fields, number: str) -> str:

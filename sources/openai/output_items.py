@@ -8,7 +8,7 @@ from msgspec import Struct, convert, to_builtins
 
 from ..machine.sdk_fields import Fields
 from ..machine.surrogates import without_halves
-from .responses_items import item_ids
+from .responses_items import CALLS, item_ids
 
 
 class OutputItem(Struct):
@@ -17,6 +17,10 @@ class OutputItem(Struct):
     number: int
     kind: str = ""
     """The item's type, once an event has contained the item itself."""
+    heard: str = ""
+    """The item's type, as its other events tell it."""
+    name: str = ""
+    """The name of its call, where only the end of the arguments has it."""
     ids: list[str] = []  # msgspec gives each instance its own
     parts: set[str] = set()
     annotations: list[Any] = []
@@ -62,15 +66,30 @@ class OutputItems:
                 item = self._new(event)
         return self._identified(item, fields)
 
-    def speaks(self, event: Fields) -> tuple[OutputItem, bool]:
-        """Return the item of a delta event, and whether it is new."""
+    def speaks(self, event: Fields, kind: str = "") -> tuple[OutputItem, bool]:
+        """Return the item of a delta event, and whether it is new; `kind`: the type of item that has such events."""
+        item, is_new = self._speaker(event, kind)
+        if is_new:
+            item.heard = kind
+        return item, is_new
+
+    def heard(self, kind: str) -> OutputItem | None:
+        """Return the first item of a type of which only deltas have come."""
+        return next((item for item in self._items if not item.kind and not item.ended and item.heard == kind), None)
+
+    def named(self) -> list[OutputItem]:
+        """Return the items whose calls have a name and have not begun."""
+        return [item for item in self._items if item.name and not item.is_begun]
+
+    def _speaker(self, event: Fields, kind: str) -> tuple[OutputItem, bool]:
         item_id = event.get("item_id")
         item_id = without_halves(item_id) if isinstance(item_id, str) and item_id else None
         item = None if item_id is None else self._by_id.get(item_id)
         if item is not None:
             return item, False
         item = self._at(event)
-        if item is not None and not (item.ended and item_id):
+        is_another = item is not None and is_call(kind) and not is_call(item.kind or item.heard or kind)
+        if item is not None and not (item.ended and item_id) and not is_another:
             return item, False
         item = self._new(event)
         if item_id is not None:
@@ -92,8 +111,8 @@ class OutputItems:
         return self._items[number]
 
     def ended_types(self) -> set[str]:
-        """Return the types of the items that have ended."""
-        return {item.kind for item in self._items if item.ended}
+        """Return the types of the items that have ended, or of which only deltas have come."""
+        return {item.kind or item.heard for item in self._items if item.ended or not item.kind}
 
     def dump(self) -> Any:
         return [to_builtins(self._items), [[index, item.number] for index, item in self._by_index.items()]]
@@ -120,6 +139,11 @@ class OutputItems:
                 self._by_id[given] = item
                 item.ids.append(given)
         return item
+
+
+def is_call(kind: str) -> bool:
+    """Return whether items of a type are calls."""
+    return kind in CALLS
 
 
 def _index(event: Fields) -> int | str | None:

@@ -43,6 +43,17 @@ ARGUMENT_EVENTS = {
     "response.code_interpreter_call_code": "code",
 }
 """The events of a call's arguments without `.delta` and `.done`, and the field of the whole in the latter."""
+OF_EVENTS = {
+    "response.output_text": "message",
+    "response.refusal": "message",
+    "response.reasoning_text": "reasoning",
+    "response.reasoning_summary_text": "reasoning",
+    "response.function_call_arguments": "function_call",
+    "response.custom_tool_call_input": "custom_tool_call",
+    "response.mcp_call_arguments": "mcp_call",
+    "response.code_interpreter_call_code": "code_interpreter_call",
+}
+"""The types of the items that have these events."""
 BEGIN_EVENTS = frozenset({"response.created", "response.queued", "response.in_progress"})
 END_EVENTS = frozenset(f"response.{how}" for how in ("completed", "incomplete", "failed", "cancelled", "done"))
 # Other words, such as `in_progress`, mean nothing: servers leave them in items that have ended.

@@ -741,11 +741,26 @@ def test_a_key_inside_another_value_is_never_taken_for_the_field(name: str) -> N
     assert content_by_segment(drive(call(0, "a", name, *nothing), FIELDS)) == {"a": ""}
 
 
-def test_a_repeated_key_that_does_not_stream_takes_the_last_value() -> None:
-    text = '{"path": "a", "n": 1, "content": "x", "n": 2, "path": "b"}'
+def test_a_repeated_key_that_was_not_shown_takes_the_last_value() -> None:
+    text = '{"path": "a", "n": 1, "content": "x", "n": 2}'
     for pieces in ([text], list(text)):
         (invocation,) = fates(call(0, "a", "write_file", *pieces, done=True))
-        assert invocation.arguments == {"path": "b", "n": 2, "content": "x"}
+        assert invocation.arguments == {"path": "a", "n": 2, "content": "x"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "text"),
+    [
+        ("write_file", '{"path": "a", "content": "x", "path": "b"}'),
+        ("write_file", '{"path": "a", "path": "b", "content": "x"}'),
+        ("write_file", '{"content": "x", "path": "a", "path": "a"}'),
+        ("edit_file", '{"path": "a", "patch": "x", "p\\u0061th": "b"}'),
+        ("run_bash", '{"cwd": "/a", "command": "ls", "cwd": "/"}'),
+    ],
+)
+def test_a_key_that_is_repeated_after_it_was_shown_fails_the_call(tool: str, text: str) -> None:
+    for pieces in ([text], list(text)):
+        assert reasons(call(0, "a", tool, *pieces, done=True)) == ["duplicate_key"]
 
 
 def test_an_error_beside_valid_text_and_a_broken_stream_end_what_is_open_as_failed() -> None:

@@ -307,6 +307,14 @@ def test_the_last_of_other_repeated_keys_wins() -> None:
     assert result('{"mode": 1, "path": "a", "content": "x", "mode": 2}').arguments["mode"] == 2  # type: ignore[union-attr]
 
 
+def test_metadata_that_start_did_not_show_is_what_the_end_says() -> None:
+    text = '{"path": "a", "path": "b", "content": "x"}'
+    immediate = stream_fields(start="immediate")
+    assert payload_of(run(text, fields=immediate)[-1])["metadata"]["path"] == "b"
+    (invocation,) = answered(chunks_of([text]), to_segments(turn_id="t"), immediate, to_invocations())
+    assert invocation.arguments["path"] == "b"
+
+
 INVARIANT: dict[str, tuple[str, str, dict[str, Any]]] = {
     "metadata after the field": ('{"command": "ls", "timeout_seconds": 5}', "run_bash", {}),
     "metadata repeated": ('{"path": "a", "content": "x", "path": "b"}', "write_file", {}),

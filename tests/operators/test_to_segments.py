@@ -21,6 +21,7 @@ from penstock.events import (
     ProviderError,
     SegmentContent,
     SegmentEvent,
+    SegmentStart,
     TokenUsage,
     ToolCallDelta,
 )
@@ -908,3 +909,37 @@ def test_the_operator_pickles_and_has_no_state_of_its_own() -> None:
     operator = pickle.loads(pickle.dumps(to_segments(turn_id="t", eager=True, limits=Limits(depth=9))))
     assert list(drive(STORY, operator)) == list(drive(STORY, operator))
     assert answered(STORY, operator) == run(*STORY, eager=True)
+
+
+NAMES: dict[str, tuple[tuple[str, ...], bool, list[str]]] = {
+    "a tool, and no other begins with its name": (("search", "read"), True, ["search"]),
+    "a tool, and another begins with its name": (("search", "search_files"), True, []),
+    "the beginning of a tool's name": (("search_files",), True, []),
+    "no tool's name, nor its beginning": (("read",), True, ["search"]),
+    "no tools are known": ((), True, []),
+    "the wire gives names whole": (("search", "search_files"), False, ["search"]),
+}
+
+
+@pytest.mark.parametrize("case", NAMES)
+def test_start_waits_only_while_a_further_piece_of_the_name_may_make_it_another_tools(case: str):
+    names, name_open, begun = NAMES[case]
+    shapes = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in names]
+    chain = stage(to_segments(turn_id="t", tools=shapes or None))
+    head = ToolCallDelta(0, "a", "search", name_open=name_open)
+    starts = [chain.feed(ChunkResponse(tool_calls=(each,))) for each in (head, ToolCallDelta(0, arguments_delta="{}"))]
+    assert [event.metadata["tool_name"] for event in starts[0]] == begun
+    is_begun_with_arguments = bool(begun) or "search" in names or not names
+    assert len(starts[1]) == is_begun_with_arguments + (is_begun_with_arguments and not begun)
+    events = [event for each in (*starts, chain.close(Completed())) for event in each]
+    assert [event.metadata["tool_name"] for event in events if isinstance(event, SegmentStart)] == ["search"]
+
+
+def test_a_name_that_waits_goes_on_from_its_dumped_state():
+    chain = stage(to_segments(turn_id="t"))
+    chain.feed(ChunkResponse(tool_calls=(ToolCallDelta(0, "a", "search", name_open=True),)))
+    other = stage(to_segments(turn_id="t"))
+    other.load(chain.dump())
+    pieces = (ToolCallDelta(0, name="_files"), ToolCallDelta(0, arguments_delta="{}"))
+    start, content = (event for piece in pieces for event in other.feed(ChunkResponse(tool_calls=(piece,))))
+    assert (start.segment_id, start.metadata["tool_name"], content.delta) == ("a", "search_files", "{}")

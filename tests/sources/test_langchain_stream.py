@@ -26,7 +26,8 @@ OPENAI = [
     *("error_in_stream", "interleaved_calls", "late_name", "no_finish", "one_call", "plain_text", "refusal"),
     *("structured_output", "write_file"),
 ]
-# LangChain has no word for the end of a block: where calls are interleaved, they are sealed in another order.
+# LangChain has no word for the end of a block: where calls are interleaved, or have no arguments, they are sealed in
+# another order.
 ANTHROPIC = ["cut_by_length", "no_arguments", "plain_text", "thinking_and_call", "write_file"]
 
 
@@ -53,7 +54,9 @@ def test_anthropics_answer_is_the_same_through_langchain(name: str):
     api = "anthropic-messages"
     told = by_object(lambda url, headers: anthropic(url, headers).stream("Hi"), name, api)
     # It leaves the prompt's tokens of the first event out where the last one does not repeat them.
-    assert told._replace(usage=None) == by_wire(name, api)._replace(usage=None)
+    wanted = by_wire(name, api)
+    told, wanted = (each._replace(usage=None, calls=sorted(each.calls)) for each in (told, wanted))
+    assert told == wanted
 
 
 @pytest.mark.parametrize("name", ["interleaved_calls", "error_in_stream"])

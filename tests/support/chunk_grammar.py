@@ -93,11 +93,14 @@ def _take(answer: Answer, by_place: dict[tuple[int, int], Call], choice: int, de
         by_place[place] = call
         answer.calls.append(call)
     else:
-        assert delta.name is None, "a name again"
+        assert delta.name not in (call.name, ""), "a name again"
+        call.name += delta.name or ""
         assert delta.call_id is None, "an id again"
         assert delta.kind == call.kind
         assert not call.done or delta.contradiction or delta.arguments_delta, "something after done"
-        assert delta.arguments_delta or delta.done or delta.native or delta.status, "a delta that says nothing"
+        assert any((delta.arguments_delta, delta.done, delta.native, delta.status, delta.name)), (
+            "a delta that says nothing"
+        )
     call.arguments += delta.arguments_delta
     call.native.update(delta.native or {})
     call.done = call.done or delta.done

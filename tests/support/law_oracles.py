@@ -165,6 +165,11 @@ def _judged(tool: str, text: str, *, fields: bool) -> tuple[str, Any]:
         again = [place for place, key in enumerate(keys) if key == field][1:2]
         if again and (beside != "path" or "path" in keys[: again[0]]):  # its content was shown
             return "duplicate_key", None
+        # START shows a path as soon as it closes, and what else came before the field.
+        due = beside if beside == "path" else field
+        shown = keys[: keys.index(due) + 1] if due in keys else []
+        if beside in shown and beside in keys[len(shown) :]:
+            return "duplicate_key", None
     return "invoked", arguments
 
 

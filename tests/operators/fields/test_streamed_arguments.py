@@ -268,6 +268,16 @@ def test_a_key_repeated_on_a_streamed_path_fails_the_call(text: str, contents: d
         assert failed.reason == "duplicate_key"
 
 
+def test_a_key_that_is_repeated_after_it_was_shown_fails_the_call():
+    text = '{"file": "a", "file": "b", "summary": "x", "file": "c"}'
+    for pieces in ([text], list(text)):
+        *events, end, failed = run(*pieces)
+        (start, *_) = arguments_of(events)
+        assert start.metadata["arguments"] == {"file": "b"}
+        assert (end.status, end.reason) == ("failed", "duplicate_key")
+        assert failed.reason == "duplicate_key"
+
+
 def test_other_keys_may_be_repeated():
     text = '{"file": 1, "file": 2, "edits": [{"old_text": 1, "old_text": 2, "new_text": "a"}, {"new_text": "b"}]}'
     events = run(text)

@@ -150,7 +150,7 @@ def test_parts_of_a_call_that_is_not_known_are_a_call_without_a_name():
     chunks = said(candidate({"functionCall": {"partialArgs": [leaf]}}, {"functionCall": {"args": {"a": 1}}}))
     calls = checked(chunks).calls
     assert [(call.name, call.arguments) for call in calls] == [
-        ("", '[{"jsonPath":"$.a","stringValue":"b"}]'),
+        ("", '{"a":"b"}'),
         ("", '{"a":1}'),
     ]
 

@@ -1,0 +1,1 @@
+"""The calls of an answer: which delta is of which call, and when a call has ended."""

@@ -88,7 +88,7 @@ def test_reasoning_that_comes_apart_cancels_the_start_of_the_row(pattern: str) -
     call = written(str(MODELS[pattern].names[0]))
     pieces = [*(ChunkResponse(reasoning=each) for each in ("Pl", "an.")), ChunkResponse(content="Hi.")]
     items = [*pieces, *(ChunkResponse(content=each) for each in call.text), ChunkResponse(finish_reason="stop")]
-    model = f"owner/{pattern.replace('*', '-9b-')}-x"
+    model = f"owner/{pattern.replace('.*', '.9').replace('*', '-9b-')}-x"
     events = list(Pipeline(model=model, tools=_tools(call.tools), turn_id="t", fields=()).stream(items))
     assert said(events)["reasoning"] == "Plan."
     assert said(events)["text"].startswith("Hi.")

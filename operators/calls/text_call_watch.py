@@ -55,7 +55,7 @@ class TextCallWatch(Stateful):
     - `pieces`: the text that has not been looked at.
     """
 
-    STATE = ("_call_id", "_length", "_name", "_source", "_tail", "pieces", "reader")
+    STATE: ClassVar[tuple[str, ...]] = ("_call_id", "_length", "_name", "_source", "_tail", "pieces", "reader")
     PIECES = ("_before",)
     DETAIL: ClassVar[str] = (
         "the model wrote a call of {name!r} into its {kind} and not as a native call, so no tool was executed. "

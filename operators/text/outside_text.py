@@ -81,7 +81,8 @@ class OutsideText(Stateful):
     def __init__(
         self, positions: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
     ) -> None:
-        self._grammar = positions
+        self.grammar = self._grammar = positions
+        """The positions of the dialects, which learn the suffix of the model's tags."""
         self._answer = answer
         self._options = options
         self._source_buffer = source_buffer
@@ -99,11 +100,6 @@ class OutsideText(Stateful):
         self.readings: Sequence[Meaning] = ()
         """The remaining meanings of the opener at the current position, after one of them failed."""
         self._choose_search()
-
-    @property
-    def grammar(self) -> Positions:
-        """The positions of the dialects, which learn the suffix of the model's tags."""
-        return self._grammar
 
     @property
     def goes_through(self) -> bool:
@@ -275,7 +271,7 @@ class OutsideText(Stateful):
             self.say(start + 1)
 
     def _know_suffix(self) -> None:
-        self._grammar = self._grammar.with_suffix(self._suffix)
+        self.grammar = self._grammar = self._grammar.with_suffix(self._suffix)
         self._choose_search()
 
     def _say_line(self, upto: int) -> None:

@@ -10,7 +10,7 @@ from answered import answered
 from dialect_calls import written
 from strategies.text_flows import cut_by
 
-from penstock.events import ChunkResponse, Notice, SegmentContent, SegmentStart
+from penstock.events import ChunkResponse, Notice, SegmentContent, SegmentStart, ToolInvocation
 from penstock.operators.catalogue.table import DIALECTS, MODELS
 from penstock.operators.parse_text import parse_text
 from penstock.pipeline import Pipeline
@@ -92,7 +92,7 @@ def test_reasoning_that_comes_apart_cancels_the_start_of_the_row(pattern: str) -
     events = list(Pipeline(model=model, tools=_tools(call.tools), turn_id="t", fields=()).stream(items))
     assert said(events)["reasoning"] == "Plan."
     assert said(events)["text"].startswith("Hi.")
-    assert [each.name for each in events if type(each).__name__ == "ToolInvocation"] == [call.name]
+    assert [each.name for each in events if isinstance(each, ToolInvocation)] == [call.name]
 
 
 def _tools(schemas: dict[str, Any]) -> list[Any]:

@@ -60,13 +60,16 @@ def parse_text(
     in the `raw` of a text segment without CONTENT.
 
     - `tools`: as in `to_invocations`, or definitions in any provider's form; they determine the types of raw values.
+      With none of them (`[]`) calls stay in the text, with a `Notice` for each whole one at the end.
     - `calls`: with False, calls stay in the text, and only reasoning is found.
     - `starts_in_reasoning`: whether the prompt has opened the reasoning, so that the text has only its closer. With
-      `auto`, the first closer without an opener shows it: the text before it was emitted as text; the closer is not.
+      `auto`, the first closer without an opener shows it: the closer is dropped, and a `Notice` says that the text
+      before it, which was emitted as text, was reasoning. Reasoning that the server gives apart outweighs True.
     - `repeated_opener`: whether an opener of reasoning at the begin of a text that starts in reasoning is dropped
       (`drop`) or is `text`; None: a token such as `<think>` is dropped, a sentence is text.
-    - `opener_in_reasoning`: whether a call's opener inside reasoning is `text`, or `ends` the reasoning; None: as the
-      dialect says.
+    - `opener_in_reasoning`: whether a call in reasoning is `text`, or `ends` it at once; None: in dialects whose models
+      call so, it ends the reasoning if that is not closed behind it, which is known where the answer ends; in others it
+      is text. In code it is text. A whole call of one of the `tools` in reasoning that never closes is a `Notice`.
     - `unknown_tool`: whether a call of a tool that is not in `tools` passes (`pass`), is `text`, or fails (`fail`);
       None: it passes behind a marker such as `<tool_call>`, and is text behind one that is common, such as a mere `{`.
     - `unknown_argument`: whether an argument that is not in the tool's schema passes (`pass`) or, if values are raw
@@ -85,19 +88,25 @@ def parse_text(
     if not dialects:
         message = f"parse_text needs at least one dialect; choose from auto, {', '.join(DIALECTS)}"
         raise UsageError(message)
-    found = dialects_named(*dialects, has_tools=tools is not None)
     schemas = None if tools is None else tool_parameters(tools)
+    found = dialects_named(*dialects, has_tools=bool(schemas))
     found = tuple(with_names(each, schemas or ()) for each in found)
     compiled(found)
+    if schemas is not None and not schemas:
+        options["unknown_tool"] = "text"
     read = TextOptions(schemas=schemas, limits=limits, **options)
     return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=read), takes_text=True))
 
 
 def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:
-    from .text.text_engine import TextEngine  # noqa: PLC0415 - a pipeline for native calls never reads text
+    from .text.call_in_reasoning import UnclosedReasoning  # noqa: PLC0415 - a pipeline for native calls never reads text
+    from .text.text_engine import TextEngine  # noqa: PLC0415 - as above
 
     answer = AnswerSegments(
         number, ids, options.limits, eager=False, with_arguments=False, schemas=options.schemas or {}
     )
-    answer.text_reader = TextEngine(compiled(dialects), answer, options)
+    positions = compiled(dialects)
+    answer.text_reader = TextEngine(positions, answer, options)
+    if options.schemas and options.calls:
+        answer.reasoning_watch = UnclosedReasoning("reasoning", positions, options)
     return answer

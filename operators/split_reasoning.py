@@ -15,7 +15,7 @@ from .parse_text import parse_text
 @public_operator
 def split_reasoning(
     *markers: tuple[str, str],
-    starts_in_reasoning: bool | Literal["auto"] = False,
+    starts_in_reasoning: bool | Literal["auto"] = "auto",
     blanks: Literal["lone", "keep", "drop"] = "lone",
     turn_id: str | None = None,
 ) -> Operator[str | ChunkResponse, Segment]:

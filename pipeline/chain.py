@@ -74,14 +74,15 @@ def place_of(chain: Chain, name: str) -> int:
 
 
 def with_tools(chain: Chain, tools: tuple[Tool, ...] | None) -> Chain:
-    """Return a chain whose operators have the tools; with an empty list of tools, nothing is invoked.
+    """Return a chain whose operators have the tools; with an empty list of them calls in text stay text.
 
-    `UsageError` if an operator has other tools of its own.
+    Nothing is invoked then. `UsageError` if an operator has other tools of its own.
     """
     if tools is None:
         return chain
     if not tools:
-        return tuple(each for each in chain if not _is_of(each, to_invocations))
+        kept = (each for each in chain if not _is_of(each, to_invocations))
+        return tuple(_again(each, tools=()) if _is_of(each, parse_text) else each for each in kept)
     return _with(chain, "tools", tools)
 
 
@@ -114,8 +115,10 @@ def takes(chain: Chain, setting: str) -> bool:
 def dialect_in(chain: Chain) -> Dialect | None:
     """Return the dialect in which a chain reads calls, the first one if there are several; None for native calls."""
     for each in chain:
-        if is_ours(each) and _is_of(each, parse_text) and each.steps[0].settings.get("calls", True):
-            return dialects_named(*each.steps[0].args)[0]
+        if is_ours(each) and _is_of(each, parse_text):
+            settings = each.steps[0].settings
+            if settings.get("calls", True) and settings.get("tools") != ():
+                return dialects_named(*each.steps[0].args)[0]
     return None
 
 

@@ -83,7 +83,8 @@ class Pipeline:
       `api_tool_call` is, or a `Dialect`. The default is PENSTOCK_STREAM_PARSER, else `api_tool_call` for a provider's
       stream and `auto` for plain text, which has no native calls.
     - `tools`: functions, pydantic models, JSON Schemas or `Tool`s. Calls are validated with them, and other names fail
-      as `unknown_tool`. Without `tools=` every call is accepted; with `tools=[]` nothing is invoked.
+      as `unknown_tool`. Without `tools=` every call is accepted; with `tools=[]` nothing is invoked, and calls
+      in text stay text.
     - `output_type`: the type of the text that a structured answer has, see `output_options`: anything that pydantic's
       `TypeAdapter` takes, or a JSON Schema. The stream then also has a `PartialOutput` for each change of the value,
       and an `Output` or `OutputFailed` directly behind the END of the text; `partial_output` has the details.

@@ -62,8 +62,8 @@ def strategy_maker(
 ) -> NewChain:
     """Return a function that makes the strategy's chain for a turn id; `UsageError` for an unknown option.
 
-    `strategy`: what `resolved` returned. If `tools` is empty, a strategy chosen by name becomes `pass_through`, and
-    `to_invocations` is removed from a chain.
+    `strategy`: what `resolved` returned. If `tools` is empty, a strategy for native calls becomes `pass_through`, one
+    for calls in text reads the reasoning only, and `to_invocations` is removed from a chain.
     """
     if isinstance(strategy, ChangedStrategy):
         change = strategy
@@ -83,6 +83,8 @@ def strategy_maker(
         return lambda turn_id: with_turn_id(chain, turn_id)
     maker = cast("Callable[..., Any]", strategy)
     given = _checked(maker, tools, {"start": settings.start, "eager": settings.eager, "limits": limits}, options)
+    if tools == () and isinstance(maker, TextStrategy):
+        return lambda turn_id: with_tools(chain_of([maker(None, turn_id=turn_id, **given)]), ())
     if tools == ():
         return lambda turn_id: chain_of([pass_through(turn_id=turn_id, limits=limits)])
     return lambda turn_id: chain_of([maker(tools, turn_id=turn_id, **given)])

@@ -63,6 +63,9 @@ class TextReader(Protocol):
     def choose_way(self) -> None:
         """Note that the answer may have another segment open now."""
 
+    def split_by_server(self, events: list[Segment], /) -> None:
+        """Note that reasoning came apart from the text."""
+
     def close(self, how: How, finish: str | None, events: list[Segment], /) -> None:
         """Append all remaining events at the end."""
 
@@ -177,6 +180,8 @@ class AnswerSegments(Stateful):
             self.text_reader.choose_way()
 
     def _reasoning(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+        if self.text_reader is not None:
+            self.text_reader.split_by_server(events)
         reader = self.reasoning_reader
         if reader is None:
             self.text("reasoning", chunk.reasoning, events)

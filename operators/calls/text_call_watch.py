@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 from ...events.segment_event import SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import Notice
@@ -18,12 +18,6 @@ _SOURCE: Final = 4 * SNIPPET
 """Characters that are kept to make a snippet; more than `SNIPPET`, because runs of blanks are collapsed."""
 _KEPT: Final = 65_536
 """Characters of a text that are kept for a reader; a longer text is read although it has no name."""
-_DETAIL: Final = (
-    "the model wrote a call of {name!r} into its {kind} and not as a native call, so no tool was executed. "
-    'To have such calls executed, pass text_calls="call", choose a strategy that reads them in the text, or let the '
-    "server parse them (of vLLM, SGLang and others an option that names the model's tool call parser). "
-    "The text: {snippet}"
-)
 
 
 class NameSearch(NamedTuple):
@@ -51,7 +45,7 @@ def name_search(names: Iterable[str]) -> NameSearch:
     written = (form for name in names for form in (name, json.dumps(name)[1:-1], name.replace("/", "\\/")))
     spellings = tuple(dict.fromkeys(form.casefold() for form in written))
     whole = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, spellings))})(?=\W)")
-    return NameSearch(spellings, whole, max(map(len, spellings)) + 1)
+    return NameSearch(spellings, whole, max(map(len, spellings), default=0) + 1)
 
 
 class TextCallWatch(Stateful):
@@ -61,8 +55,14 @@ class TextCallWatch(Stateful):
     - `pieces`: the text that has not been looked at.
     """
 
-    STATE = ("_call_id", "_length", "_name", "_source", "_tail", "pieces", "reader")
+    STATE: ClassVar[tuple[str, ...]] = ("_call_id", "_length", "_name", "_source", "_tail", "pieces", "reader")
     PIECES = ("_before",)
+    DETAIL: ClassVar[str] = (
+        "the model wrote a call of {name!r} into its {kind} and not as a native call, so no tool was executed. "
+        'To have such calls executed, pass text_calls="call", choose a strategy that reads them in the text, or let '
+        "the server parse them (of vLLM, SGLang and others an option that names the model's tool call parser). "
+        "The text: {snippet}"
+    )
 
     def __init__(self, kind: str, names: NameSearch, new_reader: Callable[[], TextReader]) -> None:
         self.kind = kind
@@ -119,4 +119,4 @@ class TextCallWatch(Stateful):
                 self._source = (self._source + event.raw)[:_SOURCE]
                 if isinstance(event, SegmentEnd) and event.status == "complete":
                     snippet = " ".join(self._source.split())[:SNIPPET]
-                    yield Notice("text_call", _DETAIL.format(name=self._name, kind=self.kind, snippet=snippet))
+                    yield Notice("text_call", self.DETAIL.format(name=self._name, kind=self.kind, snippet=snippet))

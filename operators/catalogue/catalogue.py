@@ -63,6 +63,8 @@ def catalogue_entry(name: str) -> str:
         blocks += ["A call:", _block(described.example)]
     facts = [*_models(dialect), f"- calls: {_how_many(dialect)}", *_listed("values", described.values)]
     facts += _listed("reasoning", described.reasoning) or ["- reasoning: no markers"]
+    if dialect.reasoning_from:
+        facts.append(f"- what opens and ends the reasoning is known from {dialect.reasoning_from}")
     facts += _listed("spelling", described.spelling)
     if described.example:
         facts += _listed("cannot carry", described.limits) or ["- carries every call that JSON can say"]

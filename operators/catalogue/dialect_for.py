@@ -40,16 +40,17 @@ def dialect_for(
     >>> dialect_for("Qwen/Qwen3-Coder-480B-A35B-Instruct").names
     ('qwen3_coder',)
     >>> dialect_for("qwq:32b")
-    ModelDialect(names=('hermes',), starts_in_reasoning=True, opener_in_reasoning=None)
+    ModelDialect(names=('hermes',), starts_in_reasoning=True, switches=())
     >>> dialect_for("Qwen3.5-9B", request={"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}}).options
-    {'opener_in_reasoning': 'ends'}
+    {}
     >>> dialect_for("acme/plumber-7b", more={"plumber": ModelDialect(("kimi_k2",))}).names
     ('kimi_k2',)
 
     - `model`: a name as hubs and servers write it, in any case, with or without its owner, size and quantisation; or
       a dialect's name; or the name of a parser of vLLM or SGLang, such as `openai` or `deepseek_v3`.
     - `request`: the options of the request, which may switch thinking on or off, and so say whether the prompt ends
-      inside the reasoning. Without them the template's default counts.
+      inside the reasoning. Without them the template's default counts, as it does for a switch that the template does
+      not have.
     - `more`: patterns of your own, which are tried first. A pattern matches whole words and numbers of the name; `*`
       stands for anything, and separators do not matter. The longest pattern that matches counts.
 
@@ -66,11 +67,12 @@ def dialect_for(
         found, named = _longest(name, MODELS, _NO_OTHER), _BY_NAME.get(name)
         if named is not None and (model in DIALECTS or found is None or found.names != named.names):
             found = named
-    return _asked(found or _UNKNOWN, None if request is None else thinking_switch(request))
+    return _asked(found or _UNKNOWN, request or {})
 
 
-def _asked(row: ModelDialect, thinking: bool | None) -> ModelDialect:  # noqa: FBT001 - what `thinking_switch` returns
+def _asked(row: ModelDialect, request: Mapping[str, Any]) -> ModelDialect:
     """Return a row for a request that switches thinking on, or off, or does not say."""
+    thinking = thinking_switch(request, row.switches, row.low_efforts)
     starts = (
         thinking is True if row.starts_in_reasoning == "asked" else row.starts_in_reasoning and thinking is not False
     )

@@ -147,11 +147,13 @@ def _by_name(said: Iterable[tuple[str, KnownDialect]]) -> dict[str, tuple[str, .
 
 def _row(pattern: str, names: tuple[str, ...]) -> ModelDialect:
     """Return the row of a pattern, from what the files of its dialects say."""
-    starts: bool | Literal["asked"] = any(pattern in each.thinking for each in IN_ORDER)
-    if any(pattern in each.thinking_if_asked for each in IN_ORDER):
-        starts = "asked"
-    calls = any(pattern in each.calling_in_reasoning for each in IN_ORDER)
-    return ModelDialect(names, starts, "ends" if calls else None)
+    for each in IN_ORDER:
+        if pattern in each.thinking_always:
+            return ModelDialect(names, starts_in_reasoning=True, switches=())
+        if pattern in each.thinking or pattern in each.thinking_if_asked:
+            starts: bool | Literal["asked"] = pattern in each.thinking or "asked"
+            return ModelDialect(names, starts, switches=each.switches, low_efforts=each.low_efforts)
+    return ModelDialect(names)
 
 
 MODELS: Final[Mapping[str, ModelDialect]] = {

@@ -13,7 +13,9 @@ APERTUS = KnownDialect(
         Maybe("<|tools_suffix|>"),
     ),
     reasoning=(("<|inner_prefix|>", "<|inner_suffix|>"),),
+    calls_in_reasoning=True,
     models=("apertus",),
+    reasoning_from="SGLang's parser, which reads the calls inside it",
     parsers=("apertus2509",),
     proven_by=("llama.cpp", "vLLM"),
 )

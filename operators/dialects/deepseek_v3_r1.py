@@ -26,7 +26,8 @@ DEEPSEEK_V3_R1 = KnownDialect(
         )
     ),
     models=("deepseek-r1*0528", "deepseek-v3", "deepseek-chat-v3"),
-    thinking=("deepseek-r1",),
+    thinking_always=("deepseek-r1",),
+    reasoning_from="the chat template of DeepSeek R1, and SGLang's parser, which begins inside it",
     parsers=("deepseek_v3", "deepseekv3"),
     proven_by=("llama.cpp", "SGLang", "smg", "vLLM"),
 )

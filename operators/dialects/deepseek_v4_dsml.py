@@ -16,9 +16,14 @@ DEEPSEEK_V4_DSML = KnownDialect(
     "deepseek_v4_dsml",
     (Alt(*map(_calls, ("｜DSML｜", "｜DSML｜ ", "｜｜DSML｜｜", "｜｜DSML｜｜ "))),),
     reasoning=THINK,
+    calls_in_reasoning=True,
     aliases=(("\n\n<｜DSML｜tool_calls>", "<｜DSML｜tool_calls>"), ("\n\n<｜DSML｜ calls>", "<｜DSML｜ calls>")),
     layout="\n",
-    models=("deepseek-v4", "deepseek-v4.1"),
+    thinking=("deepseek-v4", "deepseek-v4.1"),
+    reasoning_from=(
+        "vLLM's encoders of the prompt, which think unless `thinking` or `enable_thinking` is off or the effort is "
+        "`none`, as DeepSeek's API does; its parsers end it at the section of calls"
+    ),
     parsers=("deepseek_v4", "deepseekv4"),
     proven_by=("llama.cpp", "vLLM"),
 )

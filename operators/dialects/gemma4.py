@@ -17,6 +17,8 @@ GEMMA4 = KnownDialect(
         ("<|channel>", "<channel|>"),
     ),
     reasoning_anywhere=True,  # llama.cpp's tests have it behind text; it is a control token
+    calls_in_reasoning=True,
     models=("gemma-4",),
+    reasoning_from="vLLM's parser, which ends it at `<|tool_call>`",
     proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "vLLM"),
 )

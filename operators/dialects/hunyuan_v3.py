@@ -12,8 +12,15 @@ HUNYUAN_V3 = KnownDialect(
     ),
     reasoning=THINK,
     has_suffix=True,
+    calls_in_reasoning=True,
     layout="\n",
-    models=("hunyuan-v3", "hunyuan-v4", "hy-v3", "hy3", "hy4"),
+    thinking=("hunyuan-v4", "hy4"),
+    thinking_if_asked=("hunyuan-v3", "hy-v3", "hy3"),
+    switches=("reasoning_effort",),
+    reasoning_from=(
+        "vLLM's parsers, by `reasoning_effort`, which is `no_think` for V3 and `high` for V4 unless the request says "
+        "it; SGLang's ends it at `<tool_calls>`"
+    ),
     parsers=("hy_v3",),
     proven_by=("vLLM",),
 )

@@ -24,5 +24,8 @@ KIMI_K2 = KnownDialect(
     calls_in_reasoning=True,
     models=("kimi-k2", "kimi-linear"),
     thinking=("kimi-k2.*",),
+    reasoning_from=(
+        "the chat templates of Kimi K2.5 and K2.6; vLLM's and SGLang's parsers end it at `<|tool_calls_section_begin|>`"
+    ),
     proven_by=("llama.cpp", "SGLang", "smg", "vLLM"),
 )

@@ -29,7 +29,9 @@ KIMI_K3 = KnownDialect(
         Maybe("<|close|>message<|sep|>"),
     ),
     reasoning=(("<|open|>think<|sep|>", "<|close|>think<|sep|>"),),
+    calls_in_reasoning=True,
     ends_reasoning=("<|open|>response<|sep|>",),
     thinking=("kimi-k3",),
+    reasoning_from="the chat template of Kimi K3; SGLang's parser ends it where the response or the calls open",
     proven_by=("SGLang", "vLLM"),
 )

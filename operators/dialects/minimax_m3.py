@@ -24,7 +24,10 @@ MINIMAX_M3 = KnownDialect(
         Maybe(f"{_TAG}/tool_call>"),
     ),
     reasoning=(("<mm:think>", "</mm:think>"),),
-    models=("minimax-m3",),
+    calls_in_reasoning=True,
+    thinking_if_asked=("minimax-m3",),
+    switches=("thinking_mode",),
+    reasoning_from="vLLM's and SGLang's parsers, by the template's `thinking_mode`; llama.cpp ends it at a call",
     parsers=("minimax-m3",),
     proven_by=("llama.cpp", "vLLM"),
 )

@@ -13,8 +13,12 @@ SOLAR_OPEN2 = KnownDialect(
         "<|tool_call:end|>",
     ),
     reasoning=(("<|think:start|>", "<|think:end|>"),),
+    calls_in_reasoning=True,
     layout="\n",
-    models=("solar-open-2",),
+    thinking=("solar-open-2",),
+    switches=("reasoning_effort",),
+    low_efforts=("low", "minimal"),
+    reasoning_from="vLLM's parser, which tells the efforts that open it, and ends it at `<|tool_call:start|>`",
     written_from="the chat template of Solar Open 2",
     answer=(
         "<|tool_call:start|>weather\n<|tool_arg:start|>city<|tool_arg:value|>Oslo<|tool_arg:end|>\n"

@@ -16,6 +16,7 @@ STEP3 = KnownDialect(
         Maybe("<｜tool_calls_end｜>"),
     ),
     reasoning=THINK,
-    thinking=("step-3",),
+    reasoning_from="SGLang's parser, which begins inside it, as for DeepSeek R1",
+    thinking_always=("step-3",),
     proven_by=("smg", "vLLM"),
 )

@@ -210,8 +210,8 @@ class Dialect(Struct, frozen=True):
     - `reasoning_anywhere`: whether an opener of reasoning counts behind text, because it is a token that prose cannot
       have; if not, it counts only if there are nothing but blanks between it and the beginning or the last block. A
       closer behind text is dropped then.
-    - `calls_in_reasoning`: whether an opener of a call also counts inside reasoning, and ends it, because it is a token
-      that prose cannot have.
+    - `calls_in_reasoning`: whether a call inside reasoning ends it if it is not closed behind the call, because its
+      models call so.
     - `ends_reasoning`: openers of a block, of text or calls, with which reasoning ends though its closer did not come.
     - `aliases`: pairs of a marker as some models write it and the marker that is meant.
     - `leading`: markers that would often occur in prose; they open a block only if there are nothing but blanks between
@@ -253,8 +253,11 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
     - `models`: patterns for the names of the models that write it, as matched by `dialect_for`; a model that writes
       several dialects is listed with each of them.
     - `thinking`: such patterns for models whose chat template ends the prompt inside the reasoning, unless thinking is
-      switched off; `thinking_if_asked`: only if it is switched on; `calling_in_reasoning`: for those that call without
-      closing their reasoning. A pattern may be in several of the four.
+      switched off; `thinking_if_asked`: only if it is switched on; `thinking_always`: whatever the request says. A
+      pattern of one of the three may be in `models` too.
+    - `switches`: the variables of their chat templates that switch thinking, if nothing else does; None if it may be
+      any that is known. `low_efforts`: the efforts of reasoning with which thinking is off, beside `none`.
+    - `reasoning_from`: the templates and parsers that say how a prompt ends, and that a call ends the reasoning.
     - `parsers`: the names of its parsers in vLLM and SGLang, where they differ from `name`.
     - `proven_by`: the projects whose test cases pass; those that do not are listed in the tests, with the reason.
     - `written_from`: the public page, prompt or chat template from which the texts of the tests were written.
@@ -266,7 +269,10 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
     models: tuple[str, ...] = ()
     thinking: tuple[str, ...] = ()
     thinking_if_asked: tuple[str, ...] = ()
-    calling_in_reasoning: tuple[str, ...] = ()
+    thinking_always: tuple[str, ...] = ()
+    switches: tuple[str, ...] | None = None
+    low_efforts: tuple[str, ...] = ()
+    reasoning_from: str = ""
     parsers: tuple[str, ...] = ()
     proven_by: tuple[str, ...] = ()
     written_from: str = ""
@@ -280,7 +286,7 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
     @property
     def all_models(self) -> tuple[str, ...]:
         """All patterns for the names of its models, each once."""
-        of_reasoning = (*self.thinking, *self.thinking_if_asked, *self.calling_in_reasoning)
+        of_reasoning = (*self.thinking, *self.thinking_if_asked, *self.thinking_always)
         return tuple(dict.fromkeys((*self.models, *of_reasoning)))
 
 

@@ -9,7 +9,7 @@ from msgspec import Struct
 from .dialect import Dialect
 
 
-class ModelDialect(Struct, frozen=True):
+class ModelDialect(Struct, frozen=True, repr_omit_defaults=True):
     """The dialects of a model, and how it writes them.
 
     >>> row = ModelDialect(("hermes",), starts_in_reasoning=True)
@@ -21,12 +21,17 @@ class ModelDialect(Struct, frozen=True):
     - `starts_in_reasoning`: whether the model's own chat template ends the prompt inside the reasoning, so that the
       text has only the closer: unless thinking is switched off (True), never (False), or only if thinking is switched
       on (`asked`).
-    - `opener_in_reasoning`: as in `parse_text`; `ends` for a model that calls without closing its reasoning.
+    - `opener_in_reasoning`: as in `parse_text`; None: as the dialect says.
+    - `switches`: the variables of the chat template that switch thinking; others that a request sets change nothing.
+      None: any that is known; with `()` the template has none, and what the request says does not count.
+    - `low_efforts`: the efforts of reasoning with which thinking is off, beside `none`.
     """
 
     names: tuple[str | Dialect, ...]
     starts_in_reasoning: bool | Literal["asked"] = False
     opener_in_reasoning: Literal["text", "ends"] | None = None
+    switches: tuple[str, ...] | None = None
+    low_efforts: tuple[str, ...] = ()
 
     @property
     def options(self) -> dict[str, Any]:

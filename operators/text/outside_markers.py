@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY
 from ..machines.marker_search import Literal, MarkerSearch, literal_search
-from .code_spans import ANY_LANGUAGE, Place, hides, stops_in
+from .code_spans import ANY_LANGUAGE, NO_CODE, Place, hides, stops_in
 
 _SUFFIX: Final = re.compile(r"([^\s<>:]{0,64})(>?)")
 
@@ -90,7 +90,8 @@ def markers_at(grammar: Positions, rules: MarkerRules, where: Where) -> Markers:
 
 def _markers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, tuple[At, ...]]:
     """Return the markers, each with the positions that it may lead to."""
-    hidden, stops = _hidden(grammar, rules, where), stops_in(where.code) if where.kind == "text" else ()
+    hidden = _hidden(grammar, rules, where)
+    stops = stops_in(where.code) if where.kind == "text" or _reads_reasoning(grammar, rules) else ()
     plain = (*stops, *END_TOKENS, *(each for each in OPENED_BY.values() if each not in where.opened))
     found: dict[str, tuple[At, ...]] = dict.fromkeys(plain, ((),))
     for text, several in _openers(grammar, rules, where).items():
@@ -109,12 +110,19 @@ def _hidden(grammar: Positions, rules: MarkerRules, where: Where) -> frozenset[i
     """Return the dialects in which nothing that comes next is a call, because it is code or reasoning."""
     dialects = enumerate(grammar.dialects)
     if where.kind == "reasoning":
-        ends = rules.opener_in_reasoning == "ends"
-        return frozenset(place for place, each in dialects if not (ends or each.calls_in_reasoning))
+        ends, is_code = rules.opener_in_reasoning == "ends", where.code != NO_CODE
+        return frozenset(place for place, each in dialects if is_code or not (ends or each.calls_in_reasoning))
     of_all = {"calls": (ANY_LANGUAGE,), "text": ()}.get(rules.fences)
     return frozenset(
         place for place, each in dialects if hides(where.code, each.fence_languages if of_all is None else of_all)
     )
+
+
+def _reads_reasoning(grammar: Positions, rules: MarkerRules) -> bool:
+    """Return whether some opener of a call counts inside reasoning."""
+    if rules.opener_in_reasoning is None:
+        return rules.calls and any(each.calls_in_reasoning for each in grammar.dialects)
+    return rules.calls and rules.opener_in_reasoning == "ends"
 
 
 def _openers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, tuple[At, ...]]:
@@ -138,8 +146,11 @@ def _openers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, 
     reasoning = grammar.reasoning
     if where.kind == "text":
         found |= dict.fromkeys((*grammar.reasoning_anywhere, *(reasoning if where.leading else ())), ((),))
-        if where.expects_closer or (where.may_close and not hides(where.code, ())):
+        if where.expects_closer:
             found |= dict.fromkeys(reasoning.values(), ((),))
+        elif where.may_close and where.code == NO_CODE:
+            # A sentence may be the answer's own.
+            found |= {each: ((),) for pair in reasoning.items() for each in pair if not each[:1].isalpha()}
     else:
         found |= dict.fromkeys([where.closer] if where.closer else reasoning.values(), ((),))
         if where.leading and not where.closer:

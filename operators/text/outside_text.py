@@ -6,18 +6,25 @@ which depends on what came before.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Sequence
+from typing import Any, Final, NamedTuple
 
 from ...events.segment_event import SegmentContent
+from ...events.tool_invocation import Notice
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
+from .call_in_reasoning import UnclosedReasoning
 from .code_spans import NO_CODE, CodeSpans, Place, stops_in
 from .outside_markers import MarkerRules, Meaning, Where, markers_at, suffix_in
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
+
+_UNOPENED: Final = (
+    "the text that was shown before {closer!r} was reasoning, which the prompt had opened; if it always does, pass "
+    "starts_in_reasoning=True, or the request that switches it on beside model="
+)
 
 
 class Opener(NamedTuple):
@@ -49,6 +56,14 @@ class OutsideText(Stateful):
     """Whether a call ended the reasoning, so that its closer may still come, which is then dropped from the text."""
     _may_close: bool
     """Whether a closer of reasoning would say that the text so far was reasoning."""
+    _shown: str = ""
+    """What has been emitted of what may be an opener of reasoning that is text, where it stands."""
+    is_prompted: bool = False
+    """Whether the current reasoning is that which the prompt has opened."""
+    thoughts: UnclosedReasoning | None = None
+    """What finds calls in the current reasoning, if it may tell them."""
+    words: UnclosedReasoning | None = None
+    """What finds calls in the text, if there are no tools, so that all of them are text."""
     _margin: bool = True
     """Whether no text has been emitted since the beginning or the last block."""
     _leading: bool = True
@@ -66,13 +81,18 @@ class OutsideText(Stateful):
     def __init__(
         self, positions: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
     ) -> None:
-        self._grammar = positions
+        self.grammar = self._grammar = positions
+        """The positions of the dialects, which learn the suffix of the model's tags."""
         self._answer = answer
         self._options = options
         self._source_buffer = source_buffer
         self._rules = MarkerRules(options.calls, options.opener_in_reasoning, options.repeated_opener, options.fences)
-        if options.starts_in_reasoning is True:
-            self.kind = "reasoning"
+        self._tells = options.schemas is not None and options.holds_calls and (options.calls or not options.schemas)
+        if self._tells and not options.schemas:
+            self.words = UnclosedReasoning("text", positions, options)
+        self.is_prompted = options.starts_in_reasoning is True
+        if self.is_prompted:
+            self._enter("reasoning")
         self._may_close = options.starts_in_reasoning == "auto"
         self._blanks: list[str] = []
         """Held blanks, which are text only if other text follows."""
@@ -82,17 +102,12 @@ class OutsideText(Stateful):
         self._choose_search()
 
     @property
-    def grammar(self) -> Positions:
-        """The positions of the dialects, which learn the suffix of the model's tags."""
-        return self._grammar
-
-    @property
     def goes_through(self) -> bool:
         """Whether text without a marker can be emitted unchanged in the open segment."""
         return (
             self._answer.open_type == self.open_as
             and self.said_any
-            and not (self._blanks or self._margin or self._leading or self._is_dropped)
+            and not (self._blanks or self._margin or self._leading or self._is_dropped or self._shown)
             and not (self._code is not None and (self._code.is_undecided or self._code.keeps_line))
         )
 
@@ -101,6 +116,16 @@ class OutsideText(Stateful):
         """Whether blanks at the end of the text wait for what follows."""
         policy = self._options.blanks
         return policy == "drop" or (policy == "lone" and self.kind == "reasoning")
+
+    @property
+    def watch(self) -> UnclosedReasoning | None:
+        """What finds calls in the text that comes next, if they may have to be told."""
+        return self.thoughts if self.kind == "reasoning" else self.words
+
+    @property
+    def closers(self) -> Collection[str]:
+        """The markers that end the current reasoning."""
+        return (self._closer,) if self._closer else self._grammar.reasoning.values()
 
     @property
     def _is_dropped(self) -> bool:
@@ -120,6 +145,8 @@ class OutsideText(Stateful):
             self._read_code(self._code, position)
             if source_buffer.position > position:
                 return None
+        if self._shown and self._goes_on_showing():
+            return None
         search = self.search
         find = (search.whole if final else search.pattern).search
         is_steady = self._is_steady
@@ -136,12 +163,43 @@ class OutsideText(Stateful):
                 if start > source_buffer.position:
                     self._say_line(start)
                 if is_cut:
-                    source_buffer.wait_from(start)
+                    self._wait_from(start)
                     return None
                 return self._opener(left, start, final=final)
             found = find(buffer, start + 1)
         self._say_line(len(buffer))
         return None
+
+    def _wait_from(self, start: int) -> None:
+        """Wait with the beginning of a marker; an opener that would be text is emitted while it comes."""
+        begun = self._source_buffer.buffer[start:]
+        if all(map(self.stays_text, self.search.continuing(begun))):
+            self._say_line(start + len(begun))
+            self._shown = begun
+        else:
+            self._source_buffer.wait_from(start)
+
+    def stays_text(self, marker: str) -> bool:
+        """Return whether a marker is text, though it means something for what comes behind it."""
+        is_text = self._may_close and not self._leading and self.kind == "text"
+        return is_text and marker in self._grammar.reasoning and marker not in self._grammar.reasoning_anywhere
+
+    def _goes_on_showing(self) -> bool:
+        """Read on in what may be an opener of reasoning that is text; return whether it may go on."""
+        source_buffer, openers = self._source_buffer, tuple(filter(self.stays_text, self._grammar.reasoning))
+        begun = self._shown + source_buffer.buffer[source_buffer.position :][: max(map(len, openers))]
+        self._shown = ""
+        if begun.startswith(openers):
+            self._show_opener()
+        elif any(each.startswith(begun) for each in openers):
+            self._say_line(len(source_buffer.buffer))
+            self._shown = begun
+        return bool(self._shown)
+
+    def _show_opener(self) -> None:
+        """Note that an opener of reasoning is text, so that its closer is too."""
+        self._may_close = False
+        self._choose_search()
 
     @property
     def _is_steady(self) -> bool:
@@ -213,7 +271,7 @@ class OutsideText(Stateful):
             self.say(start + 1)
 
     def _know_suffix(self) -> None:
-        self._grammar = self._grammar.with_suffix(self._suffix)
+        self.grammar = self._grammar = self._grammar.with_suffix(self._suffix)
         self._choose_search()
 
     def _say_line(self, upto: int) -> None:
@@ -276,6 +334,8 @@ class OutsideText(Stateful):
     def give(self, kind: str, text: str, upto: int) -> None:
         """Emit text of a segment, up to a position in the buffer."""
         answer, source_buffer = self._answer, self._source_buffer
+        if (watch := self.thoughts if kind == "reasoning" else self.words) is not None:
+            watch.note(text)
         kind = self._type_of(kind)
         if answer.open_type != kind:
             answer.start_text(kind, source_buffer.events)
@@ -315,7 +375,8 @@ class OutsideText(Stateful):
         self._answer.end_text(self._source_buffer.events)
         self._blanks.clear()
         if self.kind == "reasoning":
-            self.kind, self._closer, self._owed = "text", "", True
+            self._enter("text")
+            self._owed = True
             self._choose_search()
         self._may_close = False
         self.calls += 1
@@ -324,14 +385,35 @@ class OutsideText(Stateful):
     def after_block(self, resume: At) -> None:
         """Record that a block has ended; `resume` are the positions from which it may go on."""
         self.resume = resume
-        if self._answer.open_type != "reasoning":
-            self.kind, self._closer = "text", ""
+        if self._answer.open_type != "reasoning" and self.kind == "reasoning":
+            self._enter("text")
         self._begin_anew()
+
+    def leave_prompted(self) -> None:
+        """Note that the server splits the reasoning from the text, which so begins outside of it."""
+        if self.is_prompted or self._may_close:
+            self._may_close = False
+            if self.is_prompted:
+                self._enter("text")
+                self._blanks.clear()
+                self._margin = self._leading = True
+            self._choose_search()
+
+    def _enter(self, kind: str, closer: str = "") -> None:
+        """Begin reasoning, or text behind it; `closer`: what ends the reasoning, if it is a certain marker."""
+        self.kind, self._closer = kind, closer
+        self._code = None
+        self.thoughts = None
+        if kind == "reasoning":
+            if self._tells:
+                self.thoughts = UnclosedReasoning("reasoning", self._grammar, self._options)
+        else:
+            self.is_prompted = False
 
     def _take_marker(self, marker: str, upto: int) -> None:
         """Read a marker that opens no block: one of code, or of reasoning."""
         source_buffer = self._source_buffer
-        if marker in stops_in(self._place) and self.kind == "text":
+        if marker in stops_in(self._place):
             self._code = self._code or CodeSpans()
             self._read_code(self._code, upto - len(marker))
             return
@@ -340,28 +422,38 @@ class OutsideText(Stateful):
             self._say_line(upto)
             self._choose_search()
             return
+        if marker in self._grammar.reasoning and not self._is_opener(marker):
+            self._say_line(upto)
+            self._show_opener()
+            return
         source_buffer.position = upto
-        ends_any = self._margin or self._owed or self._may_close
+        was_text = self._may_close and self.kind == "text" and marker not in self._grammar.reasoning_anywhere
+        ends_any = self._margin or self._owed or was_text
         if marker not in self._grammar.reasoning and self.kind == "text" and not ends_any:
             return
         opens_again = self._leading and not self._closer
         if marker in self._grammar.reasoning and (self.kind == "text" or opens_again):
             self.start("reasoning", upto)
-            self.kind, self._closer = "reasoning", self._grammar.reasoning[marker]
+            self._enter("reasoning", self._grammar.reasoning[marker])
+            self.is_prompted = False
         else:
             self._blanks.clear()
             open_type = self._answer.open_type
-            if open_type == "reasoning" or (open_type and self._may_close):
+            if open_type == "reasoning" or (open_type and was_text):
                 self.end(open_type, upto)
-            self.kind, self._closer = "text", ""
+            if was_text and self.said_any:
+                self._source_buffer.events.append(Notice("unopened_reasoning", _UNOPENED.format(closer=marker)))
+            self._enter("text")
             self._after_reasoning = True
         self._owed = self._may_close = False
         self._begin_anew()
 
+    def _is_opener(self, marker: str) -> bool:
+        """Return whether an opener of reasoning counts where it stands."""
+        return self._leading or self.kind == "reasoning" or marker in self._grammar.reasoning_anywhere
+
     def _begin_anew(self) -> None:
         self._margin = self._leading = self.said_any = True
-        if self.kind == "reasoning":
-            self._code = None
         self._choose_search()
 
     def _choose_search(self) -> None:
@@ -371,8 +463,10 @@ class OutsideText(Stateful):
         where = Where(*state, self._place, self._opened)
         self.search, self._meant = markers_at(self._grammar, self._rules, where)
 
-    def new_part(self, _name: str, _state: Any, /) -> CodeSpans:
-        return CodeSpans()
+    def new_part(self, name: str, _state: Any, /) -> CodeSpans | UnclosedReasoning:
+        if name == "_code":
+            return CodeSpans()
+        return UnclosedReasoning("text" if name == "words" else "reasoning", self._grammar, self._options)
 
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""

@@ -24,6 +24,7 @@ from ..schemas.value_typing import Typed
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText, open_text
 from .broken_call import BrokenCall
+from .call_in_reasoning import HeldCall
 from .outside_markers import Meaning
 from .outside_text import Opener, OutsideText
 from .source_buffer import SourceBuffer, TextCall
@@ -67,6 +68,8 @@ class TextBlock(Stateful):
     """The segment type of a text in the block; empty outside of a text."""
     skipped: bool = False
     """Whether the block had text that the grammar skips; then it is a valid block even without a call."""
+    held: HeldCall | None = None
+    """The text from where a call began in reasoning, which waits for the end of the answer or of the reasoning."""
     passed: list[tuple[int, At]]
     """The offsets and positions behind the markers of an attempt that nothing but markers is in."""
     is_sure: bool = False
@@ -100,8 +103,8 @@ class TextBlock(Stateful):
         self.ending: tuple[How, str | None] | None = None
         """How the stream ended and with which finish reason, once it has ended."""
 
-    def new_part(self, _name: str, _state: Any, /) -> TextCall:
-        return TextCall()
+    def new_part(self, name: str, _state: Any, /) -> TextCall | HeldCall:
+        return self._new_held() if name == "held" else TextCall()
 
     @property
     def has_failed(self) -> bool:
@@ -278,13 +281,7 @@ class TextBlock(Stateful):
         if self.is_sure and not for_good and source_buffer.here > self.refused_offset:
             self.refused_offset, self.refused_at = source_buffer.here, self.at
             self.refused_for = expected or _expected(self.boundary)
-        self.is_open = False
-        self.reader = self.boundary = None
-        self.arguments.clear()
-        self.name = self.id = ""
-        self.saying = ""
-        self.blanks_at = -1
-        source_buffer.unread(source_buffer.here - self.opened_at)
+        self._put_back()
         if self.opened_at == self.began_at and (readings := self._other_readings()):
             self.outside.readings = readings
         elif self.is_sure and not for_good and self.opened_at >= self.plain_upto:
@@ -293,6 +290,16 @@ class TextBlock(Stateful):
             self.reader = BrokenCall(self)
         else:
             self.outside.say(source_buffer.position + length)
+
+    def _put_back(self) -> None:
+        """Abandon the block, and go back to the first character that is not certain."""
+        self.is_open = False
+        self.reader = self.boundary = None
+        self.arguments.clear()
+        self.name = self.id = ""
+        self.saying = ""
+        self.blanks_at = -1
+        self.source_buffer.unread(self.source_buffer.here - self.opened_at)
 
     def leave_out(self, others: frozenset[int]) -> None:
         """Record the dialects that cannot continue here but could have otherwise."""
@@ -347,6 +354,9 @@ class TextBlock(Stateful):
         if length > options.limits.deferred_length or (unknown == "text" and not is_nameless):
             self.back_to_text(for_good=length > options.limits.deferred_length)
             return False
+        is_thought = self.outside.kind == "reasoning" and options.holds_calls and options.opener_in_reasoning is None
+        if is_thought and not self._ends_reasoning():
+            return False
         number = self.outside.begin_call()
         raw = source_buffer.take(upto)
         given = call_id or self.id
@@ -365,6 +375,29 @@ class TextBlock(Stateful):
         if unknown == "fail":
             self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))
         return True
+
+    def _ends_reasoning(self) -> bool:
+        """Return whether a call ends the reasoning; hold it if nobody can know yet, or make it text."""
+        if self.ending is None:
+            self._put_back()
+            self.held = self._new_held()
+        elif ended_regularly(*self.ending):
+            return True
+        else:
+            self.back_to_text(for_good=True)
+        return False
+
+    def _new_held(self) -> HeldCall:
+        return HeldCall(self.opened_at, self.outside.grammar, self.options, self.outside.closers)
+
+    def release(self, length: int) -> None:
+        """Hold a call no longer: the first `length` characters of its text are reasoning."""
+        source_buffer, held = self.source_buffer, self.held
+        self.held = None
+        if held is not None:
+            source_buffer.unread(source_buffer.here - held.start)
+            if length:
+                self.outside.say(source_buffer.position + length)
 
     def say(self, call: TextCall, upto: int, fragments: Sequence[Fragment] = ()) -> None:
         """Emit the content of a call up to a position in the buffer."""

@@ -48,7 +48,7 @@ class TextEngine(Stateful):
     - `plain`, `fast_path`: the fast paths for the next text, or None.
     """
 
-    STATE = ("_source_buffer", "_block", "_outside")
+    STATE = ("_source_buffer", "_outside", "_block")
 
     def __init__(self, positions: Positions, answer: AnswerSegments, options: TextOptions) -> None:
         self._answer = answer
@@ -58,6 +58,11 @@ class TextEngine(Stateful):
         self._outside = self._block.outside
         self.plain: Plain | None = None
         self.fast_path: FastPath | None = None
+
+    @property
+    def reader(self) -> BlockText | BlockJson | BlockAttrs | BrokenCall | None:
+        """What reads the slot that is open in a block."""
+        return self._block.reader
 
     def feed(self, text: str, events: list[Segment]) -> None:
         """Read the next text and append its events."""
@@ -77,6 +82,8 @@ class TextEngine(Stateful):
         self._catch_up()
         block.ending = (how, finish)
         source_buffer.open("", events)
+        if block.held is not None:
+            block.release(block.held.close(how, finish))
         while True:
             self._run(final=True)
             reader = block.reader
@@ -89,6 +96,9 @@ class TextEngine(Stateful):
         self._settle()
         if not answer.has_begun:
             self._outside.end_alone()
+        for watch in (self._outside.thoughts, self._outside.words):
+            if watch is not None:
+                events += watch.end()
         raw = source_buffer.take(0)
         if raw:
             kind = self._outside.open_as
@@ -101,7 +111,7 @@ class TextEngine(Stateful):
         """Set the fast path for the next text, if there is one."""
         source_buffer, block, outside = self._source_buffer, self._block, self._outside
         self.plain = self.fast_path = None
-        if source_buffer.before:
+        if source_buffer.before or block.held is not None:
             return
         if block.is_open:
             if not source_buffer.wait:
@@ -112,7 +122,7 @@ class TextEngine(Stateful):
             if outside.holds_blanks:
                 self.fast_path = _holding_fast_path(source_buffer, block, plain)
             else:
-                self.plain = None if source_buffer.wait else plain
+                self.plain = None if source_buffer.wait or outside.watch else plain
                 self.fast_path = _waiting_fast_path(self, source_buffer, block, plain)
 
     def _run(self, *, final: bool) -> None:
@@ -121,7 +131,11 @@ class TextEngine(Stateful):
         while source_buffer.position < len(source_buffer.buffer) or (
             block.is_open and block.reader is None and block.opens_text()
         ):
-            if not block.is_open:
+            if block.held is not None:
+                length = block.held.read(source_buffer)
+                if length is not None:
+                    block.release(length)
+            elif not block.is_open:
                 opener = self._outside.read(final=final)
                 slot = None if opener is None else block.open(opener)
                 if slot is not None:
@@ -157,6 +171,23 @@ class TextEngine(Stateful):
         self._run(final=False)
         self._settle()
         return events
+
+    def split_by_server(self, events: list[Segment]) -> None:
+        """Note that the server gives the reasoning apart from the text, which so does not begin inside of it."""
+        outside, block = self._outside, self._block
+        if not outside.is_prompted:
+            outside.leave_prompted()
+            return
+        source_buffer = self._source_buffer
+        self._catch_up()
+        source_buffer.open("", events)
+        if block.held is None:
+            self._run(final=False)  # blanks that are held go the way of all at the end of reasoning
+        else:
+            block.release(0)
+            source_buffer.wait_from(source_buffer.position)  # it is read with the next text
+        outside.leave_prompted()
+        self._settle()
 
     def _catch_up(self) -> None:
         """Set the offset of the buffer, which the fast paths inside JSON do not update."""
@@ -207,14 +238,15 @@ class TextEngine(Stateful):
 def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
     search, segment_id, kind, turn_id = plain
-    markers = block.outside.search
+    markers, watch = block.outside.search, block.outside.watch
+    without_marker = None if watch else plain
 
     def fast_path(text: str) -> Sequence[Segment] | None:
         text = source_buffer.wait + text
         found = search(text)
         if found is None:
             source_buffer.wait = ""
-            engine.plain = plain
+            engine.plain = without_marker
         elif not markers.is_unfinished(found):
             return None
         else:
@@ -224,6 +256,8 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
             if not start:
                 return ()
             text = text[:start]
+        if watch is not None:
+            watch.note(text)
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
 
     return fast_path
@@ -232,7 +266,7 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
 def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for such text where blanks at the end are held, too."""
     search, segment_id, kind, turn_id = plain
-    markers = block.outside.search
+    markers, watch = block.outside.search, block.outside.watch
 
     def fast_path(text: str) -> Sequence[Segment] | None:
         text = source_buffer.wait + text
@@ -243,7 +277,11 @@ def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Pla
         if len(text) - len(said) > _MOST_HELD:
             return None
         source_buffer.wait = text[len(said) :]
-        return (SegmentContent(segment_id, kind, said, turn_id=turn_id, raw=said),) if said else ()
+        if not said:
+            return ()
+        if watch is not None:
+            watch.note(said)
+        return (SegmentContent(segment_id, kind, said, turn_id=turn_id, raw=said),)
 
     return fast_path
 

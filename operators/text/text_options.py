@@ -58,7 +58,7 @@ class TextOptions(Struct, frozen=True, kw_only=True):
 
     schemas: Mapping[str, Schema | None] | None = None
     calls: bool = True
-    starts_in_reasoning: bool | Literal["auto"] = False
+    starts_in_reasoning: bool | Literal["auto"] = "auto"
     repeated_opener: Literal["drop", "text"] | None = None
     opener_in_reasoning: Literal["text", "ends"] | None = None
     unknown_tool: Literal["pass", "text", "fail"] | None = None
@@ -70,6 +70,8 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     lenient: bool = False
     segment_type: Literal["text", "reasoning"] = "text"
     """The type of the segments of what is no call, and in no markers of reasoning."""
+    holds_calls: bool = True
+    """Whether a call in reasoning is held until it is certain that the reasoning is not closed behind it."""
     typing: TypingRules = DEFAULT_RULES
     limits: Limits = DEFAULT_LIMITS
     arguments: dict[tuple[str, str], ArgumentSchema] = {}

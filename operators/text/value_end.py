@@ -207,6 +207,11 @@ class ValueEnd(Stateful):
         return self._state == "guarded" or (self._state == "value" and self.inner.is_plain)
 
     @property
+    def may_have_ended(self) -> bool:
+        """Whether closers have come that may have ended the value, and the call with it."""
+        return self._state.startswith("held") or (self._state == "closed" and self._is_enough)
+
+    @property
     def search(self) -> MarkerSearch:
         """The search for the markers that mean something in the value now."""
         return literal_search([Marker(self._guard)]) if self._state == "guarded" else self._search

@@ -61,7 +61,8 @@ def _outside(before: str, wait: str, block: TextBlock) -> Iterator[Withheld]:
     if wait.rstrip(BLANKS) in END_TOKENS:
         yield Withheld(wait, "the token is dropped if the answer ends with it", (wait,))
     elif marker:
-        could_become = _markers_from(block.outside.search, wait)
+        found = _markers_from(block.outside.search, wait)
+        could_become = tuple(each for each in found if not block.outside.stays_text(each.lstrip(BLANKS)))
         yield Withheld(wait, _reason_of_markers(could_become), could_become)
     else:
         yield Withheld(wait, _BLANKS, (wait,))

@@ -261,7 +261,7 @@ CLIENTS = (
     ),
     Complaint("pi-free#235", "cline", ("Use <dance><a>1</a></dance>.",), text="Use <dance><a>1</a></dance>.", tools=CLINE_TOOLS,
               options={"unknown_tool": "text"}),
-    Complaint("pi-free#239", "cline", ("All right.</thinking> Go",), text="All right.</thinking> Go", tools=CLINE_TOOLS),
+    Complaint("pi-free#239", "cline", ("All right.</thinking> Go",), text="All right.Go", tools=CLINE_TOOLS),
     Complaint("pi-free#249", "qwen3_coder", (QWEN.format("a &lt; b"),), (("f", {"a": "a &lt; b"}),)),
 )  # fmt: skip
 """12: tags that the client reads."""

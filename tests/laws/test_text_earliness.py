@@ -14,6 +14,7 @@ from segment_events import payload_of
 
 from penstock.events import SegmentContent
 from penstock.events.segment_event import SegmentEvent
+from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.grammar.dialect import NAME, Dialect, Json, Maybe, Text, Trim
@@ -30,6 +31,8 @@ def said(events: Sequence[Any]) -> list[tuple[Any, ...]]:
     """Return what events say, each character for itself."""
     out: list[tuple[Any, ...]] = []
     for event in events:
+        if isinstance(event, Notice):
+            continue  # it says how the text before was meant, and adds nothing to it
         assert isinstance(event, SegmentEvent)
         if event.type == "SEGMENT_START" and event.segment_type != "tool_call":
             continue  # a segment of text begins with its first character

@@ -20,6 +20,7 @@ from untyped import stage
 from penstock.events.answer_end import AnswerEnd
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentEvent
+from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.grammar.dialect import Text
 from penstock.operators.grammar.grammar_items import leaves_of
@@ -61,15 +62,16 @@ def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random)
     lines = [[ChunkResponse(content=piece) for piece in cut_by(random, each.text)] for each in answers]
     alone = [without_ids(answered([*line, ChunkResponse(finish_reason="stop")], operator)) for line in lines]
     chain = stage(operator)
-    given_events: list[list[Any]] = [[], [], []]
+    given_events: list[list[Any]] = [[], [], []]  # without notices, which do not say of which answer they are
     waiting = [list(line) for line in lines]
     while any(waiting):
         choice = random.choice([number for number, line in enumerate(waiting) if line])
         given_events[choice] += chain.feed(ChunkResponse(content=waiting[choice].pop(0).content, choice=choice))
     for choice in range(3):
         given_events[choice] += chain.feed(ChunkResponse(finish_reason="stop", choice=choice))
+    given_events = [[each for each in events if not isinstance(each, Notice)] for events in given_events]
     names = {event.segment_id: choice for choice, events in enumerate(given_events) for event in events}
-    closing = chain.close()
+    closing = [each for each in chain.close() if not isinstance(each, Notice)]
     ends = sorted((each.choice, each.status) for each in closing if isinstance(each, AnswerEnd))
     assert ends == [(choice, "complete") for choice in range(3)]
     for event in (each for each in closing if not isinstance(each, AnswerEnd)):
@@ -83,7 +85,8 @@ def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random)
 def without_ids(events: Sequence[Any]) -> list[Any]:
     """Return joined events with the number of each segment in place of its id, and without the number of the answer."""
     numbers: dict[str, int] = {}
-    told = [[each[0], numbers.setdefault(each[1], len(numbers)), *each[2:]] for each in joined(events)]
+    said = [each for each in events if not isinstance(each, Notice)]
+    told = [[each[0], numbers.setdefault(each[1], len(numbers)), *each[2:]] for each in joined(said)]
     for each in told:
         metadata = {name: value for name, value in each[2].pop("metadata", {}).items() if name != "choice"}
         each[2] |= {"metadata": metadata} if metadata else {}

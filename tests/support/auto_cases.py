@@ -11,6 +11,7 @@ from segment_events import payload_of
 
 from penstock.events.fragment import Fragment
 from penstock.events.segment_event import SegmentEvent
+from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text
@@ -59,6 +60,8 @@ def seen(events: Iterable[Any]) -> list[Seen]:
     fragments: dict[str, list[Fragment]] = {}
     ends: dict[str, dict[str, Any]] = {}
     for event in events:
+        if isinstance(event, Notice):
+            continue
         assert isinstance(event, SegmentEvent)
         key = event.segment_id
         types.setdefault(key, event.segment_type or "")

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from penstock.events import SegmentEnd, SegmentStart
 from penstock.events.fragment import Fragment, JsonError
 from penstock.events.segment_event import SegmentEvent
+from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed, stage
@@ -123,6 +124,8 @@ def outcome(events: Iterable[Any]) -> Outcome:
     heads: dict[str, tuple[str, str]] = {}
     everything = ""
     for event in events:
+        if isinstance(event, Notice):
+            continue
         assert isinstance(event, SegmentEvent)
         everything += event.raw
         if event.segment_type in texts:

@@ -33,10 +33,10 @@ IDS: Final = {
     "Qwen/Qwen3-Coder-480B-A35B-Instruct": "qwen3_coder",
     "qwen3-coder:30b": "qwen3_coder",
     "unsloth/Qwen3-Coder-Next-GGUF": "qwen3_coder",
-    "Qwen/Qwen3.5-397B-A17B": "qwen3_coder, thinks, calls in reasoning",
-    "qwen3.6:27b": "qwen3_coder, thinks, calls in reasoning",
-    "Qwen/Qwen3.7-35B-A3B": "qwen3_coder, thinks, calls in reasoning",
-    "Qwen/Qwen3.8-27B": "qwen3_coder, thinks, calls in reasoning",
+    "Qwen/Qwen3.5-397B-A17B": "qwen3_coder, thinks",
+    "qwen3.6:27b": "qwen3_coder, thinks",
+    "Qwen/Qwen3.7-35B-A3B": "qwen3_coder, thinks",
+    "Qwen/Qwen3.8-27B": "qwen3_coder, thinks",
     "qwen3:8b-q4_K_M": "hermes",
     "Qwen/QwQ-32B": "hermes, thinks",
     "qwq": "hermes, thinks",
@@ -50,8 +50,8 @@ IDS: Final = {
     "deepseek-ai/DeepSeek-V3.1-Terminus": "deepseek_v31",
     "deepseek-ai/DeepSeek-V3.2-Exp": "deepseek_v31",
     "deepseek-ai/DeepSeek-V3.2": "deepseek_v32_dsml",
-    "deepseek/deepseek-v4": "deepseek_v4_dsml",
-    "deepseek-ai/DeepSeek-V4.1": "deepseek_v4_dsml",
+    "deepseek/deepseek-v4": "deepseek_v4_dsml, thinks",
+    "deepseek-ai/DeepSeek-V4.1": "deepseek_v4_dsml, thinks",
     "meta-llama/Llama-3.1-8B-Instruct": "llama3_json, llama_python_tag",
     "meta-llama/Meta-Llama-3.1-70B-Instruct-Turbo": "llama3_json, llama_python_tag",
     "meta.llama3-1-8b-instruct-v1:0": "llama3_json, llama_python_tag",
@@ -130,9 +130,10 @@ IDS: Final = {
     "ai-sage/GigaChat3.5": "gigachat35",
     "tencent/Hunyuan-A13B-Instruct": "hunyuan_a13b",
     "tencent/Hy3": "hunyuan_v3",
-    "tencent/Hy4": "hunyuan_v3",
+    "tencent/Hy4": "hunyuan_v3, thinks",
     "IFM/K2-Horizon-7B": "k2_horizon, thinks",
     "poolside/Laguna": "poolside_v1",
+    "inclusionAI/Ling-3.0-flash": "poolside_v1, thinks",
     "internlm/internlm2_5-7b-chat": "internlm2",
     "ai21labs/AI21-Jamba-1.5-Mini": "jamba",
     "LiquidAI/LFM2.5-1.2B-Instruct": "lfm2",
@@ -151,14 +152,14 @@ IDS: Final = {
     "deepseek/deepseek-chat-v3-0324": "deepseek_v3_r1",
     "deepseek/deepseek-chat-v3.1": "deepseek_v31",
     "LGAI-EXAONE/K-EXAONE-236B-A23B": "hermes",
-    "arcee-ai/Trinity-Mini": "hermes, calls in reasoning",
+    "arcee-ai/Trinity-Mini": "hermes",
     "PrimeIntellect/INTELLECT-3": "qwen3_coder, thinks",
     "skt/A.X-4.0-Light": "hermes",
     "watt-ai/watt-tool-8B": "pythonic",
     "tencent/Hunyuan-7B-Instruct": "hunyuan_a13b",
-    "upstage/Solar-Open-2": "solar_open2",
+    "upstage/Solar-Open-2": "solar_open2, thinks",
     "pfnet/plamo-3-nict-8b-base": "plamo3",
-    "tencent/Hunyuan-V4": "hunyuan_v3",
+    "tencent/Hunyuan-V4": "hunyuan_v3, thinks",
     "zai-org/GLM-5.3-Flash": "glm47, thinks",
     "Spark25-4B": "glm47",
     "naver-hyperclovax/HyperCLOVAX-SEED-Think-32B": "glm47",
@@ -175,8 +176,7 @@ UNKNOWN: Final = ("gpt-4o", "claude-sonnet-4-5", "gemini-2.5-pro", "llama3:8b", 
 
 def told(found: ModelDialect) -> str:
     thinks = ["thinks"] if found.starts_in_reasoning else []
-    calls = ["calls in reasoning"] if found.opener_in_reasoning == "ends" else []
-    return ", ".join([*map(str, found.names), *thinks, *calls])
+    return ", ".join([*map(str, found.names), *thinks])
 
 
 @pytest.mark.parametrize(("model", "expected"), IDS.items())
@@ -207,54 +207,106 @@ def test_what_the_tables_name_is_there() -> None:
     assert named <= DIALECTS.keys()
     assert [name for name in PARSERS if name in DIALECTS] == []
     for each in DIALECTS.values():
-        for patterns in (each.models + each.thinking + each.thinking_if_asked, each.calling_in_reasoning):
-            assert len(patterns) == len(set(patterns))
+        patterns = (*each.models, *each.thinking, *each.thinking_if_asked, *each.thinking_always)
+        assert len(patterns) == len(set(patterns))
         assert all(each.name in MODELS[pattern].names for pattern in each.all_models)
         assert all(MODELS[pattern].starts_in_reasoning is True for pattern in each.thinking)
         assert all(MODELS[pattern].starts_in_reasoning == "asked" for pattern in each.thinking_if_asked)
-        assert all(MODELS[pattern].opener_in_reasoning == "ends" for pattern in each.calling_in_reasoning)
+        assert all(MODELS[pattern].switches == () for pattern in each.thinking_always)
+        assert bool(each.reasoning_from) >= (each.calls_in_reasoning or bool(each.switches or each.thinking_always))
 
 
 @pytest.mark.parametrize("pattern", MODELS)
 def test_each_pattern_is_the_one_that_counts_for_some_name(pattern: str) -> None:
     """None is hidden by another one: the name that a pattern is made of is its own."""
     model, row = f"owner/{pattern.replace('.*', '.9').replace('*', '-9b-')}-x", MODELS[pattern]
+    is_always = row.switches == ()
     assert dialect_for(model, request={"think": True}) == replace(
         row, starts_in_reasoning=bool(row.starts_in_reasoning)
     )
-    assert dialect_for(model, request={"think": False}) == replace(row, starts_in_reasoning=False)
+    assert dialect_for(model, request={"think": False}) == replace(row, starts_in_reasoning=is_always)
     assert dialect_for(model) == replace(row, starts_in_reasoning=row.starts_in_reasoning is True)
+
+
+def kwargs(**variables: Any) -> dict[str, Any]:
+    return {"extra_body": {"chat_template_kwargs": variables}}
 
 
 @pytest.mark.parametrize(
     ("request_options", "expected"),
     [
-        ({}, True),
-        ({"temperature": 0}, True),
+        ({}, None),
+        ({"temperature": 0}, None),
         ({"think": False}, False),
         ({"think": "high"}, True),
         ({"reasoning_effort": "none"}, False),
+        ({"reasoning_effort": "no_think"}, False),
+        ({"reasoning_effort": 40}, True),
+        ({"enable_thinking": False}, False),
         ({"thinking": {"type": "disabled"}}, False),
+        ({"thinking": {"type": "adaptive"}}, None),
         ({"thinking": {"type": "enabled", "budget_tokens": 1024}}, True),
         ({"reasoning": {"enabled": False}}, False),
         ({"reasoning": {"effort": "low"}}, True),
-        ({"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}}, False),
-        ({"extra_body": {"chat_template_kwargs": {"enable_thinking": True}}}, True),
-        ({"options": {"num_ctx": 4096}, "think": None}, True),
+        ({"reasoning": {"max_tokens": 2000}}, True),
+        (kwargs(enable_thinking=False), False),
+        (kwargs(enable_thinking=True), True),
+        (kwargs(thinking=True), True),
+        (kwargs(thinking_mode="chat"), False),
+        (kwargs(reasoning_effort="none"), False),
+        ({"chat_template_args": {"enable_thinking": False}}, False),
+        ({"options": {"num_ctx": 4096}, "think": None}, None),
+        ({"reasoning_effort": "high", **kwargs(enable_thinking=False)}, False),
+        ({"thinking": {"type": "enabled"}, "reasoning_effort": "none"}, False),
     ],
 )
-def test_a_request_that_switches_thinking_off_ends_outside_of_it(
-    request_options: dict[str, Any], expected: bool
-) -> None:
-    assert dialect_for("qwq", request=request_options).starts_in_reasoning is expected
+def test_a_request_switches_thinking_on_or_off(request_options: dict[str, Any], expected: bool | None) -> None:
+    assert thinking_switch(request_options) is expected
+    assert dialect_for("deepseek-v3.2", request=request_options).starts_in_reasoning is (expected is True)
+    assert dialect_for("deepseek-v4", request=request_options).starts_in_reasoning is (expected is not False)
     assert dialect_for("Qwen3-8B", request=request_options).starts_in_reasoning is False
-    asked = expected and thinking_switch(request_options) is True
-    assert dialect_for("deepseek-v3.1", request=request_options).starts_in_reasoning is asked
+    assert dialect_for("qwq", request=request_options).starts_in_reasoning is True
+
+
+@pytest.mark.parametrize(
+    ("model", "request_options", "expected"),
+    [
+        ("zai-org/GLM-5.2", kwargs(thinking=False), True),
+        ("zai-org/GLM-5.2", kwargs(enable_thinking=False), False),
+        ("zai-org/GLM-5.2", kwargs(reasoning_effort="none"), True),
+        ("zai-org/GLM-5.2", {"reasoning_effort": "none"}, False),
+        ("zai-org/GLM-5.3-Flash", kwargs(enable_thinking=False), True),
+        ("inclusionAI/Ling-3.0-flash", kwargs(thinking=False), True),
+        ("Qwen/Qwen3.5-9B", kwargs(thinking=False), True),
+        ("stepfun-ai/Step-3.7-Flash", kwargs(enable_thinking=False), True),
+        ("Qwen/Qwen3-4B-Thinking-2507", kwargs(enable_thinking=False), True),
+        ("MiniMaxAI/MiniMax-M2.5", kwargs(enable_thinking=False), True),
+        ("MiniMaxAI/MiniMax-M3", kwargs(enable_thinking=True), False),
+        ("MiniMaxAI/MiniMax-M3", kwargs(thinking_mode="enabled"), True),
+        ("MiniMaxAI/MiniMax-M3", kwargs(thinking_mode="adaptive"), False),
+        ("MiniMaxAI/MiniMax-M3", {}, False),
+        ("upstage/Solar-Open2-250B", kwargs(enable_thinking=False), True),
+        ("upstage/Solar-Open2-250B", kwargs(reasoning_effort="low"), False),
+        ("upstage/Solar-Open2-250B", {"reasoning_effort": "medium"}, True),
+        ("upstage/Solar-Open2-250B", {"reasoning": {"effort": "minimal"}}, False),
+        ("tencent/Hy4", kwargs(reasoning_effort="no_think"), False),
+        ("tencent/Hy4", kwargs(enable_thinking=False), True),
+        ("tencent/Hy4", {}, True),
+        ("tencent/Hy3", {}, False),
+        ("tencent/Hy3", {"reasoning_effort": "high"}, True),
+        ("LGAI-EXAONE/EXAONE-4.0-32B", kwargs(enable_thinking=True), True),
+        ("LGAI-EXAONE/EXAONE-4.0-32B", {}, False),
+    ],
+)
+def test_a_switch_counts_only_if_the_models_template_has_it(
+    model: str, request_options: dict[str, Any], expected: bool
+) -> None:
+    assert dialect_for(model, request=request_options).starts_in_reasoning is expected
 
 
 def test_the_options_of_a_row_are_those_of_parse_text() -> None:
     row = dialect_for("Qwen3.5-9B")
-    assert row.options == {"starts_in_reasoning": True, "opener_in_reasoning": "ends"}
+    assert row.options == {"starts_in_reasoning": True}
     call = "<tool_call>\n<function=f>\n<parameter=a>\n1\n</parameter>\n</function>\n</tool_call>"
     events = answered([f"Let me see. {call}"], parse_text(*row.names, **row.options))
     assert [each.segment_type for each in events if each.type == "SEGMENT_START"] == ["reasoning", "tool_call"]

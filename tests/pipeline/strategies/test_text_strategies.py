@@ -25,6 +25,7 @@ from penstock.events import (
     AnswerEnd,
     ChunkResponse,
     InvocationFailed,
+    Notice,
     SegmentEnd,
     SegmentStart,
     ToolCallDelta,
@@ -33,7 +34,7 @@ from penstock.events import (
     UsageError,
     to_dict,
 )
-from penstock.operators import Dialect, FieldSpec, Limits, render_call
+from penstock.operators import Dialect, FieldSpec, Limits, parse_text, render_call, to_invocations
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.table import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
@@ -254,10 +255,11 @@ def test_somebodys_own_tool_of_that_name_is_no_file_tool():
     ("text", "options", "wanted"),
     [
         ("Why?</think>So.", {"starts_in_reasoning": True}, ["reasoning", "text"]),
-        ("Why?</think>So.", {}, ["text"]),
+        ("Why?</think>So.", {}, ["text", "text"]),
+        ("Why?</think>So.", {"starts_in_reasoning": False}, ["text"]),
         (HERMES, {"calls": False}, ["text"]),
-        (f"<think>Why?{HERMES}", {"opener_in_reasoning": "ends"}, ["reasoning", "tool_call"]),
-        (f"<think>Why?{HERMES}", {}, ["reasoning"]),
+        (f"<think>Why?{HERMES}", {"opener_in_reasoning": "text"}, ["reasoning"]),
+        (f"<think>Why?{HERMES}", {}, ["reasoning", "tool_call"]),
         (HERMES, {"tools": [{"name": "sub", "parameters": {}}], "unknown_tool": "text"}, ["text"]),
         (HERMES, {"tools": [{"name": "sub", "parameters": {}}]}, ["tool_call"]),
         (f"{HERMES} bye {HERMES}", {"between": "drop"}, ["tool_call"] * 2),
@@ -314,10 +316,19 @@ def test_what_is_wrong_is_told_at_once(make: Callable[[], Any], message: str):
     assert message in str(told.value)
 
 
-def test_without_tools_everything_passes_through_and_right_options_are_no_mistake():
+@pytest.mark.parametrize("strategy", ["hermes", "auto", ["hermes", "glm45"], [parse_text("hermes"), to_invocations()]])
+def test_without_tools_reasoning_is_still_split_and_calls_are_text_that_is_told(strategy: Any):
+    for pieces in ([f"<think>Why?</think>So. {HERMES}"], list(f"<think>Why?</think>So. {HERMES}")):
+        events = list(Pipeline(strategy, tools=[]).stream(pieces))
+        result = collect(events)
+        assert (result.reasoning, result.text, result.invocations) == ("Why?", f"So. {HERMES}", [])
+        assert [each.code for each in events if isinstance(each, Notice)] == ["text_call"]
+
+
+def test_without_tools_the_options_of_the_strategy_count():
     pipeline = Pipeline("hermes", tools=[], starts_in_reasoning=True, limits=Limits(depth=3))
-    result = collect(pipeline.stream([HERMES]))
-    assert (result.text, result.invocations) == (HERMES, [])
+    result = collect(pipeline.stream([f"Why?</think>{HERMES}"]))
+    assert (result.reasoning, result.text, result.invocations) == ("Why?", HERMES, [])
 
 
 # What is told of the tools
@@ -493,7 +504,9 @@ def test_a_model_chooses_the_dialect_and_its_options():
     assert kinds_of(Pipeline(model="qwq:32b")) == ["reasoning", "tool_call"]
     assert kinds_of(Pipeline(model="qwq:32b", starts_in_reasoning="auto")) == ["reasoning", "tool_call"]
     assert kinds_of(Pipeline(model="qwq:32b", starts_in_reasoning=False)) == ["text", "tool_call"]
-    assert kinds_of(Pipeline(model="qwq:32b", request={"think": False})) == ["text", "tool_call"]
+    assert kinds_of(Pipeline(model="qwq:32b", request={"think": False})) == ["reasoning", "tool_call"]
+    assert kinds_of(Pipeline(model="exaone-4-32b", request={"think": False})) == ["text", "tool_call"]
+    assert kinds_of(Pipeline(model="exaone-4-32b", request={"think": True})) == ["reasoning", "tool_call"]
     assert Pipeline(model="qwq:32b").chain == Pipeline(TextStrategy("hermes"), starts_in_reasoning=True).chain
 
 

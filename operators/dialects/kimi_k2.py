@@ -9,6 +9,7 @@ _CALL = Call(
     Text("id", r"\w.:/-", named=r"(?:functions\.)?([\w./-]+?):\d+"),
     *("<|tool_call_argument_begin|>", ARGUMENTS, Maybe("<|tool_call_end|>")),
 )
+_NOISE = Text("skip", r"^<")
 
 KIMI_K2 = KnownDialect(
     "kimi_k2",
@@ -16,7 +17,7 @@ KIMI_K2 = KnownDialect(
         Alt(
             (Maybe(_BEGIN), _CALL, Many(_CALL), Maybe(_END)),
             # A section may be empty, and what is between its calls is nobody's text.
-            (_BEGIN, Many(Alt(_CALL, Text("skip"))), _END),
+            (_BEGIN, _NOISE, Many(_CALL, _NOISE), _END),
         ),
     ),
     reasoning=(*THINK, ("◁think▷", "◁/think▷")),

@@ -40,9 +40,9 @@ class CountedPattern:
     def fullmatch(self, text: str, *bounds: int) -> re.Match[str] | None:
         return self._counted(self._pattern.fullmatch(text, *bounds), text, *bounds)
 
-    def finditer(self, text: str) -> Iterator[re.Match[str]]:
-        SCANNED[0] += len(text)
-        return self._pattern.finditer(text)
+    def finditer(self, text: str, *bounds: int) -> Iterator[re.Match[str]]:
+        SCANNED[0] += len(text[slice(*bounds)]) if len(bounds) == 2 else len(text)
+        return self._pattern.finditer(text, *bounds)
 
     def findall(self, text: str) -> list[Any]:
         SCANNED[0] += len(text)

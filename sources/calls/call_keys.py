@@ -2,8 +2,43 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
+from ...events.chunk_response import ArgumentsKind, ExecutedBy
 from ...operators.engine.state import Stateful
-from .ended_calls import Key
+from .argument_pieces import ArgumentPieces
+from .ended_calls import EndedCalls, Key
+
+WAITING = -1
+
+
+class TrackedCall(Struct):
+    """One call under one key. `index` is ours once the call is emitted; before that it is WAITING for its name."""
+
+    key: Key
+    number: int = -1
+    index: int = WAITING
+    given_id: str | None = None
+    name: str = ""
+    piece: str = ""
+    """The last piece of the name."""
+    waiting: list[str] = []  # msgspec gives each instance its own
+    """The pieces that arrived before the name; empty afterwards."""
+    length: int = 0
+    kind: ArgumentsKind = "json"
+    executed_by: ExecutedBy = "client"
+    is_compared: bool = False
+    kept: list[str] = []
+    """The pieces of the arguments, kept if they must be compared with a repetition."""
+    said: ArgumentPieces | None = None
+    """The arguments as they came, if they are the model's JSON."""
+    source: str = "deltas"
+    """The place on the wire from which the arguments were taken, for an error about contradicting ones."""
+    contradiction: dict[str, str] = {}
+    """Contradicting arguments, by their place on the wire."""
+    announced: str = ""
+    """Arguments that arrived with the beginning of the call; used only if no deltas arrive. An empty object is used
+    only at the answer's end, and is no arguments until then."""
 
 
 class CallKeys(Stateful):
@@ -21,7 +56,12 @@ class CallKeys(Stateful):
 
     STATE = ("_contested", "_ids", "_others", "_reused", "empty", "last")
 
-    def __init__(self) -> None:
+    def __init__(self, calls: dict[Key, TrackedCall], over: dict[int, TrackedCall], ended: EndedCalls) -> None:
+        self.calls = calls
+        """The open calls, by the keys that are their own."""
+        self.over = over
+        """By index the ended calls whose arguments may still come."""
+        self._ended = ended
         self.last: Key = None
         """The key of the call that spoke last."""
         self.empty: dict[int, Key] = {}
@@ -32,6 +72,49 @@ class CallKeys(Stateful):
         """The keys of calls whose pieces come under another key, by that one."""
         self._contested: set[Key] = set()
         self._reused: set[Key] = set()
+
+    def found(self, key: Key, given_id: str | None, name: str | None, text: str) -> tuple[Key, str | None]:
+        """Return the key of the call that a delta belongs to, and the name that it gives that call."""
+        call = self.calls.get(key)
+        if given_id and not (call is not None and call.given_id == given_id):
+            known = self.known(given_id)
+            if known is not None and (not name or self._goes_on(known[0], key, name, text)):
+                return known[0], name
+        if self.is_contested(key) and not given_id:
+            return orphan_key(key), None
+        if name or (given_id and not text):
+            return key, name
+        if call is None:
+            return self._found_piece(key, given_id, text), None
+        # An id that is not known: servers change ids, but where only ids tell calls apart it is another call's.
+        is_others = is_no_index(key) and call.given_id not in (None, given_id)
+        return orphan_key(f"id:{given_id}") if is_others else key, None
+
+    def _found_piece(self, key: Key, given_id: str | None, text: str) -> Key:
+        """Return the key of the call that a piece under a key without an open call belongs to."""
+        if self.is_reused(key) and (ended := self._ended.at(key)) is not None and ended.is_empty:
+            return orphan_key(key)
+        if key in self._ended or self.is_other(key):
+            return self.other(key)
+        if is_no_index(key) and not given_id and (last := self.calls.get(self.last)) is not None:
+            # A wire that gave an index at first and leaves it out afterwards.
+            is_certain = last.index not in self.empty or len(self.empty) == 1
+            return last.key if is_certain else orphan_key(key)
+        if not text.strip() or len(self.empty) != 1:
+            return key
+        ((index, own),) = self.empty.items()
+        only = self.calls.get(own) or self.over[index]
+        if given_id and only.given_id:
+            return key
+        self.belongs(key, own)
+        return own
+
+    def _goes_on(self, known: Key, key: Key, name: str, text: str) -> bool:
+        """Return whether a delta with a name is of the open call with its id, and not of a new one with the same id."""
+        call = self.calls.get(known)
+        if call is None or call.name != name or not (is_no_index(key) or key in self.calls):
+            return False
+        return call.index in self.empty or not text.lstrip().startswith(("{", "["))
 
     def known(self, given_id: str) -> tuple[Key] | None:
         """Return the key of the call with an id, as a tuple of one; None for an unknown id."""

@@ -6,48 +6,18 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from msgspec import Struct, structs
+from msgspec import structs
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ...operators.calls.same_arguments import same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from ..calls.argument_pieces import MANY, ArgumentPieces
-from ..calls.call_keys import CallKeys, is_no_index, orphan_key
+from ..calls.call_keys import WAITING, CallKeys, TrackedCall, is_no_index
 from ..calls.ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of
 from .surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
 
 Given = TypeVar("Given")
-WAITING = -1
-
-
-class _Call(Struct):
-    """One call under one key. `index` is ours once the call is emitted; before that it is WAITING for its name."""
-
-    key: Key
-    number: int = -1
-    index: int = WAITING
-    given_id: str | None = None
-    name: str = ""
-    piece: str = ""
-    """The last piece of the name."""
-    waiting: list[str] = []  # msgspec gives each instance its own
-    """The pieces that arrived before the name; empty afterwards."""
-    length: int = 0
-    kind: ArgumentsKind = "json"
-    executed_by: ExecutedBy = "client"
-    is_compared: bool = False
-    kept: list[str] = []
-    """The pieces of the arguments, kept if they must be compared with a repetition."""
-    said: ArgumentPieces | None = None
-    """The arguments as they came, if they are the model's JSON."""
-    source: str = "deltas"
-    """The place on the wire from which the arguments were taken, for an error about contradicting ones."""
-    contradiction: dict[str, str] = {}
-    """Contradicting arguments, by their place on the wire."""
-    announced: str = ""
-    """Arguments that arrived with the beginning of the call; used only if no deltas arrive. An empty object is used
-    only at the answer's end, and is no arguments until then."""
 
 
 class CallTracker(Stateful):
@@ -91,11 +61,11 @@ class CallTracker(Stateful):
         self._compares = compares
         self._names_in_pieces = names_in_pieces
         self.ended = EndedCalls()
-        self._contradicted: dict[Key, _Call] = {}
-        self._open: dict[Key, _Call] = {}
-        self._over: dict[int, _Call] = {}
+        self._contradicted: dict[Key, TrackedCall] = {}
+        self._open: dict[Key, TrackedCall] = {}
+        self._over: dict[int, TrackedCall] = {}
         """By index the ended calls whose arguments may still come."""
-        self._keys = CallKeys()
+        self._keys = CallKeys(self._open, self._over, self.ended)
         self._is_orphaned = False
         """Whether arguments came that belong to no call."""
         self._made = 0
@@ -131,7 +101,7 @@ class CallTracker(Stateful):
         if given_id or given_name or key not in self._open:
             if not (given_id or text or native) and (not given_name or self._keys.is_contested(key)):
                 return None
-            key, given_name = self._found(key, given_id, given_name, text)
+            key, given_name = self._keys.found(key, given_id, given_name, text)
             if not given_name and key not in self._open and key in self.ended and not self._reopened(key, text):
                 return self._late(key, text)
         call = self._call(key, given_id, given_name)
@@ -344,54 +314,11 @@ class CallTracker(Stateful):
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         super().load(state)
+        self._keys.calls, self._keys.over = self._open, self._over
         self._contradicted = {key: call for key, call in self._open.items() if call.contradiction}
 
-    def new_part(self, _name: str, state: Any, /) -> _Call | ArgumentPieces:
-        return ArgumentPieces() if "checksum" in state else _Call(None)
-
-    def _found(self, key: Key, given_id: str | None, name: str | None, text: str) -> tuple[Key, str | None]:
-        """Return the key of the call that a delta belongs to, and the name that it gives that call."""
-        keys, call = self._keys, self._open.get(key)
-        if given_id and not (call is not None and call.given_id == given_id):
-            known = keys.known(given_id)
-            if known is not None and (not name or self._goes_on(known[0], key, name, text)):
-                return known[0], name
-        if keys.is_contested(key) and not given_id:
-            return orphan_key(key), None
-        if name or (given_id and not text):
-            return key, name
-        if call is None:
-            return self._found_piece(key, given_id, text), None
-        # An id that is not known: servers change ids, but where only ids tell calls apart it is another call's.
-        is_others = is_no_index(key) and call.given_id not in (None, given_id)
-        return orphan_key(f"id:{given_id}") if is_others else key, None
-
-    def _found_piece(self, key: Key, given_id: str | None, text: str) -> Key:
-        """Return the key of the call that a piece under a key without an open call belongs to."""
-        keys = self._keys
-        if keys.is_reused(key) and (ended := self.ended.at(key)) is not None and ended.is_empty:
-            return orphan_key(key)
-        if key in self.ended or keys.is_other(key):
-            return keys.other(key)
-        if is_no_index(key) and not given_id and (last := self._open.get(keys.last)) is not None:
-            # A wire that gave an index at first and leaves it out afterwards.
-            is_certain = last.index not in keys.empty or len(keys.empty) == 1
-            return last.key if is_certain else orphan_key(key)
-        if not text.strip() or len(keys.empty) != 1:
-            return key
-        ((index, own),) = keys.empty.items()
-        only = self._open.get(own) or self._over[index]
-        if given_id and only.given_id:
-            return key
-        keys.belongs(key, own)
-        return own
-
-    def _goes_on(self, known: Key, key: Key, name: str, text: str) -> bool:
-        """Return whether a delta with a name is of the open call with its id, and not of a new one with the same id."""
-        call = self._open.get(known)
-        if call is None or call.name != name or not (is_no_index(key) or key in self._open):
-            return False
-        return call.index in self._keys.empty or not text.lstrip().startswith(("{", "["))
+    def new_part(self, _name: str, state: Any, /) -> TrackedCall | ArgumentPieces:
+        return ArgumentPieces() if "checksum" in state else TrackedCall(None)
 
     def _reopened(self, key: Key, text: str) -> bool:
         """Open an ended call again whose arguments come only now."""
@@ -405,7 +332,7 @@ class CallTracker(Stateful):
         self._keys.last = key
         return self.ended.late(key, without_halves(text))
 
-    def _name_piece(self, call: _Call, name: str | None) -> str | None:
+    def _name_piece(self, call: TrackedCall, name: str | None) -> str | None:
         """Return the further piece of a call's name; None for a repetition."""
         if not name or not call.name or name in (call.name, call.piece):
             return None
@@ -422,7 +349,7 @@ class CallTracker(Stateful):
         found, self._contradicted = self._contradicted, {}
         return [each for key, call in found.items() if self._open.get(key) is call and (each := self.done(key))]
 
-    def _new(self, call: _Call, text: str) -> str:
+    def _new(self, call: TrackedCall, text: str) -> str:
         """Return what a piece of arguments adds to those that came."""
         new = text if call.said is None else call.said.new_of(text, self._limits)
         if new is None:
@@ -430,19 +357,19 @@ class CallTracker(Stateful):
             self._contradicted[call.key] = call
         return new or ""
 
-    def _add(self, call: _Call, text: str) -> None:
+    def _add(self, call: TrackedCall, text: str) -> None:
         call.length += len(text)
         self._keep(call, text)
         if self._keys.empty and text.strip():
             self._keys.empty.pop(call.index, None)
 
-    def _keep(self, call: _Call, text: str) -> None:
+    def _keep(self, call: TrackedCall, text: str) -> None:
         if call.length > self._limits.arguments_length:  # it fails, whatever comes again
             call.is_compared, call.kept = False, []
         if call.is_compared:
             call.kept.append(text)
 
-    def _announced(self, call: _Call) -> str:
+    def _announced(self, call: TrackedCall) -> str:
         """Use the arguments that arrived before any delta, if there were no others."""
         if call.index in self._keys.empty:
             return ""
@@ -453,7 +380,7 @@ class CallTracker(Stateful):
         self._keep(call, text)
         return without_halves(text)
 
-    def _call(self, key: Key, given_id: str | None, name: str | None) -> _Call:
+    def _call(self, key: Key, given_id: str | None, name: str | None) -> TrackedCall:
         call = self._open.get(key)
         if call is None or self._is_other(call, given_id, name):
             if call is not None:
@@ -462,12 +389,12 @@ class CallTracker(Stateful):
                 if ended.is_empty and not ended.is_told:
                     self._keys.reuse(key)
                 self.ended.moved(key, self._keys.move(key, ended.index, ended.given_id))
-            call = self._open[key] = _Call(key, number=self._made)
+            call = self._open[key] = TrackedCall(key, number=self._made)
             self._made += 1
         self._keys.last = call.key
         return call
 
-    def _is_other(self, call: _Call, given_id: str | None, name: str | None) -> bool:
+    def _is_other(self, call: TrackedCall, given_id: str | None, name: str | None) -> bool:
         if not name:
             return False
         if given_id and call.given_id:
@@ -477,7 +404,7 @@ class CallTracker(Stateful):
         is_new = name not in (call.name, call.piece) or is_no_index(call.key)
         return (call.length > 0 or bool(given_id)) and is_new
 
-    def _leave(self, call: _Call) -> None:
+    def _leave(self, call: TrackedCall) -> None:
         """Give a call whose key another call takes over a key of its own."""
         if call.index == WAITING:
             del self._open[call.key]
@@ -490,7 +417,7 @@ class CallTracker(Stateful):
         if text := self._announced(call):
             self._owed.append(_update(call, text))
 
-    def _place(self, call: _Call) -> None:
+    def _place(self, call: TrackedCall) -> None:
         """Open a call under a key of its own."""
         self._open.pop(call.key, None)
         call.key = self._keys.move(call.key, call.index, call.given_id)
@@ -498,7 +425,7 @@ class CallTracker(Stateful):
 
     def _begin(
         self,
-        call: _Call,
+        call: TrackedCall,
         name: str,
         text: str,
         native: dict[str, Any] | None,
@@ -527,13 +454,13 @@ class CallTracker(Stateful):
         choice = f"choice_{self._choice}:" if self._choice else ""
         return f"{self._turn_id()}:{choice}call_{index}"
 
-    def _wait(self, call: _Call, text: str) -> None:
+    def _wait(self, call: TrackedCall, text: str) -> None:
         call.waiting.append(text)
         call.length += len(text)
         if call.length > self._limits.arguments_length:
             self._give_up(call)
 
-    def _give_up(self, call: _Call) -> None:
+    def _give_up(self, call: TrackedCall) -> None:
         """Emit a call without a name; later deltas follow under its index."""
         text, call.waiting = "".join(call.waiting), []
         self._is_orphaned = self._is_orphaned or bool(text.strip())
@@ -545,7 +472,7 @@ class CallTracker(Stateful):
 
 
 def _update(
-    call: _Call, text: str, *, done: bool = False, native: dict[str, Any] | None = None, name: str | None = None
+    call: TrackedCall, text: str, *, done: bool = False, native: dict[str, Any] | None = None, name: str | None = None
 ) -> ToolCallDelta:
     return ToolCallDelta(
         call.index,
@@ -562,7 +489,7 @@ def _joined(pieces: list[str]) -> str:
     return without_halves("".join(pieces))
 
 
-def _is_json(call: _Call) -> bool:
+def _is_json(call: TrackedCall) -> bool:
     return call.kind == "json" and call.length > 0
 
 

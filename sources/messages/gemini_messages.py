@@ -116,11 +116,12 @@ def _add_call(content: _Content, part: Fields, call: Fields, signature: str | No
         if not (leaves or call.get("args")):
             content.empty.append(at)
     else:
-        at = _place(content, call_id)
-        if at is None:
+        place = _place(content, call_id)
+        if place is None:
             if leaves or call.get("args"):
                 content.parts.append(_Part(_wire_part(part, signature), leaves=leaves))
             return
+        at = place
         fields = content.parts[at].fields
         if signature:
             fields["thoughtSignature"] = signature

@@ -12,7 +12,7 @@ from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..openai.chat_parts import is_of_tool
 from ..openai.langchain_chunk import TYPE as LANGCHAIN_TYPE
 from ..openai.langchain_chunk import chat_chunk
-from ..openai.message_snapshots import new_of_message
+from ..repeats.message_snapshots import new_of_message
 from .chat_calls import ChatCalls
 from .joined import Joined, set_json, wire_fields
 

@@ -8,8 +8,8 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..openai.output_items import OutputItem, OutputItems
-from ..openai.replayed_events import ReplayedEvents
 from ..openai.responses_items import ARGUMENT_EVENTS, BEGIN_EVENTS, END_EVENTS
+from ..repeats.replayed_events import ReplayedEvents
 from .joined import Joined, set_json, wire_fields
 from .responses_item import COMMAND, ResponsesItem, plain_item, put
 

@@ -16,6 +16,7 @@ from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
 from ..machine.told_error import told_error
+from ..repeats.message_snapshots import new_of_message
 from ..wire.left_out import keys_left_out
 from .chat_extras import (
     API,
@@ -42,7 +43,6 @@ from .chat_parts import (
 from .chat_usage import chat_usage
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
 from .langchain_chunk import chat_chunk, messages_in
-from .message_snapshots import new_of_message
 
 # How a call goes back to the provider, where it is not as a function in `tool_calls`.
 _CUSTOM = {"type": "custom"}

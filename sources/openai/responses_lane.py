@@ -12,9 +12,9 @@ from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
 from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.sdk_fields import Fields
+from ..repeats.replayed_events import ReplayedEvents
 from ..wire.lane import UNFIT
 from .output_items import OutputItem, OutputItems
-from .replayed_events import ReplayedEvents
 
 
 class _Event(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):

@@ -13,7 +13,7 @@ from penstock.events import AnswerEnd
 from penstock.operators import drive
 from penstock.sources import decode_wire
 from penstock.sources.openai.output_items import OutputItems
-from penstock.sources.openai.replayed_events import ReplayedEvents
+from penstock.sources.repeats.replayed_events import ReplayedEvents
 
 
 def text(delta: str) -> dict[str, Any]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from typing import Any
+from typing import Any, Protocol
 
 from ...operators.engine.state import Stateful
 from ..machine.sdk_fields import Fields, fields_of
-from .output_items import OutputItems
+
+
+class Items(Protocol):
+    """The items of a Response that have come: found by an item's ids, or by one id."""
+
+    def known(self, fields: Fields, /) -> object | None: ...
+    def with_id(self, item_id: str, /) -> object | None: ...
 
 
 class ReplayedEvents(Stateful):
     """Tells the events that come again, by their `sequence_number`.
 
+    >>> from penstock.sources.openai.output_items import OutputItems
     >>> seen, items = ReplayedEvents(), OutputItems()
     >>> kinds = ("response.created", "response.in_progress", "response.in_progress")
     >>> events = [{"type": kind, "sequence_number": number} for number, kind in zip((0, 1, 1), kinds)]
@@ -38,7 +45,7 @@ class ReplayedEvents(Stateful):
         self._kinds: list[str] = []
         """The types of the events, and the number of the first one of each run of events of one type."""
 
-    def has(self, event: Fields, items: OutputItems) -> bool:
+    def has(self, event: Fields, items: Items) -> bool:
         """Return whether an event comes again, and note it otherwise."""
         number: Any = event.get("sequence_number")
         kind = event.get("type")
@@ -63,7 +70,7 @@ class ReplayedEvents(Stateful):
             self._first.append(number)
             self._kinds.append(kind)
 
-    def _is_known(self, number: int, kind: str, event: Fields, items: OutputItems) -> bool:
+    def _is_known(self, number: int, kind: str, event: Fields, items: Items) -> bool:
         place = bisect_right(self._first, number) - 1
         if place < 0 or self._kinds[place] != kind:
             return False

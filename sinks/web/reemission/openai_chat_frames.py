@@ -38,6 +38,8 @@ _REFUSED: Final = frozenset(("contradiction", "duplicate"))
 """Why calls must not be run whose arguments are whole."""
 _TEXTS: Final[Mapping[TextKind, str]] = {"text": "content", "reasoning": "reasoning_content", "refusal": "refusal"}
 _SPEECH: Final = "data:audio/pcm;base64,"
+_MOST_CHOICES: Final = 128
+"""The most that a request can ask for, by OpenAI's reference of `n`."""
 
 
 class ChatChunks:
@@ -89,9 +91,12 @@ class ChatChunks:
                 yield from self._chunks(choice, delta)
 
     def _chunks(self, choice: _Choice, delta: dict[str, Any], finish: str | None = None) -> Iterator[dict[str, Any]]:
-        """Yield a choice's chunk; before its first one, the beginnings of the choices before it: readers append."""
+        """Yield a choice's chunk; before its first one, the beginnings of the choices before it: readers append.
+
+        A number that no request can ask for counts something else than choices, and nothing begins before it.
+        """
         if not choice.has_begun:
-            for number in range(choice.number):
+            for number in range(choice.number if choice.number < _MOST_CHOICES else 0):
                 if not (before := self._choice(number)).has_begun:
                     before.has_begun = True
                     yield self._envelope([before.entry({"role": "assistant"})])

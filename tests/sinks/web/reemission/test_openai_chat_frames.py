@@ -209,6 +209,13 @@ def test_choices_begin_in_their_order_whichever_speaks_first():
     assert words_of(sent) == ["length", "stop"]
 
 
+def test_a_choice_of_a_number_that_no_request_can_ask_for_begins_alone():
+    sent = chunks_of(
+        ChunkResponse(content="b", choice=2_000_000), ChunkResponse(finish_reason="stop", choice=2_000_000)
+    )
+    assert [choice["index"] for chunk in sent for choice in chunk["choices"]] == [2_000_000, 2_000_000]
+
+
 def test_a_dictionary_is_sent_as_it_is():
     assert data_of(body_of(events_of({"mine": 1}), "openai-chat")) == [{"mine": 1}]
 

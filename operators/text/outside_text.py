@@ -212,15 +212,13 @@ class OutsideText(Stateful):
         for each in readings:
             marker, at = each
             # What follows may be a broken call, which is read to its end.
-            ahead = grammar.ahead(marker, at) if at and not self._may_be_broken(marker) else None
+            may_be_broken = self._options.schemas and grammar.is_unmistakable(marker)
+            ahead = grammar.ahead(marker, at) if at and not may_be_broken else None
             is_refused = ahead is not None and ahead.match(source_buffer.buffer, start + len(marker)) is None
             is_failed = (source_buffer.offset + start, ()) in self.failed and grammar.is_json(at)
             if not (is_refused or is_failed):
                 left.append(each)
         return left
-
-    def _may_be_broken(self, marker: str) -> bool:
-        return bool(self._options.schemas) and self._grammar.is_unmistakable(marker)
 
     @property
     def is_leading(self) -> bool:

@@ -32,7 +32,7 @@ TOOLS: Any = {"f": {"type": "object", "properties": {"a": {}}}}
 
 def read(
     text: str, dialect: str, finish: FinishReason | None = "stop", **options: Any
-) -> tuple[str, str, list[str], list[str]]:
+) -> tuple[str, str, list[Any], list[str]]:
     """Return the reasoning, the text, how each call ended, and the notices, which do not depend on the cutting."""
     found = []
     for pieces in ([text], list(text), cut_by(Random(len(text)), text)):

@@ -129,10 +129,13 @@ class EndedCalls:
         """Return `done` for the calls that wait, with a status if there is one.
 
         `of_empty`: the status of all calls without arguments, whatever the provider said. `is_cut`: whether the answer
-        has no end, so that nothing is said of them.
+        has no end, so that nothing more than `done` is said of them.
         """
-        calls = (*self._untold.values(), *self._at_end.values())
-        waiting = sorted((call for call in calls if not (is_cut and call.is_empty)), key=_index)
+        waiting = sorted((*self._untold.values(), *self._at_end.values()), key=_index)
+        if is_cut:
+            for call in waiting:
+                if call.is_empty:
+                    call.status, call.text = None, ""
         return [self._tell(call, status=(call.is_empty and of_empty) or call.status or status) for call in waiting]
 
     def dump(self) -> Any:

@@ -103,6 +103,7 @@ class AnswerSegments(Stateful):
         "open_type",
         "reasoning_reader",
         "reasoning_watch",
+        "signed",
         "text_reader",
         "text_watch",
     )
@@ -136,6 +137,9 @@ class AnswerSegments(Stateful):
         self.api: str | None = None
         self.message: Any = None
         self._counts: dict[str, int] = {}
+        self.signed: list[dict[str, Any]] = []
+        """What came without reasoning while a visible text was open: for that text's END, and for segments behind it of
+        what does not fit into one object."""
         self.ids = ids
         self.text_reader: TextReader | None = None
         self.reasoning_reader: TextReader | None = None
@@ -149,8 +153,10 @@ class AnswerSegments(Stateful):
 
     def feed(self, chunk: ChunkResponse, events: list[Segment]) -> None:
         """Process a chunk of this answer, and append its events."""
-        if chunk.reasoning or chunk.native:
+        if chunk.reasoning or (chunk.native and self.open_type in ("", "reasoning")):
             self._reasoning(chunk, events)
+        elif chunk.native:
+            self._sign(chunk.native)
         text = chunk.content
         if text:
             if self.text_reader is not None:
@@ -199,6 +205,19 @@ class AnswerSegments(Stateful):
             self.end_text(events, metadata={"native": chunk.native})
         if self.text_reader is not None:
             self.text_reader.choose_way()
+
+    def _sign(self, native: dict[str, Any]) -> None:
+        """Keep a signature, or encrypted reasoning, for the END of the visible text that is open, which goes on."""
+        known = self.signed[-1] if self.signed else {}
+        lists = {
+            name: [*known[name], *each]
+            for name, each in native.items()
+            if isinstance(each, list) and isinstance(known.get(name), list)
+        }
+        if any(known.get(name, each) != each for name, each in native.items() if name not in lists):
+            self.signed.append(native)
+        else:
+            self.signed[-1:] = [{**known, **native, **lists}]
 
     def text(self, kind: str, text: str, events: list[Segment]) -> None:
         if self.open_type != kind:
@@ -261,10 +280,15 @@ class AnswerSegments(Stateful):
     ) -> None:
         if self.open_type:
             turn_id = self.ids.turn_id
-            events.append(
-                SegmentEnd(self.open_id, self.open_type, status, reason, metadata or {}, turn_id=turn_id, raw=raw)
-            )
+            metadata = metadata or {}
+            natives, self.signed = self.signed, []
+            if natives:
+                metadata["native"] = natives.pop(0)
+            events.append(SegmentEnd(self.open_id, self.open_type, status, reason, metadata, turn_id=turn_id, raw=raw))
             self.open_type = ""
+            for native in natives:
+                self.start_text("reasoning", events)
+                self.end_text(events, metadata={"native": native})
 
     def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[Segment]) -> None:
         """Process the deltas of native calls."""

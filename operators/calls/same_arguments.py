@@ -21,6 +21,19 @@ def same_arguments(one: str, other: str, kind: ArgumentsKind) -> bool:
     return one == other or (kind != "text" and _canonical(one) == _canonical(other))
 
 
+def is_json(text: str) -> bool:
+    """Return whether a text is one whole JSON value.
+
+    >>> is_json('{"a": 1}'), is_json('{"a"')
+    (True, False)
+    """
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
 def arguments_digest(text: str, kind: ArgumentsKind) -> str:
     """Return a digest of 32 characters: equal for arguments with the same meaning, different for all others."""
     return _digest(text if kind == "text" else _canonical(text))

@@ -128,14 +128,15 @@ class _PartEvents:
         signed: dict[str, Any] = {}
         if native.get("type") == "thinking" and native.get("signature"):
             signed = {"signature": native["signature"], "provider_name": "anthropic"}
+        is_beside = end.kind != "reasoning"  # what was signed beside a text is a part behind it
         if opened is not None:
             index, made, pieces = opened
-            if signed and end.kind == "reasoning":
+            if signed and not is_beside:
                 signature = native["signature"]
                 delta = self._made.ThinkingPartDelta(signature_delta=signature, provider_name="anthropic")
                 yield self._made.PartDeltaEvent(index=index, delta=delta)
-            yield self._made.PartEndEvent(index=index, part=made("".join(pieces), **signed))
-        elif signed:
+            yield self._made.PartEndEvent(index=index, part=made("".join(pieces), **({} if is_beside else signed)))
+        if signed and (opened is None or is_beside):
             yield from self._whole(self._made.ThinkingPart("", **signed))
         if native.get("type") == "redacted_thinking":
             signed = {"signature": native.get("data"), "provider_name": "anthropic"}

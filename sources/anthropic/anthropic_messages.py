@@ -19,6 +19,10 @@ from .anthropic_lane import AnthropicLane
 # Blocks that are calls: whether the client runs them or the provider does.
 _CLIENTS = "tool_use"
 _PROVIDERS = frozenset({"server_tool_use", "mcp_tool_use"})
+_READ = frozenset({"text_delta", "input_json_delta", "thinking_delta", "signature_delta"})
+"""Deltas that are read key by key."""
+_LEAST = {"content_block_delta": 3} | dict.fromkeys(_READ, 2)
+"""How many keys there are at least; an event without more has no unknown ones."""
 # Keys of a call's block that are not in `native`, because the call has them.
 _CALLS_OWN = frozenset({"id", "name", "input"})
 _COUNTS = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
@@ -49,7 +53,7 @@ class AnthropicMessages(AnthropicLane):
         self._stop_reason: object = None
         """The reason in `message_start`, where a message begins as a whole one; a later one replaces it."""
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
@@ -57,6 +61,12 @@ class AnthropicMessages(AnthropicLane):
         if event is None:
             return self.raw(item)
         kind = event.get("type")
+        chunks = self._event(item, event, kind)
+        if not isinstance(kind, str) or len(event) == _LEAST.get(kind):
+            return chunks
+        return self.with_strangers(chunks, kind, event)
+
+    def _event(self, item: Any, event: Fields, kind: object) -> list[ChunkResponse]:  # noqa: PLR0911 - one line a kind
         if kind == "content_block_delta":
             return self._delta(item, event)
         if kind == "content_block_start":
@@ -86,6 +96,7 @@ class AnthropicMessages(AnthropicLane):
         self._messages += 1
         if message.get("id"):
             self.response_id = None  # a second message has an id of its own
+        self._counts, self._last_usage = {}, None  # and counts of its own
         self.identify(message.get("id"), message.get("model"))
         self._stop_reason = plain_json(message.get("stop_reason"))
         if usage := self._usage(message.get("usage")):
@@ -109,11 +120,13 @@ class AnthropicMessages(AnthropicLane):
             chunks = self.text("content", block.get("text"))
             for citation in entries_of(block.get("citations")):
                 chunks += self.event("citation", citation)
-            return chunks
+            return self.with_strangers(chunks, kind, block)
         if kind == "thinking":
-            return [*self.text("reasoning", block.get("thinking")), *self._signature(block)]
+            chunks = [*self.text("reasoning", block.get("thinking")), *self._signature(block)]
+            return self.with_strangers(chunks, kind, block)
         if kind == "redacted_thinking":
-            return self.other(native={"type": kind, "data": plain_json(block.get("data"))})
+            native = {"type": kind, "data": plain_json(block.get("data"))}
+            return self.with_strangers(self.other(native=native), kind, block)
         if kind == "fallback":  # another model writes the rest
             self.identify(None, (fields_of(block.get("to")) or {}).get("model"))
         self._blocks[key] = Joined(plain_object(content))
@@ -153,20 +166,24 @@ class AnthropicMessages(AnthropicLane):
     def _delta(self, item: Any, event: Fields) -> list[ChunkResponse]:
         delta = fields_of(event.get("delta")) or {}
         kind = delta.get("type")
+        if isinstance(kind, str) and kind in _READ:
+            chunks = self._read(kind, event, delta)
+            return chunks if chunks and len(delta) == _LEAST[kind] else self.with_strangers(chunks, kind, delta)
+        if (block := self._blocks.get(self._key(event))) is not None:
+            add_delta(block, delta)
+            return []
+        if kind == "citations_delta":
+            return self.with_strangers(self.event("citation", delta.get("citation")), kind, delta)
+        return self.raw(item)
+
+    def _read(self, kind: str, event: Fields, delta: Fields) -> list[ChunkResponse]:
         if kind == "input_json_delta":
             return self.call(self.calls.delta(self._key(event), arguments=delta.get("partial_json")))
         if kind == "text_delta":
             return self.text("content", delta.get("text"))
         if kind == "thinking_delta":
             return self.text("reasoning", delta.get("thinking"))
-        if kind == "signature_delta":
-            return self._signature(delta)
-        if (block := self._blocks.get(self._key(event))) is not None:
-            add_delta(block, delta)
-            return []
-        if kind == "citations_delta":
-            return self.event("citation", delta.get("citation"))
-        return self.raw(item)
+        return self._signature(delta)
 
     def _signature(self, fields: Fields) -> list[ChunkResponse]:
         signature = fields.get("signature")
@@ -205,19 +222,17 @@ class AnthropicMessages(AnthropicLane):
         return self.finish(Finish("stop"), "message_stop", has_calls=self._has_clients_calls)
 
     def _usage(self, given: Any) -> TokenUsage | None:
-        """Update the counts, which are totals so far; a count that is absent or null stays."""
+        """Update the counts, which are totals so far; a count that is absent, null or 0 stays."""
         fields = fields_of(given) or {}
-        for name in _COUNTS:
-            if fields.get(name) is not None:
-                self._counts[name] = token_count(fields, name)
         details = fields_of(fields.get("output_tokens_details")) or {}
-        if details:
-            self._counts["thinking_tokens"] = token_count(details, "thinking_tokens")
-        count = self._counts.get
-        cached = count("cache_read_input_tokens", 0)
-        prompt = count("input_tokens", 0) + cached + count("cache_creation_input_tokens", 0)
-        completion = count("output_tokens", 0)
-        usage = TokenUsage(prompt, completion, prompt + completion, cached, count("thinking_tokens", 0))
+        for name in (*_COUNTS, "thinking_tokens"):
+            if count := token_count(details if name == "thinking_tokens" else fields, name):
+                self._counts[name] = count
+        known = self._counts.get
+        cached = known("cache_read_input_tokens", 0)
+        prompt = known("input_tokens", 0) + cached + known("cache_creation_input_tokens", 0)
+        completion = known("output_tokens", 0)
+        usage = TokenUsage(prompt, completion, prompt + completion, cached, known("thinking_tokens", 0))
         return self.new_usage(usage)
 
 

@@ -7,9 +7,10 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..machine.finish_reasons import ASSISTANTS_FINISHES, finish_of
-from ..machine.one_answer import OneAnswer
+from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.shown_text import ShownText, add_shown
 from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 from ..machine.told_error import told_error
@@ -19,6 +20,7 @@ _API = "openai-assistants"
 _ENDS = frozenset({"requires_action", "completed", "incomplete", "failed", "cancelled", "expired"})
 _TEXTS = {"code_interpreter": "input"}
 """The key of the text that a built-in tool is called with."""
+_STREAMS: tuple[TextStream, ...] = ("content", "refusal")
 _RESULTS = {"code_interpreter": "outputs", "file_search": "results"}
 
 
@@ -43,17 +45,22 @@ class Assistants(OneAnswer):
         """The keys of the calls, by their ids."""
         self._results: list[str] = []
         """The ids of the calls whose results were passed on."""
-        self._spoken: list[str] = []
-        """The ids of the messages of which a delta came."""
+        self._spoken: dict[str, dict[str, ShownText]] = {}
+        """What was shown of the messages of which a delta came, by their ids, and by the stream."""
         self._has_clients_calls = False
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
         event = fields_of(item)
         if event is None:
             return self.raw(item)
+        kind = event.get("event")
+        chunks = self._event(item, event)
+        return self.with_strangers(chunks, kind, event, key="event") if isinstance(kind, str) else chunks
+
+    def _event(self, item: Any, event: Fields) -> list[ChunkResponse]:
         kind, data = event.get("event"), fields_of(event.get("data")) or {}
         if not isinstance(kind, str):
             return self.unread(item, event)
@@ -80,15 +87,30 @@ class Assistants(OneAnswer):
         return self.raw(item) if fields_of(item) else []
 
     def _message_delta(self, data: Fields) -> list[ChunkResponse]:
-        if isinstance(name := data.get("id"), str) and name not in self._spoken:
-            self._spoken.append(name)
-        return self._parts(fields_of(data.get("delta")) or {})
+        chunks = self._parts(fields_of(data.get("delta")) or {})
+        if isinstance(name := data.get("id"), str):
+            shown = self._spoken.setdefault(name, {stream: ShownText() for stream in _STREAMS})
+            add_shown(shown, chunks)
+        return chunks
 
     def _whole_message(self, data: Fields) -> list[ChunkResponse]:
-        chunks = [] if data.get("id") in self._spoken else self._parts(data)
+        name = data.get("id")
+        shown = self._spoken.get(name) if isinstance(name, str) else None
+        chunks = self._parts(data) if shown is None else self._unsaid(shown, data)
         if says_something(attachments := plain_json(data.get("attachments"))):
             chunks += self.event("file", {"attachments": attachments})
         return chunks
+
+    def _unsaid(self, shown: dict[str, ShownText], message: Fields) -> list[ChunkResponse]:
+        """Return what was not shown of the last message's texts."""
+        if shown is not list(self._spoken.values())[-1]:
+            return []
+        whole = dict.fromkeys(_STREAMS, "")
+        for part in map(fields_of, entries_of(message.get("content"))):
+            refusal, text = (part or {}).get("refusal"), (fields_of((part or {}).get("text")) or {}).get("value")
+            whole["refusal"] += refusal if isinstance(refusal, str) else ""
+            whole["content"] += text if isinstance(text, str) else ""
+        return [chunk for stream in _STREAMS for chunk in self.unsaid(stream, shown[stream], whole[stream])]
 
     def _parts(self, message: Fields) -> list[ChunkResponse]:
         chunks: list[ChunkResponse] = []
@@ -105,15 +127,19 @@ class Assistants(OneAnswer):
             chunks += self.text("content", value)
             for annotation in entries_of(text.get("annotations")):
                 chunks += self.event("citation", annotation)
-            return chunks
+            return self.with_strangers(chunks, "part", part)
         if kind == "refusal":
-            return self.text("refusal", part.get("refusal"))
+            return self.with_strangers(self.text("refusal", part.get("refusal")), "part", part)
         url = (fields_of(part.get("image_url")) or {}).get("url")
         if kind == "image_url" and isinstance(url, str) and url:
-            return self.other(image_urls=(url,))
+            return self.with_strangers(self.other(image_urls=(url,)), "part", part)
         if kind in ("image_file", "image_url"):
             return self.event("file", part)
         return self.raw({"content": plain_json(part)})
+
+    def new_part(self, _name: str, _state: Any, /) -> ShownText:
+        """Return what was shown of an empty text, into which its state will be loaded."""
+        return ShownText()
 
     def _calls(self, step: Fields, details: Fields, *, is_whole: bool) -> list[ChunkResponse]:
         chunks: list[ChunkResponse] = []
@@ -135,6 +161,8 @@ class Assistants(OneAnswer):
         self._has_clients_calls = self._has_clients_calls or is_clients
         if is_whole and key in self.calls.ended:
             return self.call(self.calls.whole(key, arguments, "step")) + self._result(kind, call_id, inner)
+        if is_whole:
+            self.calls.whole(key, arguments, "step")  # in place of pieces that came without a name
         delta = self.calls.delta(
             key,
             call_id=call_id,

@@ -14,7 +14,8 @@ from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 from ..messages.joined import Joined
 from ..wire.left_out import keys_left_out
-from .bedrock_fields import STATUSES, base64_of, converse_error, is_error_key, plain_fields
+from ..wire.strangers import strangers
+from .bedrock_fields import STATUSES, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
 
 _API = "bedrock-converse"
 _PROVIDERS = "server_tool_use"
@@ -64,6 +65,8 @@ class BedrockConverse(OneAnswer):
                 chunks += self.fail(converse_error(kind, value))
             elif kind in _SHOWING or kind == "metadata":
                 chunks += self._event(kind, fields_of(value) or {})
+                if kind in _READ and (unknown := _strangers(kind, fields_of(value) or {})):
+                    chunks.append(self.chunk(raw=({kind: unknown},)))
             elif kind not in _IGNORED and says_something(plain := plain_json(value)):
                 chunks += self.raw({kind: plain})
         return chunks
@@ -136,6 +139,7 @@ class BedrockConverse(OneAnswer):
         return self.followed() if text else []
 
     def _reasoning(self, given: Fields) -> list[ChunkResponse]:
+        given = reasoning_fields(given)
         text = given.get("text")
         chunks = self._followed_by(text) + self.text("reasoning", text)
         if signature := given.get("signature"):
@@ -190,6 +194,22 @@ _SHOWING = frozenset({"messageStart", "contentBlockStart", "contentBlockDelta", 
 
 def _is_known(kind: str) -> bool:
     return kind != "error" and (kind in _SHOWING or kind in _IGNORED or kind == "metadata" or is_error_key(kind))
+
+
+_READ = {
+    "contentBlockStart": ("start", frozenset({"toolUse", _RESULT, _IMAGE})),
+    "contentBlockDelta": ("delta", frozenset({"toolUse", "text", "reasoningContent", "citation", _RESULT, _IMAGE})),
+    "metadata": ("usage", frozenset[str]()),
+}
+"""Where an event has its content, and of which one is read; an event with another content is passed on whole."""
+
+
+def _strangers(kind: str, event: Fields) -> Fields:
+    name, read = _READ[kind]
+    content = event.get(name)
+    if isinstance(content, dict) and len(content) == 1 and "text" in content and len(event) == 2:
+        return {}
+    return {} if content and read and read.isdisjoint(fields_of(content) or {}) else strangers(_API, kind, event)
 
 
 def _key(event: Fields) -> Key:

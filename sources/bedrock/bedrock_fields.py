@@ -60,6 +60,21 @@ def base64_of(value: Any) -> Any:
     return plain_json(value)
 
 
+def reasoning_fields(given: Fields) -> Fields:
+    """Return the fields of reasoning, which proxies nest as in a whole message, or name as Anthropic does.
+
+    >>> reasoning_fields({"reasoningText": {"text": "So.", "signature": "s"}}), reasoning_fields({"data": "eA=="})
+    ({'text': 'So.', 'signature': 's'}, {'redactedContent': 'eA=='})
+    """
+    nested = fields_of(given.get("reasoningText"))
+    given = {
+        **{name: each for name, each in given.items() if name != "reasoningText" or nested is None},
+        **(nested or {}),
+    }
+    redacted = given.pop("data", None)
+    return {"redactedContent": redacted, **given} if redacted is not None else given
+
+
 def plain_fields(value: Any) -> Fields:
     """Return plain JSON of an object, bytes in it as base64."""
     fields = fields_of(value)

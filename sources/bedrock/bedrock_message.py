@@ -10,7 +10,7 @@ from ..machine.sdk_fields import Fields, fields_of
 from ..machine.surrogates import plain_json
 from ..messages.call_places import CallPlaces
 from ..messages.joined import Joined, json_as_far_as_it_came, set_json
-from .bedrock_fields import base64_of, plain_fields
+from .bedrock_fields import base64_of, plain_fields, reasoning_fields
 
 _BLOCKS = ("toolUse", "toolResult", "image")
 """The kinds of blocks that have a start."""
@@ -79,6 +79,7 @@ class BedrockMessage(Stateful):
         if isinstance(result := delta.get("toolResult"), list):
             self._block(event, "toolResult").fields.setdefault("content", []).extend(plain_json(result))
         if (reasoning := fields_of(delta.get("reasoningContent"))) is not None:
+            reasoning = reasoning_fields(reasoning)
             block = self._block(event, "reasoningContent")
             block.text("text", reasoning.get("text"))
             if (signature := reasoning.get("signature")) is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from msgspec import Struct
 
 from ...events.chunk_response import ArgumentsKind, ExecutedBy
@@ -24,6 +26,8 @@ class TrackedCall(Struct):
     """The last piece of the name."""
     waiting: list[str] = []  # msgspec gives each instance its own
     """The pieces that arrived before the name; empty afterwards."""
+    native: dict[str, Any] = {}
+    """What came for the provider before the name."""
     length: int = 0
     kind: ArgumentsKind = "json"
     executed_by: ExecutedBy = "client"

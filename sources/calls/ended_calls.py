@@ -14,6 +14,9 @@ Key: TypeAlias = int | str | None
 NOTHING = "{}"
 """The arguments of a call that has none."""
 
+_LONGEST = 64
+"""No placeholder is longer, blanks included."""
+
 
 class EndedCall(Struct):
     """A finished call; `digest` is of its arguments, if they are compared with a repetition."""
@@ -69,7 +72,8 @@ class EndedCalls:
         call = self._calls.get(key)
         if call is None:
             return None
-        if arguments and call.digest and arguments_digest(arguments, call.kind) != call.digest:
+        is_new = bool(arguments and call.digest) and not is_placeholder(arguments, call.kind)
+        if is_new and arguments_digest(arguments, call.kind) != call.digest:
             call.digest = ""
             return self._tell(call, contradiction={source: arguments})
         if status is not None and call.is_empty and not call.is_told:
@@ -168,6 +172,15 @@ class EndedCalls:
 
 def _index(call: EndedCall) -> int:
     return call.index
+
+
+def is_placeholder(arguments: str, kind: ArgumentsKind) -> bool:
+    """Return whether arguments that are sent again may only stand where others belong: an empty object, or null.
+
+    >>> is_placeholder("{ }", "json"), is_placeholder('{"a": 1}', "json"), is_placeholder("{}", "text")
+    (True, False, False)
+    """
+    return kind != "text" and len(arguments) < _LONGEST and "".join(arguments.split()) in ("{}", "null")
 
 
 def _nothing(kind: ArgumentsKind) -> str:

@@ -18,6 +18,8 @@ _API = "cohere"
 _EVENTS = frozenset(
     ("message-start", "tool-plan-delta", "content-start", "content-delta", "tool-call-start", "tool-call-delta")
 ) | {"tool-call-end", "citation-start", "message-end"}
+_LEAST = 5
+"""How many keys the objects of a text's delta have at least; without more there are no unknown ones."""
 _OF_CALL = frozenset(("id", "type", "function"))
 _OF_END = frozenset(("finish_reason", "usage", "error"))
 
@@ -39,7 +41,7 @@ class CohereChat(OneAnswer):
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
@@ -49,6 +51,15 @@ class CohereChat(OneAnswer):
         kind = event.get("type")
         delta = fields_of(event.get("delta")) or {}
         message = fields_of(delta.get("message")) or {}
+        chunks = self._event(item, event, delta, message)
+        if not isinstance(kind, str) or (kind == "content-delta" and len(event) + len(delta) + len(message) == _LEAST):
+            return chunks
+        return self.with_strangers(chunks, kind, event)
+
+    def _event(  # noqa: PLR0911 - one line for each kind of event
+        self, item: Any, event: Fields, delta: Fields, message: Fields
+    ) -> list[ChunkResponse]:
+        kind = event.get("type")
         if kind in ("content-delta", "content-start"):
             return self._content(event, message)
         if kind in ("tool-call-delta", "tool-call-start"):

@@ -8,9 +8,10 @@ from ...events.chunk_response import ChunkResponse
 from ...events.provider_event import ProviderEventKind
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..machine.finish_reasons import COHERE_FINISHES, finish_of
-from ..machine.one_answer import OneAnswer
+from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.shown_text import ShownText, add_shown, rest_of
 from ..machine.surrogates import plain_json, says_something
 from ..wire.left_out import is_event_left_out
 from .cohere_usage import cohere_usage
@@ -40,15 +41,16 @@ class CohereChatV1(OneAnswer):
 
     API = _API
     NAMES_IN_PIECES = True
-    STATE = (*OneAnswer.STATE, "_begun", "_has_text")
+    STATE = (*OneAnswer.STATE, "_begun", "_shown")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)
         self._begun: list[int] = []
         """The keys of the calls, in order."""
-        self._has_text = False
+        self._shown = {"content": ShownText(), "reasoning": ShownText()}
+        """What was shown, by the stream."""
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
@@ -56,6 +58,10 @@ class CohereChatV1(OneAnswer):
         if event is None:
             return self.raw(item)
         kind = event.get("event_type")
+        chunks = self._event(item, event, kind)
+        return self.with_strangers(chunks, kind, event, key="event_type") if isinstance(kind, str) else chunks
+
+    def _event(self, item: Any, event: Fields, kind: object) -> list[ChunkResponse]:
         if kind == "text-generation":
             return self._text("content", event.get("text"))
         if kind == "tool-calls-chunk":
@@ -70,11 +76,26 @@ class CohereChatV1(OneAnswer):
             return self.fail(error_in_body(plain_json(event)))
         return [] if isinstance(kind, str) and is_event_left_out(_API, kind) else self.unread(item, event)
 
+    def new_part(self, _name: str, _state: Any, /) -> ShownText:
+        """Return what was shown of an empty text, into which its state will be loaded."""
+        return ShownText()
+
     def _text(self, stream: Any, text: object) -> list[ChunkResponse]:
         if not isinstance(text, str) or not text:
             return []
-        self._has_text = True
-        return self.followed() + self.text(stream, text)
+        chunks = self.followed() + self.text(stream, text)
+        add_shown(self._shown, chunks)
+        return chunks
+
+    def _whole(self, stream: TextStream, text: object) -> list[ChunkResponse]:
+        """Return what was not shown of a whole text, which may be the plan's, too."""
+        if not isinstance(text, str) or not text:
+            return []
+        said = {name: shown for name, shown in self._shown.items() if not shown.is_empty}
+        for name, shown in said.items():
+            if rest_of([shown], text) is not None:
+                return self.unsaid("content" if name == "content" else "reasoning", shown, text)
+        return [] if said else self._text(stream, text)
 
     def _piece(self, event: Fields) -> list[ChunkResponse]:
         call = fields_of(event.get("tool_call_delta")) or {}
@@ -92,7 +113,7 @@ class CohereChatV1(OneAnswer):
         return [chunk for key in self._begun for chunk in self.call(self.calls.done(key))]
 
     def _whole_calls(self, event: Fields) -> list[ChunkResponse]:
-        chunks: list[ChunkResponse] = [] if self._begun else self._text("reasoning", event.get("text"))
+        chunks = self._whole("reasoning", event.get("text"))
         for place, call in enumerate(map(fields_of, entries_of(event.get("tool_calls")))):
             given = call or {}
             parameters = given.get("parameters")
@@ -113,9 +134,7 @@ class CohereChatV1(OneAnswer):
 
     def _end(self, event: Fields, response: Fields) -> list[ChunkResponse]:
         self.identify(response.get("response_id"), None)
-        chunks: list[ChunkResponse] = []
-        if not self._has_text:  # a server that streams nothing before its end
-            chunks += self._text("content", response.get("text"))
+        chunks = self._whole("content", response.get("text"))  # a server may stream nothing before its end
         chunks += self._whole_calls({"tool_calls": response.get("tool_calls")}) + self._ended()
         meta = fields_of(response.get("meta")) or {}
         usage = self.new_usage(cohere_usage(meta))

@@ -10,14 +10,16 @@ from ...events.errors import UsageError
 from ...events.provider_event import ProviderEvent
 from ..machine.finish_reasons import GEMINI_FINISHES, Finish, finish_of
 from ..machine.sdk_fields import Fields, entries_of
-from ..machine.surrogates import plain_json
+from ..machine.surrogates import plain_json, says_something
 from ..machine.told_error import told_error
+from ..wire.strangers import strangers
 from .gemini_fields import (
     base64_text,
     camel_case,
+    candidates_of,
     gemini_error,
     gemini_fields,
-    gemini_usage,
+    usage_of,
     wire_form,
     word,
 )
@@ -72,11 +74,7 @@ class Gemini(GeminiLane):
         self.identify(word(chunk.get("response_id")), word(chunk.get("model_version")))
         if chunk.get("error") and (told := told_error(chunk)):
             return self.fail(gemini_error(told.body))
-        responses: list[ChunkResponse] = []
-        for position, fields in enumerate(map(gemini_fields, entries_of(chunk.get("candidates")))):
-            if fields and (candidate := self._choice(fields.get("index"), position)):
-                _read(candidate, fields, logprobs=self.logprobs)
-                responses += self._chunks(candidate)
+        responses = self._read_choices(*candidates_of(chunk))
         self._feedback(chunk.get("prompt_feedback"), responses)
         events, unknown = sorted_by_kind(chunk, OF_RESPONSE, NOT_UNKNOWN_OF_RESPONSE)
         if events:
@@ -85,8 +83,14 @@ class Gemini(GeminiLane):
             return self.fail(gemini_error(told.body))
         if unknown:
             responses.append(self.chunk(raw=(unknown,)))
-        self._add_usage(responses, gemini_usage(chunk.get("usage_metadata")))
+        usage = gemini_fields(chunk.get("usage_metadata"))
+        if usage and (unknown := _strangers("usage_metadata", usage)):
+            responses.append(self.chunk(raw=({"usageMetadata": unknown},)))
+        self._add_usage(responses, usage_of(usage))
         return responses
+
+    def _read(self, choice: Candidate, fields: Fields) -> None:
+        _read(choice, fields, logprobs=self.logprobs)
 
     def _part(self, candidate: Candidate, part: Fields, given: Any) -> None:
         _part(candidate, part, given)
@@ -110,6 +114,8 @@ class Gemini(GeminiLane):
 def _read(candidate: Candidate, fields: Fields, *, logprobs: bool) -> None:
     content = gemini_fields(fields.get("content")) or {}
     candidate.is_failing = fails(word(fields.get("finish_reason")))
+    if unknown := _strangers("content", content):
+        candidate.raw({"content": unknown})
     for given in entries_of(content.get("parts")):
         if part := gemini_fields(given):
             _part(candidate, part, given)
@@ -134,6 +140,8 @@ def _part(candidate: Candidate, part: Fields, given: Any) -> None:
         candidate.call(*ended.followed())
     if call is not None:
         _function_call(candidate, call, native)
+        if unknown := _strangers("function_call", call):
+            candidate.raw({"functionCall": unknown})
     elif any(part.get(name) is not None for name in ("tool_call", "executable_code")):
         _provider_call(candidate, part, given, signature)
     elif found := [fields for name in RESULTS if (fields := gemini_fields(part.get(name))) is not None]:
@@ -143,8 +151,6 @@ def _part(candidate: Candidate, part: Fields, given: Any) -> None:
         _media(candidate, part, given)
     elif part.get("inline_data") or part.get("file_data"):
         candidate.event("file", wire_form(given))
-    elif any(value is not None for name, value in part.items() if name not in PART):
-        candidate.raw(wire_form(given))
     else:
         if beside := {camel_case(name): wire_form(part[name]) for name in METADATA if part.get(name)}:
             candidate.event("other", beside)
@@ -152,6 +158,13 @@ def _part(candidate: Candidate, part: Fields, given: Any) -> None:
             candidate.add(**{"reasoning" if part.get("thought") else "content": text})
         if native:
             candidate.say(native=native)
+    unknown = {camel_case(name): wire_form(part[name]) for name in part if name not in PART}
+    if unknown and says_something(unknown):
+        candidate.raw(unknown)
+
+
+def _strangers(kind: str, fields: Fields) -> Fields:
+    return strangers(Gemini.API, kind, fields, gemini_fields, camel_case)
 
 
 def _function_call(candidate: Candidate, call: Fields, native: dict[str, Any] | None) -> None:
@@ -304,6 +317,9 @@ def _media(candidate: Candidate, part: Fields, given: Any) -> None:
     name = f"{kind.partition('/')[0]}_urls"
     if place and name in _MEDIA:
         candidate.say(**{name: (place,)})
+        kind = "inline_data" if part.get("inline_data") else "file_data"
+        if unknown := _strangers(kind, blob):
+            candidate.raw({camel_case(kind): unknown})
         if beside := {camel_case(name): wire_form(part[name]) for name in METADATA if part.get(name)}:
             candidate.event("other", beside)
     else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from enum import Enum
 from functools import lru_cache
 from typing import Any, cast
@@ -25,6 +26,12 @@ def gemini_fields(value: Any) -> Fields | None:
     if isinstance(value, dict):
         return {_snake(str(key)): each for key, each in cast("dict[object, object]", value).items()}
     return fields_of(value)
+
+
+def candidates_of(chunk: Fields) -> tuple[list[Fields], Callable[[int], Fields]]:
+    """Return the candidates of a response, and what returns the one at a position as plain JSON."""
+    found = [(given, fields) for given in entries_of(chunk.get("candidates")) if (fields := gemini_fields(given))]
+    return [fields for _, fields in found], lambda position: gemini_fields(wire_form(found[position][0])) or {}
 
 
 def wire_form(value: Any) -> Any:
@@ -83,7 +90,11 @@ def gemini_usage(given: Any) -> TokenUsage | None:
     ...               "totalTokenCount": 90})
     TokenUsage(prompt=37, completion=53, total=90, cached=0, reasoning=37)
     """
-    fields = gemini_fields(given)
+    return usage_of(gemini_fields(given))
+
+
+def usage_of(fields: Fields | None) -> TokenUsage | None:
+    """Return the usage of the fields of its object, under the SDK's names."""
     if fields is None:
         return None
     return total_usage(

@@ -15,7 +15,8 @@ from ..machine.finish_reasons import GEMINI_FINISHES, finish_of
 from ..machine.sdk_fields import Fields
 from ..machine.token_count import MOST
 from ..wire.lane import UNFIT
-from .gemini_fields import camel_case, total_usage, word
+from ..wire.strangers import strangers
+from .gemini_fields import camel_case, gemini_fields, total_usage, word
 from .partial_args import PartialArgs
 
 _Count: TypeAlias = Annotated[int, Meta(ge=0, lt=MOST)]
@@ -111,7 +112,7 @@ class GeminiLane(Answers[Candidate]):
             return None
         (given,) = response.candidates
         candidate = self._choices.get(given.index or 0) or self._choice(given.index)
-        if candidate is None or candidate.held:
+        if candidate is None or candidate.held or self._reader.waiting:
             return None
         parts = given.content.parts
         if len(parts) == 1 and given.finish_reason is None and not candidate.calls.ended.is_waiting:
@@ -127,6 +128,10 @@ class GeminiLane(Answers[Candidate]):
                     return self._said(response, candidate, text)
         if any(part.code_execution_result and len(_fields(part)) > 1 for part in parts):
             return None  # the result is passed on as the wire has it
+        for part in parts:
+            call = part.function_call
+            if call is not UNSET and strangers(self.API, "function_call", gemini_fields(call) or {}, gemini_fields):
+                return None
         return self._put_together(response, given, candidate)
 
     def _said(

@@ -11,6 +11,7 @@ from ..machine.finish_reasons import INTERACTIONS_FINISHES, finish_of
 from ..machine.one_answer import OneAnswer
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.shown_text import ShownText, add_shown
 from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 from ..messages.joined import Joined, set_json
@@ -36,7 +37,7 @@ class Interactions(OneAnswer):
     """
 
     API = _API
-    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_has_steps", "_results")
+    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_has_steps", "_results", "_shown")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)
@@ -44,8 +45,10 @@ class Interactions(OneAnswer):
         """The open steps that are results."""
         self._has_clients_calls = False
         self._has_steps = False
+        self._shown = {"content": ShownText(), "reasoning": ShownText()}
+        """What was shown, by the stream."""
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
@@ -53,13 +56,18 @@ class Interactions(OneAnswer):
         if event is None:
             return self.raw(item)
         kind = event.get("event_type")
+        chunks = self._event(item, event, kind)
+        return self.with_strangers(chunks, kind, event, known, key="event_type") if isinstance(kind, str) else chunks
+
+    def _event(self, item: Any, event: Fields, kind: object) -> list[ChunkResponse]:
         if kind == "step.delta":
-            return self._delta(_key(event), event) + self._metadata(event)
+            return self._noted(self._delta(_key(event), event)) + self._metadata(event)
         if kind == "step.start":
             self._has_steps = True
-            return self._start(_key(event), known(event.get("step")) or {}) + self._metadata(event)
+            step = known(event.get("step")) or {}
+            return self._noted(self._start(_key(event), step)) + self._metadata(event)
         if kind == "step.stop":
-            return self._stop(_key(event)) + self._usage(event.get("usage")) + self._metadata(event)
+            return self._noted(self._stop(_key(event))) + self._usage(event.get("usage")) + self._metadata(event)
         if kind in ("interaction.created", "interaction.completed"):
             return self._interaction(kind, event)
         if kind == "interaction.status_update":
@@ -76,9 +84,9 @@ class Interactions(OneAnswer):
             chunks += self._result_end(key)
         return chunks
 
-    def new_part(self, _name: str, _state: Any, /) -> Joined:
-        """Return an empty step, into which its state will be loaded."""
-        return Joined()
+    def new_part(self, name: str, _state: Any, /) -> Joined | ShownText:
+        """Return an empty step, or what was shown of an empty text, into which its state will be loaded."""
+        return ShownText() if name == "_shown" else Joined()
 
     def _interaction(self, kind: str, event: Fields) -> list[ChunkResponse]:
         given = known(event.get("interaction")) or {}
@@ -86,10 +94,17 @@ class Interactions(OneAnswer):
         chunks = self._metadata(event)
         if kind == "interaction.created":
             return chunks + self._usage(given.get("usage"))
-        if not self._has_steps:  # a server that streams nothing before the end
-            for number, step in enumerate(map(known, entries_of(given.get("steps")))):
+        steps = [known(step) or {} for step in entries_of(given.get("steps"))]
+        for number, step in enumerate(steps):
+            arguments = arguments_of(step, is_clients=True)
+            if self.calls.waits(number):  # of a stream that was resumed in the middle of its arguments
+                self.calls.whole(number, arguments, "interaction")
+                chunks += self._start(number, step) + self._stop(number)
+            elif not self._has_steps:  # a server that streams nothing before the end
                 key = f"{kind}:{number}"
-                chunks += self._start(key, step or {}) + self._stop(key)
+                chunks += self._start(key, step) + self._stop(key)
+        if self._has_steps or any(not shown.is_empty for shown in self._shown.values()):
+            chunks += self._unsaid(steps)
         more = set_json({name: value for name, value in given.items() if name not in _OF_INTERACTION})
         if says_something(more):
             chunks += self.event("other", more)
@@ -104,17 +119,35 @@ class Interactions(OneAnswer):
             **({} if usage is None else {"usage": usage}),
         )
 
+    def _noted(self, chunks: list[ChunkResponse]) -> list[ChunkResponse]:
+        add_shown(self._shown, chunks)
+        return chunks
+
+    def _unsaid(self, steps: list[Fields]) -> list[ChunkResponse]:
+        """Return what was not shown of the texts of the steps."""
+        whole = {"content": "", "reasoning": ""}
+        for step in steps:
+            stream = {"model_output": "content", "thought": "reasoning"}.get(str(step.get("type")))
+            for content in entries_of(step.get("content" if stream == "content" else "summary")) if stream else ():
+                text = (known(content) or {}).get("text")
+                whole[str(stream)] += text if isinstance(text, str) else ""
+        return [
+            *self.unsaid("reasoning", self._shown["reasoning"], whole["reasoning"]),
+            *self.unsaid("content", self._shown["content"], whole["content"]),
+        ]
+
     def _start(self, key: Key, step: Fields) -> list[ChunkResponse]:
         kind = str(step.get("type"))
         chunks = self.followed() + self._result_end(key)
         if kind == "thought":
             for content in entries_of(step.get("summary")):
                 chunks += self._summary(content)
-            return chunks + self._signature(step)
+            return self.with_strangers(chunks + self._signature(step), kind, step, known)
         if kind == "model_output":
             for content in entries_of(step.get("content")):
                 chunks += self._content(content)
-            return chunks + (self.event("other", {"error": step["error"]}) if step.get("error") else [])
+            chunks += self.event("other", {"error": step["error"]}) if step.get("error") else []
+            return self.with_strangers(chunks, kind, step, known)
         if kind.endswith("_call"):
             return chunks + self._call(key, kind, step)
         if kind.endswith("_result"):
@@ -138,9 +171,13 @@ class Interactions(OneAnswer):
         )
         return self.call(delta)
 
-    def _delta(self, key: Key, event: Fields) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind
+    def _delta(self, key: Key, event: Fields) -> list[ChunkResponse]:
         delta = known(event.get("delta")) or {}
         kind = delta.get("type")
+        chunks = self._said(key, delta, kind)
+        return self.with_strangers(chunks, kind, delta, known) if isinstance(kind, str) and kind != "text" else chunks
+
+    def _said(self, key: Key, delta: Fields, kind: object) -> list[ChunkResponse]:  # noqa: PLR0911 - one line a kind
         if kind == "arguments_delta":
             return self.call(self.calls.delta(key, arguments=delta.get("arguments")))
         if kind == "thought_summary":
@@ -154,7 +191,7 @@ class Interactions(OneAnswer):
         if kind in KNOWN_CONTENT:
             return self._content(delta)
         if kind.endswith("_call"):
-            return self._whole_call(key, delta)
+            return self.with_strangers(self._whole_call(key, delta), "call", delta, known)
         if kind.endswith("_result") and key in self._results:
             add_result(self._results[key], delta)
             return []
@@ -183,11 +220,12 @@ class Interactions(OneAnswer):
         fields = known(content) or {}
         kind = fields.get("type")
         if kind == "text":
-            return self.text("content", fields.get("text")) + self._annotations(fields)
+            chunks = self.text("content", fields.get("text")) + self._annotations(fields)
+            return self.with_strangers(chunks, kind, fields, known)
         data, uri, mime = fields.get("data"), fields.get("uri"), plain_json(fields.get("mime_type"))
         place = uri if isinstance(uri, str) and uri else data and f"data:{mime or ''};base64,{data}"
         if isinstance(kind, str) and kind in MEDIA and isinstance(place, str):
-            return self.other(**{f"{kind}_urls": (place,)})
+            return self.with_strangers(self.other(**{f"{kind}_urls": (place,)}), "media", fields, known)
         return self.event("file", content) if says_something(plain_json(content)) else []
 
     def _stop(self, key: Key) -> list[ChunkResponse]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec import structs
@@ -11,9 +12,10 @@ from ...events.provider_event import ProviderEvent, ProviderEventKind
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
-from .choices import Choices, wanted_choice
+from .choices import ChoiceReader, Choices, Found
 from .finish_reasons import Finish
 from .response import Response
+from .sdk_fields import Fields
 from .surrogates import Held, rest_of_text, whole_text
 
 _TEXTS = ("reasoning", "content", "refusal")
@@ -139,13 +141,13 @@ C = TypeVar("C", bound=Choice)
 
 
 class Answers(Response, Generic[C]):
-    """A machine without `feed`; only choices that are wanted are read."""
+    """A machine without `feed`; only choices that are wanted are read; the end tells which were not."""
 
     CHOICE: type[C]
     """The state of a choice."""
     NAMES_IN_PIECES: ClassVar[bool] = False
     """Whether the names of calls may come in pieces."""
-    STATE = (*Response.STATE, "_choices")
+    STATE = (*Response.STATE, "_choices", "_reader")
 
     def __init__(
         self,
@@ -158,13 +160,18 @@ class Answers(Response, Generic[C]):
         super().__init__(turn_id, choice=0 if choices == "all" else choices, logprobs=logprobs)
         self._wanted: Choices = choices
         self._limits = limits
+        self._reader = ChoiceReader(choices)
         self._choices: dict[int, C] = {}
 
     def rest(self) -> list[ChunkResponse]:
-        chunks: list[ChunkResponse] = []
+        chunks = self._read_all(self._tell_reader().rest())
         for choice in self._choices.values():
             choice.rest()
             chunks += self._chunks(choice)
+        unread = self._reader.unread
+        if unread and (self._wanted == 0 or not self._choices):  # else they were left out on purpose
+            told = ProviderEvent("other", {"unread_choices": sorted(unread)})
+            chunks.append(self.chunk(provider_events=[told]))
         return chunks
 
     def new_part(self, _name: str, state: Any, /) -> C:
@@ -172,13 +179,39 @@ class Answers(Response, Generic[C]):
         return self._new_choice(state["number"])
 
     def _choice(self, index: object, position: int = 0) -> C | None:
-        """Return the choice of an index, or of the position if the index is not a number; None if it is not wanted."""
-        number = wanted_choice(self._wanted, index, position)
-        if number is None:
-            return None
+        """Return the choice of an index, or of the position if the index is not a number.
+
+        None if it is not wanted, or if that is not known yet.
+        """
+        number = self._reader.number(index, position)
+        return None if number is None else self._numbered(number)
+
+    def _numbered(self, number: int) -> C:
         if number not in self._choices:
             self._choices[number] = self._new_choice(number)
         return self._choices[number]
+
+    def _read_choices(self, choices: list[Fields], plain: Callable[[int], Fields]) -> list[ChunkResponse]:
+        """Return the chunks of the choices of a chunk; `plain`: returns the one at a position as plain JSON."""
+        return self._read_all(self._tell_reader().read(choices, plain))
+
+    def _read_all(self, found: Found) -> list[ChunkResponse]:
+        chunks: list[ChunkResponse] = []
+        for number, fields in found:
+            choice = self._numbered(number)
+            self._read(choice, fields)
+            chunks += self._chunks(choice)
+        return chunks
+
+    def _read(self, choice: C, fields: Fields) -> None:
+        """Add what one choice of a chunk says."""
+        raise NotImplementedError(choice, fields)
+
+    def _tell_reader(self) -> ChoiceReader:
+        """Tell the reader how far the first answer is, which may have come another way."""
+        first, reader = self._choices.get(0), self._reader
+        reader.begun, reader.finished = first is not None, first is not None and first.finished
+        return reader
 
     def _new_choice(self, number: int) -> C:
         calls = CallTracker(self.turn_id_maker(), number, self._limits, names_in_pieces=self.NAMES_IN_PIECES)

@@ -9,12 +9,12 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
-from ...operators.calls.same_arguments import same_arguments
+from ...operators.calls.same_arguments import is_json, same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from ..calls.argument_pieces import MANY, ArgumentPieces
 from ..calls.call_keys import WAITING, CallKeys, TrackedCall, is_no_index
-from ..calls.ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of
+from ..calls.ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of, is_placeholder
 from .surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
 
 Given = TypeVar("Given")
@@ -110,6 +110,7 @@ class CallTracker(Stateful):
             if given_id:
                 self._keys.identify(given_id, call.key)
             if not given_name:
+                call.native |= native or {}
                 self._wait(call, text)
                 return None
             call.kind, call.executed_by = kind, executed_by
@@ -201,32 +202,48 @@ class CallTracker(Stateful):
     def whole(self, key: Key, arguments: object, source: str = "whole") -> ToolCallDelta | None:
         """Process the whole arguments that the provider sends at a call's end; they are used if no delta arrived.
 
-        If they differ from those that arrived, `done` reports it, or this method if the call is done already. `source`
+        Of deltas that are their beginning, the rest is returned. An empty object behind other arguments is only a
+        placeholder. Pieces that wait for a name, of a stream that was resumed, are replaced by the whole they are from.
+        If it differs from those that arrived, `done` reports it, or this method if the call is done already. `source`
         is their place on the wire.
         """
         call = self._open.get(self._keys.other(key))
         if call is None:
             return self.again(key, arguments, source, None)
-        if call.index < 0:
-            return None
         text = _argument_text(arguments)
+        if call.index < 0:
+            if text.endswith(_joined(call.waiting)):
+                call.waiting, call.length = [text], len(text)
+            return None
+        if is_placeholder(text, call.kind) and (call.length or source == "done"):  # behind which the item comes
+            call.announced = call.announced or text
+            return None
         if text and (not call.length or (call.is_compared and "".join(call.kept).isspace() and not text.isspace())):
             call.source = source
             return self.delta(call.key, arguments=text)
         kept, text = _joined(call.kept), without_halves(text)
-        if text and call.is_compared and not same_arguments(kept, text, call.kind):
-            call.contradiction |= {call.source: kept, source: text}
-            self._contradicted[call.key] = call
+        if not text or not call.is_compared or same_arguments(kept, text, call.kind):
+            return None
+        if text.startswith(kept) and (call.kind == "text" or not is_json(kept)):
+            return self.delta(call.key, arguments=text[len(kept) :])
+        call.contradiction |= {call.source: kept, source: text}
+        self._contradicted[call.key] = call
         return None
+
+    def waits(self, key: Key) -> bool:
+        """Return whether pieces came under a key, and no name."""
+        call = self._open.get(key)
+        return call is not None and call.index == WAITING
 
     def done(self, key: Key, status: CallStatus | None = None) -> ToolCallDelta | None:
         """Return a delta with `done=True` for a call whose block has ended, and free its key."""
         call = self._open.get(self._keys.other(key))
         if call is None or call.index < 0:
             return None
+        more = None
         if call.announced and call.length and not self._compares:  # with `compares`, a snapshot may be announced
-            self.whole(key, call.announced, "start")
-        announced = self._announced(call)
+            more = self.whole(key, call.announced, "start")
+        announced = self._announced(call) if more is None else more.arguments_delta
         del self._open[call.key]
         self._contradicted.pop(call.key, None)
         digest = ""
@@ -433,6 +450,8 @@ class CallTracker(Stateful):
         call.index, call.name = self._begun, name
         self._begun += 1
         text = "".join(call.waiting) + text
+        native = {**call.native, **(native or {})} if call.native else native
+        call.native = {}
         call.piece, call.length, call.waiting = name, len(text), []
         self._keep(call, text)
         if call.kind == "json":
@@ -468,7 +487,8 @@ class CallTracker(Stateful):
             return
         call.index = self._begun
         self._begun += 1
-        self._owed.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text)))
+        native, call.native = call.native or None, {}
+        self._owed.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text), native=native))
 
 
 def _update(

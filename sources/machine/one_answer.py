@@ -12,6 +12,7 @@ from .finish_reasons import Finish
 from .provider_error import error_in_body
 from .response import Response
 from .sdk_fields import Fields
+from .shown_text import ShownText, rest_of
 from .surrogates import (
     Held,
     plain_json,
@@ -58,6 +59,15 @@ class OneAnswer(Response):
         if text := whole_text(self._held, stream, text):
             chunks.append(self.chunk(**{stream: text}))
         return chunks
+
+    def unsaid(self, stream: TextStream, shown: ShownText, whole: str) -> list[ChunkResponse]:
+        """Return what was not shown of a whole text, if what was shown is its beginning."""
+        rest = rest_of([shown], whole)
+        if not rest:
+            return []
+        self._held.pop(stream, None)  # half of a character, which the whole text has
+        shown.add(rest)
+        return self.text(stream, rest)
 
     def call(self, *deltas: ToolCallDelta | None) -> list[ChunkResponse]:
         given = tuple(delta for delta in deltas if delta is not None)

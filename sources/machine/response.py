@@ -15,8 +15,12 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...events.errors import ProviderError, error_fields
 from ...operators.engine.stage import Failed, How
 from ...operators.engine.state import Stateful
-from .surrogates import encodable, without_halves
+from ..wire.strangers import Read, strangers
+from .sdk_fields import Fields, fields_of
+from .surrogates import encodable, plain_json, without_halves
+from .token_count import added_up
 
+_NOTHING = TokenUsage()
 _PLAIN_JSON = frozenset(("audio_urls", "error", "image_urls", "native", "raw", "video_urls"))
 """Fields of a chunk that have what the provider sent, keys and all."""
 
@@ -53,6 +57,21 @@ class Response(Stateful, ABC):
             said.setdefault("choice", self._first_choice)
         return ChunkResponse(response_id=self.response_id, model=self.model, **said)
 
+    def with_strangers(
+        self,
+        chunks: list[ChunkResponse],
+        kind: str,
+        event: Fields,
+        read: Read = fields_of,
+        spelt: Callable[[str], str] = str,
+        key: str = "type",
+    ) -> list[ChunkResponse]:
+        """Add what an event of a known kind has under unknown keys, as `raw`; `key`: that of its type."""
+        if not (found := strangers(self.API, kind, event, read, spelt)):
+            return chunks
+        raw = self.chunk(raw=({key: plain_json(event.get(key)), **found} if kind else found,))
+        return [*chunks[:-1], raw, *chunks[-1:]] if self.stopped else [*chunks, raw]
+
     def identify(self, response_id: object, model: object) -> None:
         """Take an id and a model from the wire: the first id counts, and the last model."""
         if self.response_id is None and isinstance(response_id, str) and response_id:
@@ -61,11 +80,12 @@ class Response(Stateful, ABC):
             self.model = without_halves(model)
 
     def new_usage(self, usage: TokenUsage | None) -> TokenUsage | None:
-        """Return the usage if it differs from the last one, else None."""
-        if usage is None or usage in (self._last_usage, TokenUsage()):
+        """Return the usage so far if it differs from the last one, else None; a later 0 is no count."""
+        last = self._last_usage
+        if usage is None or usage in (last, _NOTHING):
             return None
-        self._last_usage = usage
-        return usage
+        self._last_usage = usage if last is None else added_up(last, usage)
+        return None if self._last_usage == last else self._last_usage
 
     @abstractmethod
     def rest(self) -> list[ChunkResponse]:

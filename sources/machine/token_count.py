@@ -1,7 +1,8 @@
-"""Read a token count of the wire."""
+"""Read a token count of the wire, and add up usage that comes in pieces."""
 
 from __future__ import annotations
 
+from ...events.chunk_response import TokenUsage
 from .sdk_fields import Fields
 
 MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
@@ -17,3 +18,19 @@ def token_count(fields: Fields, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0
     return int(value) if 0 < value < MOST else 0
+
+
+def added_up(last: TokenUsage, usage: TokenUsage) -> TokenUsage:
+    """Return a later usage, with the last one's counts where it has none.
+
+    >>> added_up(TokenUsage(prompt=25, completion=1, total=26), TokenUsage(completion=15, total=15))
+    TokenUsage(prompt=25, completion=15, total=40, cached=0, reasoning=0)
+    """
+    prompt, completion = usage.prompt or last.prompt, usage.completion or last.completion
+    total = usage.total
+    if not usage.prompt and not usage.completion:
+        total = total or last.total
+    elif not usage.prompt or not usage.completion:
+        total = max(total, prompt + completion)
+    cached = usage.cached or min(last.cached, prompt)
+    return TokenUsage(prompt, completion, total, cached, usage.reasoning or last.reasoning)

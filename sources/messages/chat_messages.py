@@ -7,16 +7,22 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...operators.engine.state import Stateful
-from ..machine.choices import Choices, wanted_choice
+from ..machine.choices import Choices, MessageChoices
 from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.surrogates import plain_object
 from ..openai.chat_parts import is_of_tool
 from ..openai.langchain_chunk import TYPE as LANGCHAIN_TYPE
 from ..openai.langchain_chunk import chat_chunk
 from ..repeats.message_snapshots import new_of_message
+from ..wire.left_out import keys_left_out
 from .chat_calls import ChatCalls
 from .joined import Joined, set_json, wire_fields
 
-_TEXTS = frozenset({"content", "reasoning", "reasoning_content", "thinking", "refusal"})
+_KEPT = keys_left_out("openai-chat", "choices.delta")
+"""The keys of a delta that are no text in pieces: of these strings the last counts."""
+_SUMMARY = "summary"
+_SIGNED = "summary."
+"""The key of what the entries of a summary have besides their text."""
 _DETAIL_TEXTS = frozenset({"text", "summary", "data"})
 _AUDIO_TEXTS = frozenset({"data", "transcript"})
 _CALLS = frozenset({"tool_calls", "function_call"})
@@ -35,15 +41,16 @@ class _Message(Struct):
 class ChatMessages(Stateful):
     """Joins the deltas of chat completions, of OpenAI, Mistral and compatible servers.
 
-    - Texts are joined, and so are calls, by index and id, and reasoning details, by index and type. Lists grow. Of any
-      other field the last value counts.
-    - Mistral's content of typed parts stays a list: neighbouring texts are one part, and so is thinking.
+    - Texts are joined, those under unknown keys, too, and so are calls, by index and id, and reasoning details, by
+      index and type. Lists grow. Of any other field the last value counts.
+    - Content of typed parts stays a list: neighbouring texts are one part, and so is thinking, Mistral's and
+      Databricks'.
     """
 
-    STATE = ("_messages", "_snapshots")
+    STATE = ("_messages", "_reader", "_snapshots")
 
     def __init__(self, choices: Choices = 0) -> None:
-        self._wanted: Choices = choices
+        self._reader = MessageChoices(choices)
         self._messages: dict[int, _Message] = {}
         self._snapshots: dict[int, dict[str, Any]] = {}
         """What came of messages in place of deltas, by choice."""
@@ -59,12 +66,12 @@ class ChatMessages(Stateful):
             is_langchains = chunk.get("type") == LANGCHAIN_TYPE
             chunk = chat_chunk(chunk, {}) if is_langchains else fields_of(chunk.get("data")) or {}
         valid = [each for each in map(fields_of, entries_of(chunk.get("choices"))) if each is not None]
-        for position, choice in enumerate(valid):
-            number = wanted_choice(self._wanted, choice.get("index"), position)
-            if number is not None:
-                self._add(number, choice)
+        for number, choice in self._reader.read(valid, lambda position: plain_object(valid[position])):
+            self._add(number, choice)
 
     def messages(self) -> dict[int, Any]:
+        for number, choice in self._reader.rest():
+            self._add(number, choice)
         return {number: _whole(message) for number, message in self._messages.items()}
 
     def new_part(self, _name: str, state: Any, /) -> Any:
@@ -86,7 +93,7 @@ class ChatMessages(Stateful):
 
 def _add_delta(message: _Message, delta: Fields) -> None:
     for name, value in delta.items():
-        if isinstance(value, str) and name in _TEXTS:
+        if isinstance(value, str) and name not in _KEPT:
             if name == "content" and message.parts is not None:
                 _add_part(message.parts, {"type": "text", "text": value})
             else:
@@ -131,8 +138,12 @@ def _parts(message: _Message) -> list[Joined]:
 def _add_part(parts: list[Joined], part: Fields) -> None:
     kind = part.get("type")
     pieces = [part.get("text")]
-    rest = {name: value for name, value in part.items() if name not in ("text", "thinking")}
-    if kind == "thinking":
+    rest = {name: value for name, value in part.items() if name not in ("text", "thinking", _SUMMARY)}
+    if kind == "reasoning":
+        pieces = _texts(part.get(_SUMMARY))
+        signed = map(wire_fields, entries_of(part.get(_SUMMARY)))
+        rest[_SIGNED] = {name: each for entry in signed if entry for name, each in entry.items() if name != "text"}
+    elif kind == "thinking":
         thinking = part.get("thinking")
         pieces = [thinking] if isinstance(thinking, str) else _texts(thinking)
     elif kind != "text":
@@ -144,6 +155,8 @@ def _add_part(parts: list[Joined], part: Fields) -> None:
         if not any(pieces):
             return
         parts.append(Joined())
+    if _SIGNED in rest:
+        rest[_SIGNED] = parts[-1].fields.get(_SIGNED, {}) | rest[_SIGNED]
     parts[-1].add(rest, ())
     for piece in pieces:
         parts[-1].text(name, piece)
@@ -184,6 +197,8 @@ def _whole_part(part: Joined) -> dict[str, Any]:
     whole = part.whole()
     if "thinking" in part.texts:
         whole["thinking"] = [{"type": "text", "text": whole["thinking"]}]
+    if "reasoning" in part.texts:
+        whole[_SUMMARY] = [{**whole.pop(_SIGNED, {}), "text": whole.pop("reasoning")}]
     return whole
 
 

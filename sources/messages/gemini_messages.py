@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct
 
 from ...operators.engine.state import Stateful
-from ..gemini.gemini_fields import base64_text, camel_case, gemini_fields, wire_form, word
-from ..machine.choices import Choices, wanted_choice
+from ..gemini.gemini_fields import base64_text, camel_case, candidates_of, gemini_fields, wire_form, word
+from ..machine.choices import Choices, MessageChoices
 from ..machine.sdk_fields import Fields, entries_of
 from ..machine.surrogates import plain_json
 from .gemini_leaves import Leaf, leaf_of, with_leaves
@@ -46,10 +46,10 @@ class GeminiMessages(Stateful):
     - Arguments that are streamed in leaves become the `args` of their call. Signatures are standard base64.
     """
 
-    STATE = ("_contents",)
+    STATE = ("_contents", "_reader")
 
     def __init__(self, choices: Choices = 0) -> None:
-        self._wanted: Choices = choices
+        self._reader = MessageChoices(choices)
         self._contents: dict[int, _Content] = {}
 
     def feed(self, item: Any, /) -> None:
@@ -59,21 +59,24 @@ class GeminiMessages(Stateful):
                 for each in entries_of(item):
                     self.feed(each)
             return
-        for position, fields in enumerate(map(gemini_fields, entries_of(chunk.get("candidates")))):
-            number = wanted_choice(self._wanted, fields.get("index"), position) if fields else None
-            if fields and number is not None:
-                if (content := self._contents.get(number)) is None:
-                    content = self._contents[number] = _Content()
-                given = gemini_fields(fields.get("content")) or {}
-                for each in entries_of(given.get("parts")):
-                    if part := gemini_fields(each):
-                        _add(content, part)
+        for number, fields in self._reader.read(*candidates_of(chunk)):
+            self._add(number, fields)
 
     def messages(self) -> dict[int, Any]:
+        for number, fields in self._reader.rest():
+            self._add(number, fields)
         return {
             number: {"role": "model", "parts": [_whole(part) for part in content.parts]}
             for number, content in self._contents.items()
         }
+
+    def _add(self, number: int, fields: Fields) -> None:
+        if (content := self._contents.get(number)) is None:
+            content = self._contents[number] = _Content()
+        given = gemini_fields(fields.get("content")) or {}
+        for each in entries_of(given.get("parts")):
+            if part := gemini_fields(each):
+                _add(content, part)
 
     def new_part(self, _name: str, state: Any, /) -> Any:
         if "parts" in state:

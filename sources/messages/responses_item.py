@@ -32,8 +32,11 @@ class ResponsesItem(Struct):
     parts: dict[str, Joined] = {}
     ended: bool = False
 
-    def part(self, place: str, number: object) -> Joined:
+    def part(self, place: str, number: object, *, has_ended: bool = False) -> Joined:
+        """Return a part; one that ended under no index is the last one."""
         key = f"{place}:{number}"
+        if has_ended and key not in self.parts and not (isinstance(number, int) and number >= 0):
+            key = next((each for each in reversed(self.parts) if each.startswith(f"{place}:")), key)
         if (part := self.parts.get(key)) is None:
             part = self.parts[key] = Joined()
         return part

@@ -124,7 +124,7 @@ class ResponsesMessage(Stateful):
         """Add a text, or a piece of one, and return its pieces so far."""
         item = self._speaking(event)
         if (text := _TEXTS.get(name)) is not None:
-            part = item.part(text.place, event.get(text.number))
+            part = item.part(text.place, event.get(text.number), has_ended=what == "done")
             part.fields.setdefault("type", text.kind)
             texts, key = part.texts, text.key
         else:
@@ -134,7 +134,7 @@ class ResponsesMessage(Stateful):
     def _part(self, event: Fields, place: str, number: str) -> None:
         item = self._speaking(event)
         given = wire_fields(event.get("part")) or {}
-        part = item.part(place, event.get(number))
+        part = item.part(place, event.get(number), has_ended=str(event.get("type")).endswith(".done"))
         part.fields |= {
             name: set_json(each) for name, each in given.items() if each is not None and not part.texts.get(name)
         }

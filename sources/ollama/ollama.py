@@ -59,7 +59,7 @@ class Ollama(Answers[_Answer]):
         if answer is None:
             return []
         _read(answer, chunk, logprobs=self.logprobs)
-        return self._chunks(answer)
+        return self.with_strangers(self._chunks(answer), "", chunk)
 
 
 def _read(answer: _Answer, chunk: Fields, *, logprobs: bool) -> None:

@@ -9,6 +9,7 @@ from ..machine.answers import Choice
 from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..machine.surrogates import plain_json, plain_object, says_something
 from ..wire.left_out import keys_left_out
+from .chat_parts import OPAQUE, REASONING
 
 Kinds: TypeAlias = dict[str, ProviderEventKind]
 
@@ -51,10 +52,13 @@ _READ_OF_CHUNK = frozenset(("id", "model", "choices", "usage", "error", "x_groq"
 _READ_OF_CHOICE = frozenset(("delta", "finish_reason", "error", "logprobs"))
 _READ_OF_ERROR = frozenset(("message", "type", "code", "status", "status_code"))
 _READ_OF_DELTA = frozenset(
-    ("content", "reasoning_content", "reasoning", "thinking", "reasoning_details", "refusal", "images", "audio"),
-) | {"tool_calls", "function_call"}
+    ("content", "reasoning_details", "refusal", "images", "audio", "tool_calls", "function_call", OPAQUE, *REASONING),
+)
 
 NOT_UNKNOWN_OF_CHUNK = _READ_OF_CHUNK | OF_CHUNK.keys() | keys_left_out(API)
+NOT_UNKNOWN_OF_PART = keys_left_out(API, "choices.delta.content") | {
+    *("text", "thinking", "summary", "image_url", "signature", "encrypted_content"),
+}
 _NOT_UNKNOWN_OF_CHOICE = _READ_OF_CHOICE | OF_CHOICE.keys() | keys_left_out(API, "choices")
 _NOT_UNKNOWN_OF_DELTA = _READ_OF_DELTA | keys_left_out(API, "choices.delta")
 

@@ -12,6 +12,7 @@ from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
 from ..wire.lane import UNFIT
+from ..wire.strangers import strangers
 from .chat_usage import chat_usage
 
 _Nothing: TypeAlias = Annotated[dict[str, Any], Meta(max_length=0)] | None
@@ -64,6 +65,7 @@ class _Delta(Struct, forbid_unknown_fields=True, gc=False):
     content: str | list[_TextPart | _ThinkingPart] | None = None
     reasoning: str | None = None
     reasoning_content: str | None = None
+    reasoning_text: str | None = None
     reasoning_details: list[_Detail] | None = None
     refusal: str | None = None
     tool_calls: list[_Call] | None = None
@@ -136,12 +138,12 @@ class ChatLane(Answers[Choice]):
             chunk = _decode(data)
         except UNFIT:
             return None
-        if len(chunk.choices) != 1:
+        if len(chunk.choices) != 1 or (chunk.usage is not None and strangers(self.API, "", {"usage": chunk.usage})):
             return None
         (given,) = chunk.choices
         delta, index = given.delta, given.index
         choice = self._choices.get(index or 0) or self._choice(index)
-        if choice is None or choice.held or (self.logprobs and given.logprobs) or _is_whole(given):
+        if choice is None or choice.held or self._reader.waiting or _is_whole(given, logprobs=self.logprobs):
             return None
         filtered = given.content_filter_results
         if filtered and self._extras.get(f"{choice.number}:content_filter_results") != filtered:
@@ -151,7 +153,7 @@ class ChatLane(Answers[Choice]):
         content, calls = delta.content, delta.tool_calls
         if isinstance(content, list) or given.finish_reason or chunk.usage is not None:
             return self._put_together(chunk, given, choice)
-        reasoning = delta.reasoning_content or delta.reasoning or (_reasoning(delta) if delta.reasoning_details else "")
+        reasoning = delta.reasoning_content or delta.reasoning or _reasoning(delta)
         new_calls = _calls(choice.calls, calls) if calls else ()
         if not (content or new_calls or reasoning or delta.refusal):
             return []
@@ -193,13 +195,14 @@ class ChatLane(Answers[Choice]):
         return responses
 
 
-def _is_whole(given: _Choice) -> bool:
-    """Return whether the whole message stands beside the end, which may have calls that no delta had."""
-    return given.message is not None and given.finish_reason is not None
+def _is_whole(given: _Choice, *, logprobs: bool) -> bool:
+    """Return whether the whole message stands beside the end, or wanted log probabilities beside the text."""
+    return (given.message is not None and given.finish_reason is not None) or (logprobs and bool(given.logprobs))
 
 
 def _reasoning(delta: _Delta) -> str:
-    return "".join(each.text or each.summary or "" for each in delta.reasoning_details or ())
+    """Return the reasoning under one of its rarer names."""
+    return delta.reasoning_text or "".join(each.text or each.summary or "" for each in delta.reasoning_details or ())
 
 
 def _calls(tracker: CallTracker, given: list[_Call]) -> tuple[ToolCallDelta, ...]:

@@ -10,6 +10,10 @@ from ..machine.surrogates import plain_json, without_halves
 
 _TOOLS = frozenset(("tool", "function"))
 """The roles of what a tool returned, which servers that run tools themselves stream in the answer."""
+REASONING = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+"""The names of reasoning in a delta; `reasoning_text` is GitHub Copilot's."""
+OPAQUE = "reasoning_opaque"
+"""GitHub Copilot's name of what has to be sent back."""
 
 
 def is_of_tool(delta: Fields) -> bool:
@@ -24,7 +28,7 @@ def is_of_tool(delta: Fields) -> bool:
 
 def reasoning_text(delta: Fields) -> str:
     """Return the reasoning, which some send under two or three names at once: it is the same text each time."""
-    for name in ("reasoning_content", "reasoning", "thinking"):
+    for name in REASONING:
         if isinstance(text := delta.get(name), str) and text:
             return text
     details = entries_of(delta.get("reasoning_details"))
@@ -38,6 +42,25 @@ def replayable_details(details: Any) -> list[Any]:
     """Return the reasoning details that must be sent back to the provider: those with a signature or encrypted data."""
     parts = ((each, fields_of(each)) for each in entries_of(details))
     return [plain_json(each) for each, part in parts if part and (part.get("signature") or part.get("data"))]
+
+
+def replayable(delta: Fields) -> dict[str, Any]:
+    """Return what of a delta must be sent back to the provider; empty for nothing."""
+    details, opaque = delta.get("reasoning_details"), delta.get(OPAQUE)
+    found: dict[str, Any] = {}
+    if details and (details := replayable_details(details)):
+        found["reasoning_details"] = details
+    if isinstance(opaque, str) and opaque:
+        found[OPAQUE] = without_halves(opaque)
+    return found
+
+
+def reasoning_part(part: Fields) -> dict[str, Any]:
+    """Read a content part with reasoning: Mistral's thinking, or Databricks' summary, whose entries may be signed."""
+    entries = [each for each in map(fields_of, entries_of(part.get("summary"))) if each]
+    is_signed = any(each.get(name) for each in (part, *entries) for name in ("signature", "encrypted_content"))
+    text = thinking_text(part.get("thinking")) + thinking_text(part.get("summary"))
+    return {"reasoning": text, "native": {"content": [plain_json(part)]} if is_signed else None}
 
 
 def thinking_text(thinking: Any) -> str:

@@ -21,6 +21,7 @@ from ..wire.left_out import keys_left_out
 from .chat_extras import (
     API,
     NOT_UNKNOWN_OF_CHUNK,
+    NOT_UNKNOWN_OF_PART,
     OF_CHUNK,
     OF_PART,
     add_choice_extras,
@@ -35,9 +36,9 @@ from .chat_parts import (
     add_images,
     audio_rest,
     is_of_tool,
+    reasoning_part,
     reasoning_text,
-    replayable_details,
-    thinking_text,
+    replayable,
     unsaid_calls,
 )
 from .chat_usage import chat_usage
@@ -90,12 +91,8 @@ class OpenAIChat(ChatLane):
                 return [response for each in items for response in self.feed(each)]
             return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
         self.identify(chunk.get("id"), chunk.get("model"))
-        responses: list[ChunkResponse] = []
         valid = [each for each in map(fields_of, entries_of(chunk.get("choices"))) if each is not None]
-        for position, fields in enumerate(valid):
-            if choice := self._choice(fields.get("index"), position):
-                self._read(choice, fields)
-                responses += self._chunks(choice)
+        responses = self._read_choices(valid, lambda position: plain_object(valid[position]))
         groq = fields_of(chunk.get("x_groq")) or {}
         if events := [
             ProviderEvent(OF_CHUNK[key], data) for key, data in changed(chunk, OF_CHUNK, self._extras).items()
@@ -116,7 +113,7 @@ class OpenAIChat(ChatLane):
             self._add(responses, error=error_fields(failure))
         elif rest := unknown(chunk, NOT_UNKNOWN_OF_CHUNK) | unknown(groq, _OF_GROQ):
             responses.append(self.chunk(raw=(rest if valid or responses else plain_json(item),)))
-        return responses
+        return self.with_strangers(responses, "", chunk)
 
     def _piece(self, chunk: Fields) -> list[ChunkResponse] | None:
         """Return what a chunk says that has a piece of text or of arguments and nothing else, as most have.
@@ -139,7 +136,7 @@ class OpenAIChat(ChatLane):
         if not (arguments or (isinstance(text, str) and text and text.isascii() and not calls)):
             return None
         choice = self._choice(fields.get("index"))
-        if choice is None or choice.holds_text:
+        if choice is None or choice.holds_text or self._reader.waiting:
             return None
         self.identify(chunk.get("id"), chunk.get("model"))
         if not arguments:
@@ -214,8 +211,8 @@ def _read_delta(choice: Choice, delta: Fields) -> None:
         add_images(said, images)
     if audio := fields_of(delta.get("audio")):
         add_audio(said, audio)
-    if (details := delta.get("reasoning_details")) and (details := replayable_details(details)):
-        said["native"] = {"reasoning_details": details}
+    if native := replayable(delta):
+        said["native"] = native
     if delta.get("tool_calls") or delta.get("function_call"):
         found = _calls(choice.calls, delta)
         if calls := (*choice.calls.owed(), *found):
@@ -227,10 +224,10 @@ def _read_delta(choice: Choice, delta: Fields) -> None:
 
 
 def _read_part(choice: Choice, part: Fields) -> None:
-    """Read a part of Mistral's list-typed content."""
+    """Read a part of list-typed content, of Mistral's or Databricks'."""
     kind, said = part.get("type"), dict[str, Any]()
-    if kind == "thinking":
-        said["reasoning"] = thinking_text(part.get("thinking"))
+    if kind in ("thinking", "reasoning"):
+        said |= reasoning_part(part)
     elif kind in ("text", "output_text") and isinstance(part.get("text"), str):
         said["content"] = part["text"]
     elif kind == "image_url":
@@ -241,6 +238,8 @@ def _read_part(choice: Choice, part: Fields) -> None:
         choice.raw(plain)
     if any(said.values()):
         choice.add(**said)
+    if said and (rest := unknown(part, NOT_UNKNOWN_OF_PART)):
+        choice.raw({"content": [{"type": kind, **rest}]})
 
 
 def _calls(tracker: CallTracker, delta: Fields) -> list[ToolCallDelta]:

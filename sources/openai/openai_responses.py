@@ -10,6 +10,7 @@ from ..machine.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
 from ..machine.one_answer import TextStream
 from ..machine.provider_error import error_in_body
 from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..machine.shown_text import rest_of
 from ..machine.surrogates import plain_json, plain_object, without_halves
 from ..machine.told_error import told_error
 from ..wire.left_out import is_event_left_out
@@ -34,26 +35,39 @@ from .responses_usage import responses_usage
 
 
 class _Text(NamedTuple):
-    """The key of a text event's text, and the stream that it belongs to."""
+    """The stream of a text event's text, the begin of the key of its part, the key of its index, and of the text."""
 
     stream: TextStream
-    number: str
+    part: str
+    index: str
     field: str = "delta"
 
 
 _TEXTS = {
-    "response.output_text": _Text("content", "content_index", "text"),
-    "response.refusal": _Text("refusal", "content_index", "refusal"),
-    "response.reasoning_text": _Text("reasoning", "content_index", "text"),
-    "response.reasoning_summary_text": _Text("reasoning", "summary_index", "text"),
+    "response.output_text": _Text("content", "content_index:", "content_index", "text"),
+    "response.refusal": _Text("refusal", "refusal:", "content_index", "refusal"),
+    "response.reasoning_text": _Text("reasoning", "content_index:", "content_index", "text"),
+    "response.reasoning_summary_text": _Text("reasoning", "summary_index:", "summary_index", "text"),
 }
+_OF_PART = {
+    "output_text": _TEXTS["response.output_text"],
+    "refusal": _TEXTS["response.refusal"],
+    "reasoning_text": _TEXTS["response.reasoning_text"],
+    "summary_text": _TEXTS["response.reasoning_summary_text"],
+}
+"""The texts by the type of their part."""
 _TEXT_DELTAS = {f"{event}.delta": text._replace(field="delta") for event, text in _TEXTS.items()}
 _TEXT_ENDS = {f"{event}.done": text for event, text in _TEXTS.items()}
+_OF_DELTA = frozenset({"type", "delta", "item_id", "output_index", "content_index", "summary_index", "logprobs"}) | {
+    *("sequence_number", "obfuscation"),
+}
+"""The keys of the event of a text's delta, which has no others in most cases."""
 _ARGUMENT_DELTAS = frozenset(f"{event}.delta" for event in ARGUMENT_EVENTS)
 _ARGUMENT_ENDS = {f"{event}.done": field for event, field in ARGUMENT_EVENTS.items()}
 _COMMANDS = "response.shell_call_command."
 _ANNOTATION = "response.output_text.annotation.added"
 _WITH_PARTS = frozenset({"message", "reasoning"})
+_PART_ENDS = frozenset({"response.content_part.done", "response.reasoning_summary_part.done"})
 
 
 class OpenAIResponses(ResponsesLane):
@@ -80,7 +94,7 @@ class OpenAIResponses(ResponsesLane):
         """The id of the last call that the provider ran, for a result without one."""
         self._has_clients_calls = False
 
-    def feed(self, item: Any, /) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each kind of event
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         """Return the chunks for one event; none for an event without content."""
         if self.stopped or item is None:
             return []
@@ -94,14 +108,17 @@ class OpenAIResponses(ResponsesLane):
             return self.fail(error_in_body(plain_json(told.body)))
         if self._replayed.has(event, self._items):
             return []
+        if kind in _TEXT_DELTAS and _OF_DELTA.issuperset(event):
+            return self._text(event, _TEXT_DELTAS[kind])
+        return self.with_strangers(self._event(item, event, kind), kind, event)
+
+    def _event(self, item: Any, event: Fields, kind: str) -> list[ChunkResponse]:  # noqa: PLR0911 - one line for each
         if kind in _TEXT_DELTAS:
             return self._text(event, _TEXT_DELTAS[kind])
         if kind in _ARGUMENT_DELTAS:
             return self._arguments(event, event.get("delta"))
         if kind in _TEXT_ENDS:
-            text = _TEXT_ENDS[kind]
-            item, _ = self._items.speaks(event, _item_type(kind))
-            return [] if _part(event, text.number) in item.parts else self._text(event, text)
+            return self._text_end(event, _TEXT_ENDS[kind], event)
         if kind in _ARGUMENT_ENDS:
             return self._arguments_end(event, event.get(_ARGUMENT_ENDS[kind]))
         if kind == "response.output_item.added":
@@ -124,9 +141,11 @@ class OpenAIResponses(ResponsesLane):
             return self._command(event, kind.removeprefix(_COMMANDS))
         if kind == _ANNOTATION:
             return self._annotations(self._items.speaks(event)[0], [event.get("annotation")])
-        if kind == "response.content_part.done":
+        if kind in _PART_ENDS:
             part = fields_of(event.get("part")) or {}
-            return self._annotations(self._items.speaks(event)[0], entries_of(part.get("annotations")))
+            text = _OF_PART.get(str(part.get("type")))
+            chunks = self._text_end(event, text, part) if text is not None else []
+            return chunks + self._annotations(self._items.speaks(event)[0], entries_of(part.get("annotations")))
         if kind in OF_EVENT:
             return self.event(OF_EVENT[kind], item)
         return [] if is_event_left_out(API, kind) else self.unread(item, event)
@@ -134,8 +153,18 @@ class OpenAIResponses(ResponsesLane):
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
         item, is_new = self._items.speaks(event, _item_type(event["type"]))
         followed = self.followed() if is_new else []
-        chunks = followed + self._say(item, _part(event, text.number), text.stream, event.get(text.field))
+        chunks = followed + self._say(item, _part(event, text), text.stream, event.get(text.field))
         return chunks + self._logprobs(event)
+
+    def _text_end(self, event: Fields, text: _Text, given: Fields) -> list[ChunkResponse]:
+        """Return what was not shown of a text that ends; `given`: the object that has the whole."""
+        item, is_new = self._items.speaks(event, _item_type(str(event.get("type"))))
+        part = _part(event, text)
+        is_said = part in item.parts
+        chunks = self._whole_text(item, part, text.stream, given.get(text.field))
+        if is_said or not chunks:
+            return chunks
+        return (self.followed() if is_new else []) + chunks + self._logprobs(given)
 
     def _logprobs(self, fields: Fields) -> list[ChunkResponse]:
         logprobs = fields.get("logprobs") if self.logprobs else None
@@ -171,11 +200,14 @@ class OpenAIResponses(ResponsesLane):
     def _command(self, event: Fields, what: str) -> list[ChunkResponse]:
         """Return the commands of a shell call as the beginning of its arguments."""
         item, _ = self._items.speaks(event)
-        part = _part(event, "command_index")
-        text = event.get("delta" if what == "delta" else "command")
-        if what not in ("delta", "done") or not isinstance(text, str) or (what == "done" and part in item.parts):
+        part = f"command_index:{event.get('command_index')}"
+        text: Any = event.get("delta" if what == "delta" else "command")
+        if what == "done" and part in item.parts and isinstance(text, str):
+            text = rest_of([item.parts[part]], text)
+        if what not in ("delta", "done") or not isinstance(text, str) or (not text and part in item.parts):
             return []
         is_first, is_new = not item.parts, is_new_part(item, part)
+        item.parts[part].add(without_halves(text))
         return self._arguments(event, written_command(text, is_first=is_first, is_new=is_new))
 
     def _begin(self, raw: Any, event: Fields, fields: Fields) -> list[ChunkResponse]:
@@ -210,13 +242,16 @@ class OpenAIResponses(ResponsesLane):
         """Process an item's end, which has the complete item."""
         if kind := call_kind(fields):
             chunks = self._call_end(item, fields, kind, "item")
-            return chunks + self._result(raw, item.call_id) if fields.get("type") in WITH_RESULT else chunks
+            if fields.get("type") in WITH_RESULT:
+                return chunks + self._result(raw, item.call_id)
+            return self.with_strangers(chunks, "call", fields)
         item.ended = True
         self._begun.pop(item.number, None)
         if item.kind == "reasoning":
-            return [*self._unsaid_reasoning(item, fields), *self._reasoning_native(fields)]
+            chunks = [*self._unsaid_reasoning(item, fields), *self._reasoning_native(fields)]
+            return self.with_strangers(chunks, item.kind, fields)
         if item.kind == "message":
-            return self._unsaid_message(item, fields)
+            return self.with_strangers(self._unsaid_message(item, fields), item.kind, fields)
         if item.kind == "image_generation_call":
             return self._image(raw)
         given = (fields_of(raw) or {}).get("item")
@@ -243,6 +278,8 @@ class OpenAIResponses(ResponsesLane):
             return self.call(calls.again(item.number, arguments, source, status))
         item.ended = True
         chunks = self.call(calls.renamed(item.number, fields.get("name"))) if item.is_begun and not kind.name else []
+        if not item.is_begun:
+            calls.whole(item.number, arguments, source)  # in place of pieces that came without a name
         chunks += self._call(item, fields, kind)
         if kind.name == "shell" and item.parts:
             chunks += self.call(calls.delta(item.number, arguments=written_end(fields)))
@@ -250,13 +287,15 @@ class OpenAIResponses(ResponsesLane):
         return chunks + self.call(calls.done(item.number, status))
 
     def _unsaid_reasoning(self, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
-        if item.parts:
-            return []
+        """Return what was not shown of a reasoning: a summary and what it is the summary of are one."""
+        kinds = {"summary": "summary_index:", "content": "content_index:"}
+        said = {field: kind for field, kind in kinds.items() if item.shown(kind)}
         chunks: list[ChunkResponse] = []
-        for field, number in (("summary", "summary_index"), ("content", "content_index")):
-            for place, part in enumerate(map(fields_of, entries_of(fields.get(field)))):
-                chunks += self._say(item, f"{number}:{place}", "reasoning", (part or {}).get("text"))
-            if chunks:  # a summary and what it is the summary of are one reasoning
+        for field, kind in (said or kinds).items():
+            parts = [(fields_of(part) or {}).get("text") for part in entries_of(fields.get(field))]
+            for key, text in item.unsaid(kind, [part for part in parts if isinstance(part, str)]):
+                chunks += self._rest(item, key, "reasoning", text)
+            if chunks and not said:
                 break
         return chunks
 
@@ -265,12 +304,21 @@ class OpenAIResponses(ResponsesLane):
         return self.other(native={"type": "reasoning", **native}) if native else []
 
     def _unsaid_message(self, item: OutputItem, fields: Fields) -> list[ChunkResponse]:
+        """Return what was not shown of a message's texts, and the annotations that have not come before."""
+        parts = list(filter(None, map(fields_of, entries_of(fields.get("content")))))
+        unsaid: dict[str, list[tuple[str, str]]] = {}
+        for name in ("output_text", "refusal"):
+            field = _OF_PART[name].field
+            given = [part.get(field) for part in parts if part.get("type") == name]
+            unsaid[name] = item.unsaid(_OF_PART[name].part, [each for each in given if isinstance(each, str)])
         chunks: list[ChunkResponse] = []
-        for part in filter(None, map(fields_of, entries_of(fields.get("content")))):
-            if not item.parts and part.get("type") == "output_text":
-                chunks += [*self.text("content", part.get("text")), *self._logprobs(part)]
-            elif not item.parts and part.get("type") == "refusal":
-                chunks += self.text("refusal", part.get("refusal"))
+        for part in parts:
+            name = str(part.get("type"))
+            text: Any = part.get(_OF_PART[name].field) if name in unsaid else None
+            if isinstance(text, str) and unsaid[name] and without_halves(text).endswith(unsaid[name][0][1]):
+                key, rest = unsaid[name].pop(0)
+                chunks += self._rest(item, key, _OF_PART[name].stream, rest)
+                chunks += self._logprobs(part) if len(rest) == len(text) else []
             chunks += self._annotations(item, entries_of(part.get("annotations")))
         return chunks
 
@@ -319,11 +367,17 @@ class OpenAIResponses(ResponsesLane):
         """
         chunks: list[ChunkResponse] = []
         unsaid: list[tuple[int, object, Fields]] = []
+        known: set[str] = set()
+        """The types of items whose ids do not change."""
         for number, given in enumerate(entries_of(response.get("output"))):
             fields = fields_of(given)
             if not fields or not fields.get("type"):
                 continue
-            item = self._items.known(fields) or self._same(number, fields)
+            item = self._items.known(fields)
+            if item is not None:
+                known.add(item.kind)
+            else:
+                item = self._same(number, fields)
             if item is None:
                 unsaid.append((number, given, fields))
             elif kind := call_kind(fields):
@@ -333,11 +387,15 @@ class OpenAIResponses(ResponsesLane):
                     chunks += self._result(_done(number, given), item.call_id)
             elif not item.ended:
                 chunks += self._end(_done(number, given), item, fields)
+            elif item.kind == "message":
+                chunks += self._unsaid_message(item, fields)
+            elif item.kind == "reasoning":
+                chunks += self._unsaid_reasoning(item, fields)
         if not is_regular:
             chunks += self.call(*self.calls.concluded(is_regular=False))
         chunks += self._named() if not unsaid else []
-        # Of these types items came, and ids may change: what is not a call may be one of them.
-        came = self._items.ended_types()
+        # Of these types items came. Where ids change, what is not a call may be one of them.
+        came = self._items.ended_types() - known
         for number, given, fields in unsaid:
             event = _done(number, given)
             heard = self._items.heard(str(fields["type"])) if call_kind(fields) else None
@@ -359,9 +417,11 @@ class OpenAIResponses(ResponsesLane):
     def _same(self, number: int, fields: Fields) -> OutputItem | None:
         """Return the known item that corresponds to an item of the response's end, even if its id has changed."""
         item = self._items.at(number)
-        if item is not None and (item.kind or item.heard) == fields.get("type") and not item.ended:
+        kind = call_kind(fields)
+        is_its = item is not None and (item.kind or item.heard) == fields.get("type")
+        if item is not None and is_its and (kind is None or not item.ended):
             return item
-        if (kind := call_kind(fields)) is None:
+        if kind is None:
             return None
         key = self.calls.ended.same(whole_arguments(fields, kind), kind.kind)
         same = self._items.numbered(key) if isinstance(key, int) else None
@@ -392,5 +452,5 @@ def _item_type(event: str) -> str:
     return OF_EVENTS.get(event.rpartition(".")[0], "")
 
 
-def _part(event: Fields, number: str) -> str:
-    return f"{number}:{event.get(number)}"
+def _part(event: Fields, text: _Text) -> str:
+    return f"{text.part}{event.get(text.index)}"

@@ -7,12 +7,13 @@ from typing import Any
 from msgspec import Struct, convert, to_builtins
 
 from ..machine.sdk_fields import Fields
+from ..machine.shown_text import ShownText, rest_of
 from ..machine.surrogates import without_halves
 from .responses_items import CALLS, item_ids
 
 
 class OutputItem(Struct):
-    """One item; `parts` are its parts with text so far; `is_begun`: whether its call has begun."""
+    """One item; `parts`: what was shown of its texts, by their keys; `is_begun`: whether its call has begun."""
 
     number: int
     kind: str = ""
@@ -22,7 +23,7 @@ class OutputItem(Struct):
     name: str = ""
     """The name of its call, where only the end of the arguments has it."""
     ids: list[str] = []  # msgspec gives each instance its own
-    parts: set[str] = set()
+    parts: dict[str, ShownText] = {}
     annotations: list[Any] = []
     """The annotations that came, which the item's end repeats."""
     last_part: str = ""
@@ -30,6 +31,29 @@ class OutputItem(Struct):
     call_id: str | None = None
     """The id of the item's call, as it began: ids may change."""
     ended: bool = False
+
+    def shown(self, kind: str) -> list[ShownText]:
+        """Return what was shown of the texts of one kind, which is the begin of their keys."""
+        return [each for key, each in self.parts.items() if key.startswith(kind)]
+
+    def unsaid(self, kind: str, texts: list[str]) -> list[tuple[str, str]]:
+        """Return what was not shown of the whole texts of one kind, with the keys of their parts.
+
+        Servers count parts in several ways: the texts are compared as one. What differs was shown in another form.
+        """
+        texts = [without_halves(text) for text in texts]
+        whole, shown = "".join(texts), self.shown(kind)
+        rest = rest_of(shown, whole)
+        if not rest:
+            return []
+        at = len(whole) - len(rest)
+        found: list[tuple[str, str]] = []
+        for place, text in enumerate(texts):
+            if len(text) > at:
+                key = f"{kind}{place}"
+                found.append((self.last_part if at > 0 else key + " " * (key in self.parts), text[max(at, 0) :]))
+            at -= len(text)
+        return found
 
 
 class OutputItems:

@@ -12,8 +12,10 @@ from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
 from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.sdk_fields import Fields
+from ..machine.shown_text import ShownText, rest_of
 from ..repeats.replayed_events import ReplayedEvents
 from ..wire.lane import UNFIT
+from ..wire.strangers import strangers
 from .output_items import OutputItem, OutputItems
 
 
@@ -93,7 +95,7 @@ class _SummaryPartBegin(_Event, tag="response.reasoning_summary_part.added", kw_
 
 
 class _SummaryPartEnd(_Event, tag="response.reasoning_summary_part.done", kw_only=True):
-    part: Any = None
+    part: dict[str, Any] = {}
     summary_index: int | None = None
     status: str | None = None
 
@@ -141,12 +143,14 @@ class ResponsesLane(OneAnswer):
     clients handle, and the beginning of the Response.
     """
 
-    STATE = (*OneAnswer.STATE, "_items", "_replayed")
+    STATE = (*OneAnswer.STATE, "_items", "_replayed", "_spoke")
 
     def __init__(self, turn_id: str | None, limits: Limits, *, logprobs: bool) -> None:
         super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)
         self._items = OutputItems()
         self._replayed = ReplayedEvents()
+        self._spoke: dict[str, int] = {}
+        """The number of the item of which a part began last, by the stream."""
 
     def lane(self, data: str, /) -> list[ChunkResponse] | None:  # noqa: PLR0911 - one line for each way
         """Return the chunks of an event, from its JSON text; None, and no change, for one that does not fit."""
@@ -176,15 +180,18 @@ class ResponsesLane(OneAnswer):
             delta, part = event.delta, f"content_index:{event.content_index}"
             if not delta or self._held or part != item.last_part:
                 return self._say(item, part, "content", delta)
+            item.parts[part].add(delta)
             return [ChunkResponse(delta, response_id=self.response_id, model=self.model)]
         if isinstance(event, _Piece):
             call = None if self._held else self.calls.more(item.number, event.delta)
             if call is None:
                 return self.call(self.calls.delta(item.number, arguments=event.delta))
             return [ChunkResponse(tool_calls=(call,), response_id=self.response_id, model=self.model)]
-        index = "summary_index" if isinstance(event, _Summary) else "content_index"
-        part = f"{index}:{getattr(event, index)}"
-        return self._say(item, part, "refusal" if isinstance(event, _Refusal) else "reasoning", event.delta)
+        number_of = "summary_index" if isinstance(event, _Summary) else "content_index"
+        index = getattr(event, number_of)
+        if isinstance(event, _Refusal):
+            return self._say(item, f"refusal:{index}", "refusal", event.delta)
+        return self._say(item, f"{number_of}:{index}", "reasoning", event.delta)
 
     def _end_of(self, event: _Ending) -> list[ChunkResponse] | None:
         item = self._items.with_id(event.item_id)
@@ -193,13 +200,21 @@ class ResponsesLane(OneAnswer):
         if isinstance(event, _ArgumentsEnd):
             return self.call(self.calls.whole(item.number, event.arguments, "done"))
         if isinstance(event, _TextEnd):
-            return [] if f"content_index:{event.content_index}" in item.parts else None
-        if isinstance(event, _SummaryEnd):
-            return [] if f"summary_index:{event.summary_index}" in item.parts else None
-        return []
+            part, text = f"content_index:{event.content_index}", event.text
+        elif isinstance(event, _SummaryEnd):
+            part, text = f"summary_index:{event.summary_index}", event.text
+        elif isinstance(event, _SummaryPartEnd):
+            part, text = f"summary_index:{event.summary_index}", event.part.get("text")
+        else:
+            return []
+        if part not in item.parts:
+            return None
+        return self._whole_text(item, part, "content" if isinstance(event, _TextEnd) else "reasoning", text)
 
     def _bound(self, event: _ItemEvent | _Begin) -> list[ChunkResponse] | None:
         if isinstance(event, _Begin):
+            if strangers(self.API, "response.created", {"response": event.response}):
+                return None
             self.identify(event.response.get("id"), event.response.get("model"))
             return []
         fields = event.item
@@ -215,9 +230,41 @@ class ResponsesLane(OneAnswer):
         """Return a text of a part; parts of one item's reasoning are paragraphs."""
         if not isinstance(given, str) or not given:
             return []
-        if is_new_part(item, part) and stream == "reasoning":
-            given = "\n\n" + given
-        return self.text(stream, given)
+        between = ""
+        if part != item.last_part:
+            self._spoke[stream] = item.number
+            between = "\n\n" if is_new_part(item, part) and stream == "reasoning" else ""
+        chunks = self.text(stream, between + given)
+        if chunks and (said := getattr(chunks[-1], stream)):
+            item.parts[part].add(said.removeprefix(between))
+        return chunks
+
+    def _whole_text(self, item: OutputItem, part: str, stream: TextStream, given: object) -> list[ChunkResponse]:
+        """Return what was not shown of a part's whole text; servers may end a part under another index than its own."""
+        if not isinstance(given, str) or not given:
+            return []
+        kind, _, index = part.partition(":")
+        if part not in item.parts and item.last_part.startswith(f"{kind}:"):
+            last = item.parts[item.last_part]
+            if last.ended_as in ("", part) and rest_of([last], given) is not None:
+                last.ended_as, part = part, item.last_part
+            elif not index.isdecimal():
+                return []
+        if part not in item.parts:
+            chunks = self._say(item, part, stream, given)
+            item.parts[part].ended_as = part
+            return chunks
+        shown = item.parts[part]
+        shown.ended_as = shown.ended_as or part
+        rest = rest_of([shown], given)
+        return self._rest(item, part, stream, rest) if rest and part == item.last_part else []
+
+    def _rest(self, item: OutputItem, part: str, stream: TextStream, text: str) -> list[ChunkResponse]:
+        """Return the rest of a text; nothing if others followed what was shown, because it would stand elsewhere."""
+        if item.parts and self._spoke.get(stream, item.number) != item.number:
+            return []
+        self._held.pop(stream, None)  # half of a character, which the whole text has
+        return self._say(item, part, stream, text)
 
     @abstractmethod
     def _begin(self, raw: Any, event: Fields, fields: Fields) -> list[ChunkResponse]: ...
@@ -231,5 +278,5 @@ def is_new_part(item: OutputItem, part: str) -> bool:
         return False
     is_first = not item.parts
     item.last_part = part
-    item.parts.add(part)
+    item.parts.setdefault(part, ShownText())
     return not is_first

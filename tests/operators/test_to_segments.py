@@ -130,10 +130,45 @@ def test_reasoning_that_can_be_replayed_ends_with_its_native_part() -> None:
     assert "metadata" not in payload_of(events[5])
 
 
-def test_a_native_part_without_text_is_a_reasoning_segment_without_content() -> None:
-    events = run(Chunk(content="a"), Chunk(native={"data": "x"}), Chunk(content="b"), STOP)
-    assert told(events)[2:5] == ["E t:text_0 complete", "S reasoning t:reasoning_0", "E t:reasoning_0 complete"]
+def test_a_native_part_before_any_text_is_a_reasoning_segment_without_content() -> None:
+    events = run(Chunk(native={"data": "x"}), Chunk(content="b"), STOP)
+    assert told(events)[:2] == ["S reasoning t:reasoning_0", "E t:reasoning_0 complete"]
     assert ends(events)["t:reasoning_0"]["metadata"] == {"native": {"data": "x"}}
+
+
+@pytest.mark.parametrize("kind", ["content", "refusal"])
+def test_data_without_reasoning_ends_no_visible_text_and_is_in_its_end(kind: str) -> None:
+    chunks = (Chunk(**{kind: "a"}), Chunk(native={"signature": "x"}), Chunk(**{kind: "b"}), STOP)
+    name = "text" if kind == "content" else kind
+    events = run(*chunks)
+    assert told(events) == [f"S {name} t:{name}_0", "C a", "C b", f"E t:{name}_0 complete"]
+    assert ends(events)[f"t:{name}_0"]["metadata"] == {"native": {"signature": "x"}}
+
+
+def test_data_in_the_chunk_of_a_text_that_goes_on_ends_nothing() -> None:
+    events = run(Chunk(content="a"), Chunk(content="b", native={"reasoning_details": [1]}), Chunk(content="c"), STOP)
+    assert told(events) == ["S text t:text_0", "C a", "C b", "C c", "E t:text_0 complete"]
+
+
+def test_lists_that_come_inside_a_text_are_joined_and_what_does_not_fit_follows_it() -> None:
+    natives = ({"details": [1]}, {"details": [2]}, {"signature": "x"}, {"signature": "x"}, {"signature": "y"})
+    events = run(Chunk(content="a"), *(Chunk(native=native) for native in natives), Chunk(content="b"), STOP)
+    assert told(events) == [
+        *("S text t:text_0", "C a", "C b", "E t:text_0 complete"),
+        *("S reasoning t:reasoning_0", "E t:reasoning_0 complete"),
+    ]
+    assert ends(events)["t:text_0"]["metadata"] == {"native": {"details": [1, 2], "signature": "x"}}
+    assert ends(events)["t:reasoning_0"]["metadata"] == {"native": {"signature": "y"}}
+
+
+def test_a_signature_inside_a_text_is_kept_over_a_dump() -> None:
+    first, second = stage(to_segments(turn_id="t")), stage(to_segments(turn_id="t"))
+    for chunk in (Chunk(content="a"), Chunk(native={"signature": "x"})):
+        first.feed(chunk)
+    second.load(first.dump())
+    assert ends([*second.feed(STOP), *second.close(Completed())])["t:text_0"]["metadata"] == {
+        "native": {"signature": "x"}
+    }
 
 
 def test_a_refusal_is_a_segment() -> None:

@@ -86,7 +86,7 @@ def said(stream: Heard) -> Said:
                 whole.text += event.delta
             case SegmentContent(segment_type="reasoning"):
                 whole.reasoning += event.delta
-            case SegmentEnd(segment_type="reasoning") if native := event.metadata.get("native"):
+            case SegmentEnd(segment_type="reasoning" | "text" | "refusal") if native := event.metadata.get("native"):
                 whole.natives.append(native)
             case SegmentEnd(status="complete"):
                 whole.whole.add(event.segment_id)

@@ -146,6 +146,8 @@ class AnthropicFrames:
     def _text_end(self, end: TextEnd) -> Iterator[dict[str, Any]]:
         native: dict[str, Any] = end.metadata.get("native") or {}
         signature = native.get("signature") if native.get("type") == "thinking" else None
+        if end.kind != "reasoning" and end.id in self._open:
+            yield self._stop(end.id)  # what was signed beside a text is a block behind it
         if signature:
             if end.id not in self._open:
                 yield from self._start(end.id, dict(_EMPTY["reasoning"]))

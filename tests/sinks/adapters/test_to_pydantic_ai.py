@@ -85,6 +85,13 @@ def test_any_answer_is_what_its_parts_say(chunks: list[ChunkResponse]):
     assert_same(heard_chunks([chunk for chunk in chunks if chunk.choice == 0], Completed()))
 
 
+@pytest.mark.parametrize("native", [{"type": "thinking", "signature": "x"}, {"type": "redacted_thinking", "data": "y"}])
+def test_what_is_signed_inside_a_text_is_a_part_behind_it(native: dict[str, Any]):
+    chunks = [ChunkResponse("a"), ChunkResponse(native=native), ChunkResponse("b")]
+    assert_same(heard_chunks(chunks, Completed()))
+    assert [type(part) for part in assembled(heard_chunks(chunks, Completed()))] == [TextPart, ThinkingPart]
+
+
 def test_a_call_that_was_cut_does_not_validate():
     [part] = assembled(heard([ChunkResponse(tool_calls=(ToolCallDelta(0, "a", "f", '{"x": "cu'),))]))
     with pytest.raises(ValueError, match="EOF"):

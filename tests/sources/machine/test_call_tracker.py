@@ -188,9 +188,11 @@ def test_arguments_that_come_again_and_mean_the_same_are_no_contradiction():
         ("json", '{"a": 1}', '{"a": 2}'),
         ("json", '{"a": 1}', '{"a": true}'),
         ("json", '{"a": 1}', '{"a": "1"}'),
-        ("json", '{"a": 1', '{"a": 1}'),
+        ("json", '{"a": 1', '{"a":1}'),
+        ("json", '{"a": 1}', '{"a": 1}{"b": 2}'),
         ("json", '{"a": [1, 2]}', '{"a": [2, 1]}'),
-        ("object", '{"a": 1}', "{}"),
+        ("json", '{"a": 1}', "[]"),
+        ("object", '{"a": 1}', '{"a": []}'),
         ("text", "{}", "{ }"),
     ],
 )
@@ -199,6 +201,67 @@ def test_arguments_that_come_again_and_differ_are_told_when_the_call_is_done(kin
     assert it.whole(0, again, "item") is None
     texts = {"deltas": came, "item": again}
     assert it.done(0) == ToolCallDelta(0, kind=kind, done=True, contradiction=texts)
+
+
+@pytest.mark.parametrize(
+    ("kind", "came", "whole"),
+    [("json", '{"a": "1', '{"a": "12"}'), ("object", "{", "{}}"), ("text", "{}", "{} and on")],
+)
+def test_the_rest_of_a_whole_is_given_out_whose_beginning_came(kind: Any, came: str, whole: str):
+    it = comparing(kind, arguments=came)
+    assert it.whole(0, whole, "item") == ToolCallDelta(0, arguments_delta=whole.removeprefix(came), kind=kind)
+    assert it.whole(0, whole, "response") is None
+    told = it.done(0, "completed")
+    assert told == ToolCallDelta(0, kind=kind, done=True, status="completed")
+
+
+@pytest.mark.parametrize("placeholder", ["{}", " { }\n", "null"])
+def test_an_empty_object_behind_arguments_is_only_a_placeholder(placeholder: str):
+    it = comparing(arguments='{"a": 1}')
+    assert it.whole(0, placeholder, "item") is None
+    assert it.done(0) == ToolCallDelta(0, done=True)
+    assert it.again(0, placeholder, "response", None) is None
+
+
+def test_an_empty_object_before_arguments_is_only_a_placeholder():
+    it = comparing()
+    assert it.whole(0, "{}", "done") is None
+    assert it.whole(0, '{"a": 1}', "item") == ToolCallDelta(0, arguments_delta='{"a": 1}')
+    assert it.done(0) == ToolCallDelta(0, done=True)
+
+
+def test_an_empty_object_alone_is_the_arguments():
+    it = comparing()
+    assert it.whole(0, "{}", "done") is None
+    assert it.whole(0, "{}", "item") == ToolCallDelta(0, arguments_delta="{}")
+    assert it.done(0, "completed") == ToolCallDelta(0, done=True, status="completed")
+
+
+def test_pieces_that_wait_for_a_name_give_way_to_the_whole_that_they_end():
+    it = CallTracker(lambda: "t", compares=True)
+    assert it.delta(0, arguments='a.txt"}') is None
+    assert it.whole(0, '{"path": "a.txt"}', "done") is None
+    assert it.delta(0, call_id="a", name="f") == ToolCallDelta(0, "a", "f", '{"path": "a.txt"}')
+    assert it.whole(0, '{"path": "a.txt"}', "item") is None
+    assert it.done(0) == ToolCallDelta(0, done=True)
+
+
+def test_pieces_that_wait_for_a_name_and_are_no_end_of_the_whole_contradict_it():
+    it = CallTracker(lambda: "t", compares=True)
+    it.delta(0, arguments='b.txt"}')
+    it.whole(0, '{"path": "a.txt"}', "done")
+    it.delta(0, call_id="a", name="f")
+    it.whole(0, '{"path": "a.txt"}', "item")
+    told = it.done(0)
+    assert told is not None
+    assert told.contradiction == {"deltas": 'b.txt"}', "item": '{"path": "a.txt"}'}
+
+
+def test_an_announced_whole_gives_the_rest_of_deltas_that_are_its_beginning():
+    it = tracker()
+    it.delta(0, call_id="a", name="f", announced={"a": 12})
+    it.delta(0, arguments='{"a":1')
+    assert it.done(0) == ToolCallDelta(0, arguments_delta="2}", done=True)
 
 
 def test_a_contradiction_says_where_each_text_stood():

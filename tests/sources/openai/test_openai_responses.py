@@ -255,7 +255,7 @@ def test_an_open_item_is_not_ended_by_one_of_another_type_at_its_place():
     assert [(call.arguments, call.done) for call in answer.calls] == [('{"a"', False)]
     assert answer.content == "hi"
     answer = checked(fed(*events, ended("completed", output=[whole, message])))
-    assert [(call.arguments, call.done) for call in answer.calls] == [('{"a"', True)]
+    assert [(call.arguments, call.done) for call in answer.calls] == [('{"a": 1}', True)]
     assert answer.content == "hi"
 
 

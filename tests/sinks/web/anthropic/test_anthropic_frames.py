@@ -71,6 +71,13 @@ def test_any_answer_told_again_is_the_same(chunks: list[ChunkResponse], how: How
     checked(heard_chunks([chunk for chunk in chunks if chunk.choice == 0], how))
 
 
+@pytest.mark.parametrize("native", [{"type": "thinking", "signature": "x"}, {"type": "redacted_thinking", "data": "y"}])
+def test_what_is_signed_inside_a_text_is_a_block_behind_it(native: dict[str, Any]):
+    frames = checked(heard_chunks([ChunkResponse("a"), ChunkResponse(native=native), ChunkResponse("b")], Completed()))
+    blocks = [frame["content_block"]["type"] for frame in frames if frame["type"] == "content_block_start"]
+    assert blocks == ["text", native["type"]]
+
+
 # The SDK
 
 

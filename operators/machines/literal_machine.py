@@ -151,6 +151,28 @@ class LiteralMachine(ValueMachine):
         self._note_text()
         return self._groups.certain()
 
+    @property
+    def open_quote(self) -> str:
+        """The quote of the open string if that is an argument in a single pair of quotes; else an empty text."""
+        quote = self._form.quote
+        is_open = self._state in ("opening", "string", "guarded") and len(self._containers) == 1 and not self._in_key
+        return quote if is_open and quote in self._quotes else ""
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether only the first quote of a string has come."""
+        return self._state == "opening"
+
+    def take_quote(self) -> Sequence[Item]:
+        """Read the quote of the open string as a part of its text."""
+        quote = self._form.quote
+        if self._pending:  # an escape that is not whole
+            return self.feed(quote)
+        self._state = "string"
+        self._text_path = self._path
+        self.at = self.read = self.at + len(quote)
+        return (Fragment(self._path, "TEXT", quote, self.at - len(quote)),)
+
     def dump(self) -> Any:
         """Return the state as plain data."""
         return {**super().dump(), "form": [self._form.quote, self._form.reads]}

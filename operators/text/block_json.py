@@ -18,8 +18,10 @@ from ..grammar.tag_attributes import AttrsSlot, matching
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..machines.json_machine import NOT_BARE, JsonMachine
 from ..machines.literal_machine import LiteralMachine
+from .code_end import CodeEnd
 
 if TYPE_CHECKING:
+    from ..engine.stage import How
     from ..grammar.dialect_positions import At
     from .text_block import TextBlock
 
@@ -114,6 +116,12 @@ class BlockJson(Stateful):
     _inner: JsonMachine | None = None
     _inner_error: JsonError | None = None
     _fragments: list[Fragment]
+    keys: list[str]
+    """The names of the arguments so far."""
+    fault: str = ""
+    """What was expected in place of the first one that came twice."""
+    code: CodeEnd | None
+    """What finds the ends of strings in code."""
     _waiting: list[Fragment]
     """Text for the answer that came after arguments without a name so far; it is held together with them."""
 
@@ -132,6 +140,8 @@ class BlockJson(Stateful):
         )
         self._waits = code is not None and code.unmarked
         """Whether the opening of the arguments alone is not yet a call."""
+        self.keys = []
+        self.code = None if code is None else CodeEnd(block, code, at, self.keys)
         if code is None:
             self.machine = JsonMachine(limits, control_characters=True)
         else:
@@ -179,13 +189,71 @@ class BlockJson(Stateful):
         names = self._block.options.names_from("") if self._keys.is_sole and not inside else ()
         return names or _keys_in(self._keys, inside, is_call=self._prefix is not None)
 
-    def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
+    def read(self, *, final: bool) -> None:
         """Read on in the buffer."""
         source_buffer = self._block.source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
+        if self.code is not None and isinstance(self.machine, LiteralMachine):
+            self._read_code(self.code, self.machine, final=final)
+            return
         text = buffer[position:] if position else buffer
         begin = self.machine.at
         self._take_all(self.machine.feed(text), begin, len(text))
+
+    def _read_code(self, code: CodeEnd, machine: LiteralMachine, *, final: bool) -> None:
+        """Read on in arguments as code."""
+        source_buffer, limit = self._block.source_buffer, self._limits.held_length
+        while not self._is_done and (position := source_buffer.position) < len(source_buffer.buffer):
+            buffer = source_buffer.buffer
+            step, upto = code.read(buffer, position, is_begin=machine.is_opening, final=final)
+            length = upto - position
+            if step in ("text", "quote"):
+                begin = machine.at
+                items = machine.feed(buffer[position:upto]) if step == "text" else machine.take_quote()
+                self._take_all(items, begin, length)
+                code.note(machine)
+            elif step == "wait":
+                source_buffer.wait_from(position)
+                return
+            else:
+                code.held_length += length
+                source_buffer.position = upto
+                if code.held_length > limit:
+                    self._overflow(code, limit)
+                elif step == "back":
+                    source_buffer.unread(code.held_length)
+                    code.held_length = 0
+
+    def _overflow(self, code: CodeEnd, limit: int) -> None:
+        """Fail the call, because more text is held than may be."""
+        block, source_buffer = self._block, self._block.source_buffer
+        source_buffer.position -= code.held_length - limit
+        code.held_length = 0
+        at = source_buffer.here - self.start
+        self._fail(JsonError("limit", at, f"at most {limit} characters before the string's end is certain"), at)
+
+    def ends_with(self, how: How, finish: str | None) -> bool:
+        """End a string of code where its end was held, if the end of the answer proves it; return whether it does."""
+        if self.code is None or not self.code.ends_with(how, finish):
+            return False
+        self._block.source_buffer.unread(self.code.held_length)
+        self.code.held_length = 0
+        return True
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether the text may be a string that has not ended, or one whose end was taken for a part of it."""
+        return self.code is not None and (self.code.is_dirty or bool(self.code.doubt))
+
+    @property
+    def quote(self) -> str:
+        """The quote that may end the string of code that is open; empty if none is."""
+        return "" if self.code is None else self.code.quote
+
+    @property
+    def held_length(self) -> int:
+        """The length of the text that is held from where a string of code may end."""
+        return 0 if self.code is None else self.code.held_length
 
     def read_on(self, items: Sequence[Fragment | JsonError], text: str) -> None:
         """Read on in the buffer; the machine has already parsed all of it into `items`."""
@@ -330,6 +398,8 @@ class BlockJson(Stateful):
         self._started = False
         self._args_from = self._args_to = self._given = -1
         self._pieces.clear()
+        self.keys.clear()
+        self.fault = ""
 
     def _read(self, piece: Fragment, what: str) -> None:
         if piece.kind == "OPEN":
@@ -369,7 +439,10 @@ class BlockJson(Stateful):
             self._start(piece.at)  # of a scalar its DONE says where it was certain
         ends = piece.kind == "DONE" and len(piece.path) == len(root)
         if self._inner is None:
-            self._fragments.append(Fragment(self._strip(piece.path), piece.kind, piece.value, piece.at))
+            path = self._strip(piece.path)
+            if len(path) == 1 and piece.kind in ("OPEN", "SCALAR"):
+                self._note_key(path[0])
+            self._fragments.append(Fragment(path, piece.kind, piece.value, piece.at))
         elif ends:
             if not self._inner.is_blank:
                 self._decode(self._inner.close())
@@ -389,7 +462,30 @@ class BlockJson(Stateful):
             if isinstance(item, JsonError):
                 self._inner_error = self._inner_error or item
             else:
+                if len(item.path) == 1 and item.kind in ("OPEN", "SCALAR"):
+                    self._note_key(item.path[0])
                 self._fragments.append(Fragment(item.path, item.kind, item.value, self._args_from + 1 + item.at))
+
+    def _note_key(self, key: str | int) -> None:
+        """Note the name of an argument; one that has come before fails the call."""
+        if key in self.keys:
+            self.fault = self.fault or f"an argument that is not there yet, not {key!r}"
+        elif isinstance(key, str):
+            self.keys.append(key)
+
+    def _judge(self, at: int) -> None:
+        """Let the call fail if its arguments can be read in more than one way."""
+        block, code, call = self._block, self.code, self._block.call
+        if call is None or block.options.lenient:
+            return
+        expected = self.fault or block.doubt or ("" if code is None else code.fault(self.keys))
+        if code is not None:
+            block.doubt = expected
+            call.has_markers = code.is_dirty
+            lacking = (key for key in self.keys if not block.options.argument(call.name, key).may_exist)
+            call.undeclared = next(lacking, None)
+        if expected:
+            call.doom = call.doom or JsonError("malformed", at + self.start - call.start, expected)
 
     def _strip(self, path: Path) -> Path:
         """Return a path within the arguments, the same object for the same object."""
@@ -460,6 +556,7 @@ class BlockJson(Stateful):
                 self._start(at)
             if self._is_done:
                 return
+            self._judge(at)
             if self._prefix:
                 block.end_call(self._upto(at), "complete")
             elif block.call is not None:

@@ -60,6 +60,8 @@ class TextBlock(Stateful):
     """Arguments that came before the call's START: name, value, and whether the value is still a text to be
     converted."""
     call: TextCall | None = None
+    doubt: str = ""
+    """Why a call of the block could be read in two ways: then those behind it can, too."""
     had_call: bool = False
     """Whether the block has had a call, or text for the answer."""
     saying: str = ""
@@ -140,6 +142,7 @@ class TextBlock(Stateful):
         self.left_out = frozenset()
         self.is_open = True
         self.had_call = self.skipped = False
+        self.doubt = ""
         self.passed = []
         outside = self.outside
         if outside.failed and self.began_at >= outside.failed_upto:
@@ -486,7 +489,7 @@ class TextBlock(Stateful):
         at_rest = self.reader is None and self.boundary is not None
         is_at_end = self.may_end and (self.is_over or self._may_be_closed())
         is_sealed = at_rest and (arguments_ended or (is_regular and is_at_end))
-        is_ambiguous = isinstance(self.reader, BlockText) and self.reader.is_ambiguous
+        is_ambiguous = isinstance(self.reader, BlockText | BlockJson) and self.reader.is_ambiguous
         self.reader = None
         if is_sealed:
             self.end_call(self.source_buffer.position, "complete")

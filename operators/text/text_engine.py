@@ -78,7 +78,7 @@ class TextEngine(Stateful):
         while True:
             self._run(final=True)
             reader = block.reader
-            if isinstance(reader, BlockText) and reader.ends_with(how, finish):
+            if isinstance(reader, BlockText | BlockJson) and reader.ends_with(how, finish):
                 continue
             if block.is_open:
                 block.end_block(how, finish)
@@ -159,7 +159,7 @@ class TextEngine(Stateful):
     def _catch_up(self) -> None:
         """Set the offset of the buffer, which the fast paths inside JSON do not update."""
         reader, source_buffer = self._block.reader, self._source_buffer
-        if isinstance(reader, BlockJson) and not source_buffer.wait:
+        if isinstance(reader, BlockJson) and not (source_buffer.wait or reader.held_length):
             source_buffer.offset = reader.start + reader.machine.at
 
     def withheld(self) -> Iterable[Withheld]:
@@ -267,9 +267,11 @@ def _block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
 def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> FastPath:
     """Return the fast path for text in a string of JSON arguments."""
     feed, segment_id, turn_id = reader.machine.feed, call.segment_id, call.turn_id
-    shift, path = reader.start - call.start, reader.live or ()
+    shift, path, code = reader.start - call.start, reader.live or (), reader.code
 
-    def fast_path(text: str) -> Sequence[Segment]:
+    def fast_path(text: str) -> Sequence[Segment] | None:
+        if code is not None and not code.is_plain(text):
+            return None
         items = feed(text)
         pieces: tuple[Fragment, ...] = ()
         for piece in items:

@@ -81,6 +81,8 @@ def _markers_from(search: MarkerSearch, text: str) -> tuple[str, ...]:
 
 def _reason_inside(block: TextBlock) -> str:
     reader = block.reader
+    if isinstance(reader, BlockJson) and reader.held_length:
+        return "the string may end before it: what follows decides"
     if isinstance(reader, BlockText):
         if reader.end is not None and reader.held_length:
             return "the value may end before it: what follows decides"

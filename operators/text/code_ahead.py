@@ -1,0 +1,227 @@
+"""What stands behind a quote in arguments as code: whether the quote can have closed a string there.
+
+Many templates write `'` + value + `'` without an escape. So a quote closes only if what follows fits the grammar.
+
+    argument    `, key=` and the beginning of a value, of an argument that the tool has and the call has not
+    call        the end of the arguments, and the beginning of another call of a declared tool
+    end         the end of the arguments and of the block
+    no          anything else
+
+Of an argument that the tool does not have, or that the call has already, the value must also end where it fits.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from ..engine.state import Stateful
+from ..grammar.dialect import CallArgs
+from ..grammar.dialect_positions import At
+from ..machines.marker_search import BLANK_RUN, end_of_run
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .text_block import TextBlock
+
+Found: TypeAlias = Literal["", "argument", "call", "end", "no"]
+
+LONGEST: Final = 1024
+"""The most characters that are looked at behind a quote."""
+_WORD: Final = re.compile(r"[\w$@./:-]*+")
+_KEY: Final = re.compile(r"[\w$@./-]*+")
+_SCALAR: Final = re.compile(r"[\w.+-]*+")
+_VALUE: Final = re.compile(r"[\w+.\-\[{(]")
+_PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in "'\""}
+
+
+class CodeAhead(Stateful):
+    """Reads on behind a quote, or behind the opener of a block, until it is known what stands there."""
+
+    found: Found = ""
+    key: str = ""
+    """The name of the argument that was read last."""
+    is_used: bool = False
+    """Whether an argument there is one that the call has already."""
+    is_undeclared: bool = False
+    """Whether an argument there is one that the tool does not have."""
+    in_arguments: bool = True
+    """Whether the arguments of the call have not ended yet."""
+    _state: str = "closed"
+    _word: str = ""
+    _quote: str = ""
+    _length: int = 0
+    _may_end: bool = False
+    """Whether the block may have ended before the name that is read."""
+    _at: At = ()
+
+    def __init__(self, block: TextBlock, code: CallArgs, tool: str, keys: Sequence[str], at: At) -> None:
+        self._block = block
+        self._code = code
+        self._tool = tool
+        self._keys = keys
+        self._at = at
+
+    def load(self, state: object, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        self._at = tuple(self._at)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the block may end here."""
+        return self._state == "behind" and not self._block.grammar.last.isdisjoint(self._at)
+
+    def from_opener(self, at: At) -> None:
+        """Read on behind the first marker of a block, at these positions."""
+        self._at = at
+        self._end_arguments()
+
+    def read(self, text: str, position: int) -> int:
+        """Read on in a text; return up to where it was read. What is left may be the beginning of a marker."""
+        while position < len(text) and not self.found:
+            if self._state in ("string", "behind"):
+                upto = self._string(text, position) if self._state == "string" else self._behind(text, position)
+                if upto < 0:
+                    break
+            else:
+                upto = end_of_run(BLANK_RUN, text, position) if self._state not in ("key", "name", "scalar") else position
+                if upto < len(text):
+                    upto = getattr(self, f"_{self._state}")(text, upto)
+            self._length += upto - position
+            position = upto
+            if self._length > LONGEST and not self.found:
+                self.found = "argument" if self.is_used or self.is_undeclared else "no"
+        return position
+
+    def _closed(self, text: str, position: int) -> int:
+        """Read what follows a value."""
+        char = text[position]
+        if char == ",":
+            self._state = "comma"
+        elif char == self._code.close:
+            self._end_arguments()
+        else:
+            self.found = "no"
+        return position + 1
+
+    def _end_arguments(self) -> None:
+        self._state, self.in_arguments = "behind", False
+
+    def _comma(self, text: str, position: int) -> int:
+        if text[position] == self._code.close:
+            self._end_arguments()
+            return position + 1
+        self._word = ""
+        self._state = "key"
+        return position
+
+    def _key(self, text: str, position: int) -> int:
+        end = end_of_run(_KEY, text, position)
+        self._word += text[position:end]
+        if end < len(text):
+            self._state = "assign"
+            if not self._word:  # a key in quotes is left to the reader of the arguments
+                is_quoted = self._code.open == "{" and any(text.startswith(each[0], end) for each in self._code.quotes)
+                self.found = "argument" if is_quoted else "no"
+        return end
+
+    def _assign(self, text: str, position: int) -> int:
+        self._state = "start"
+        if text[position] != self._code.assign:
+            self.found = "no"
+        return position + 1
+
+    def _start(self, text: str, position: int) -> int:
+        """Read the beginning of an argument's value."""
+        char, code = text[position], self._code
+        quote = next((each for each in code.quotes if each[0] == char), "")
+        if not (quote or _VALUE.match(char)):
+            self.found = "no"
+            return position
+        if not self.in_arguments:
+            self.found = "call" if self._has(self._tool, self._word) else "no"
+            return position
+        self.key = self._word
+        is_used, is_undeclared = self.key in self._keys, not self._has(self._tool, self.key)
+        self.is_used, self.is_undeclared = self.is_used or is_used, self.is_undeclared or is_undeclared
+        if not (self.is_used or self.is_undeclared) or len(quote) > 1 or char in "[{(":
+            self.found = "argument"
+        elif quote:
+            self._quote = quote
+            self._state = "string"
+            return position + 1
+        else:
+            self._state = "scalar"
+        return position
+
+    def _string(self, text: str, position: int) -> int:
+        end = end_of_run(_PLAIN[self._quote], text, position)
+        if end < len(text) and text[end] == self._quote:
+            self._state = "closed"
+            return end + 1
+        return end if end > position else -1  # a backslash at the end
+
+    def _scalar(self, text: str, position: int) -> int:
+        end = end_of_run(_SCALAR, text, position)
+        if end < len(text):
+            self._state = "closed"
+        return end
+
+    def _has(self, tool: str, key: str) -> bool:
+        return self._block.options.argument(tool, key).may_exist
+
+    def _behind(self, text: str, position: int) -> int:
+        """Read what follows the arguments, or the opener of a block; -1 if more text must come."""
+        grammar = self._block.grammar
+        boundary = grammar.boundary(self._at)
+        upto = position
+        while True:
+            found = boundary.search.pattern.match(text, upto)
+            if found is not None:
+                literal = boundary.search.literal(found, final=False)
+                if not literal:
+                    return -1
+                self._at = boundary.literals[literal]
+                if not grammar.goes_on(self._at):
+                    self.found = "end"
+                return found.end()
+            blanks = end_of_run(BLANK_RUN, text, upto)
+            if blanks == upto or boundary.blank is None:
+                break
+            upto += 1  # a marker may begin with a blank
+        if blanks == len(text):
+            return blanks
+        if text[blanks] in boundary.slots:
+            self.found = "call"
+            return blanks
+        self._may_end = self.may_end
+        if boundary.texts and (end := end_of_run(_WORD, text, blanks)) > blanks:
+            self._at = boundary.texts
+            self._word = text[blanks:end]
+            self._state = "name"
+            return end
+        self.found = "end" if self._may_end else "no"
+        return blanks
+
+    def _name(self, text: str, position: int) -> int:
+        """Read the name of the next call."""
+        end = end_of_run(_WORD, text, position)
+        self._word += text[position:end]
+        if end == len(text):
+            return end
+        self._tool = self._word
+        is_call = text[end] == self._code.open and self._block.options.knows(self._tool)
+        self._state = "opened"
+        if not is_call:
+            self.found = "end" if self._may_end else "no"
+        return end + 1 if is_call else end
+
+    def _opened(self, text: str, position: int) -> int:
+        """Read the beginning of its arguments."""
+        if text[position] == self._code.close:
+            self.found = "call"
+        self._word = ""
+        self._state = "key"
+        return position

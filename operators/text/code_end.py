@@ -1,0 +1,278 @@
+"""Where a string in arguments as code ends: its quote may be a part of it, because many templates escape nothing.
+
+    string   a quote, and behind it what fits the grammar    the string ends
+             a quote, and behind it something else           content, if the dialect is lenient; else the call fails
+    held     a quote, and behind it the end of the block     held up to the end of the answer or the next block
+             such a quote once more                          what was held is content; if the dialect is not lenient,
+                                                             the call fails
+             other text                                      held
+
+A text that is right as Python is read as Python: escapes are decoded, and each string ends at its first quote. If it is
+not, a string with an escape, or a second way to read the call, fails it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from ..calls.segment_end import ended_regularly
+from ..engine.state import Stateful
+from ..grammar.dialect import CallArgs
+from ..grammar.dialect_positions import At
+from ..machines.marker_search import MarkerSearch, end_of_run, literal_search
+from ..machines.marker_search import Literal as Marker
+from .code_ahead import CodeAhead
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ..engine.stage import How
+    from ..machines.literal_machine import LiteralMachine
+    from .text_block import TextBlock
+
+Step: TypeAlias = Literal["text", "quote", "hold", "back", "wait"]
+"""What becomes of the text up to a position: `text` is for the parser, `quote` is content, `hold` is held; `back`: what
+is held is read again; `wait`: more text must come."""
+
+_PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in "'\""}
+_ESCAPE: Final = re.compile(r"\\[\\'\"abfnrtvxuUN0-7\r\n]")
+_OPENER: Final = re.compile(r"(?:\A|[(\[{,\s])([\w$@./-]+)\s*[=:]\s*\Z")
+"""The name of an argument before the opening quote of its value."""
+_BEFORE: Final = 80
+"""How much of the text before a quote is looked at."""
+
+
+class CodeEnd(Stateful):
+    """Finds the ends of the strings that are arguments of one call."""
+
+    quote: str = ""
+    """The quote of the open string; empty outside of one."""
+    held_length: int = 0
+    """How much text is held from a quote on, with which the string may end."""
+    is_dirty: bool = False
+    """Whether a string had a quote in it."""
+    has_newline: bool = False
+    has_escape: bool = False
+    doubt: str = ""
+    """Why the call cannot be told from another one."""
+    strings: list[tuple[int, str]]
+    """The places of the arguments that are such strings, and their quotes."""
+    ahead: CodeAhead | None = None
+    _is_behind: bool = False
+    """Whether the block may have ended in what is held."""
+    _is_opener: bool = False
+    """Whether what is looked at there is an opener."""
+    _mark: int = 0
+    """How much of what is held comes before the quote that is looked at."""
+    _content: int = 0
+    """How much of the text that comes next is content, quotes and all."""
+    _is_end: bool = False
+    """Whether the next quote ends the string."""
+    _is_guarded: bool = False
+    """Whether a backslash came last."""
+    _before: str = ""
+
+    def __init__(self, block: TextBlock, code: CallArgs, at: At, keys: list[str]) -> None:
+        self._block = block
+        self._code = code
+        self._at = at
+        self._keys = keys
+        self.strings = []
+        self._first = re.compile(f"[{re.escape(''.join(each[-1] for each in code.quotes))}]")
+        self._marks = re.compile(rf"[{re.escape(''.join(each[0] + each[-1] for each in code.quotes))}\\]")
+        grammar = block.grammar
+        owners = grammar.owned(at)
+        self._openers = {
+            text: tuple(here for here in after if grammar.owners[here] in owners)
+            for text, after in grammar.openers(leading=False).literals.items()
+            if not owners.isdisjoint(grammar.owned(after))
+        }
+
+    def new_part(self, _name: str, _state: object, /) -> CodeAhead:
+        return self._look()
+
+    def load(self, state: object, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        self.strings = [(place, quote) for place, quote in self.strings]
+
+    def _look(self) -> CodeAhead:
+        return CodeAhead(self._block, self._code, self._block.name, self._keys, self._at)
+
+    def _search(self, openers: Sequence[str] = ()) -> MarkerSearch:
+        return literal_search(Marker(each) for each in (self.quote, *openers))
+
+    def note(self, machine: LiteralMachine) -> None:
+        """Note which string is open, now that the parser has read on."""
+        quote = machine.open_quote
+        if quote and not self.quote:
+            self.strings.append((len(self._keys) - 1, quote))
+            self._before = ""
+        self.quote = quote
+
+    def read(self, text: str, position: int, *, is_begin: bool, final: bool) -> tuple[Step, int]:
+        """Return the next step from a position on; `is_begin`: whether nothing of the string has come."""
+        if self.ahead is not None:
+            return self._read_ahead(self.ahead, text, position)
+        if self._is_behind:
+            return self._read_behind(text, position)
+        if not self.quote:
+            found = self._first.search(text, position)
+            return "text", len(text) if found is None else found.end()
+        return self._read_string(text, position, is_begin=is_begin, final=final)
+
+    def _read_string(self, text: str, position: int, *, is_begin: bool, final: bool) -> tuple[Step, int]:
+        quote, length = self.quote, len(self.quote)
+        upto = self._upto_quote(text, position)
+        if upto > position:
+            if self._content:
+                upto = min(upto, position + self._content)
+                self._content -= upto - position
+            self.note_text(text[position:upto])
+            return "text", upto
+        if upto < 0:
+            return "wait", position
+        if self._is_end:
+            self._is_end = False
+            self.quote = ""
+            return "text", position + length
+        if self._content:
+            self._content = max(0, self._content - length)
+            self._note_stray()
+            return "quote", position + length
+        if length == 1 and is_begin:
+            following = text[position + 1 : position + 2]
+            if not following and not final:
+                return "wait", position
+            if following == quote:
+                self.strings.pop()
+                return "text", position + 2  # a string in triple quotes, which the parser reads
+        self._mark = 0
+        self.ahead = self._look()
+        return "hold", position + length
+
+    def _upto_quote(self, text: str, position: int) -> int:
+        """Return where the next quote begins; -1 if it has begun here and is not whole."""
+        quote = self.quote
+        if len(quote) > 1:
+            search = self._search()
+            found = search.pattern.search(text, position)
+            if found is None or found.start() > position:
+                return len(text) if found is None else found.start()
+            return position if search.literal(found, final=False) else -1
+        if self._is_guarded:
+            self._is_guarded = False
+            return position + 1
+        end = end_of_run(_PLAIN[quote], text, position)
+        if end < len(text) and text[end] == "\\":
+            self._is_guarded = True
+            return end + 1
+        return end
+
+    def is_plain(self, text: str) -> bool:
+        """Return whether the text has nothing that may open or end a string; then note it as text of the open one."""
+        if self._marks.search(text) is not None:
+            return False
+        self.note_text(text)
+        return True
+
+    def note_text(self, piece: str) -> None:
+        """Note text of the open string."""
+        self.has_newline = self.has_newline or (len(self.quote) == 1 and ("\n" in piece or "\r" in piece))
+        self._before = before = (self._before[-_BEFORE:] + piece)[-_BEFORE - len(piece) :]
+        if "\\" in before:
+            self.has_escape = self.has_escape or _ESCAPE.search(before) is not None
+        self._before = before[-_BEFORE:]
+
+    def _note_stray(self) -> None:
+        """Note a quote that is content."""
+        self.is_dirty = True
+        found = _OPENER.search(self._before)
+        if found is not None and self._block.options.argument(self._block.name, found[1]).may_exist:
+            self.doubt = f"an escape before {self.quote!r}"
+        self._before += self.quote
+
+    def _read_ahead(self, ahead: CodeAhead, text: str, position: int) -> tuple[Step, int]:
+        upto = ahead.read(text, position)
+        if not ahead.found:
+            return ("hold", upto) if upto > position else ("wait", position)
+        self.ahead = None
+        if self._is_behind:
+            return self._decide_behind(ahead), upto
+        return self._decide(ahead), upto
+
+    def _decide(self, ahead: CodeAhead) -> Step:
+        """Decide on a quote in a string by what is behind it."""
+        if ahead.found == "end" and self._block.options.seal == "end":
+            self._is_behind = True
+            return "hold"
+        if ahead.found != "no" or not self._code.lenient_quotes:
+            self._is_end = True
+            return "back"
+        if ahead.is_used and self._keys.index(ahead.key) > self.strings[0][0]:
+            # Which of the two is a part of a string, nobody can tell.
+            self.doubt = f"an argument other than {ahead.key!r}"
+        self._content = len(self.quote)
+        return "back"
+
+    def _decide_behind(self, ahead: CodeAhead) -> Step:
+        """Decide by a quote, or by an opener, behind what may be the end of the block."""
+        if self._is_opener:
+            if ahead.found != "call":
+                return "hold"
+            self._is_end = True
+        elif ahead.found == "no":
+            return "hold"
+        elif self._code.lenient_quotes:
+            self._content = self._mark
+        else:
+            self._is_end = True
+            self.doubt = "the end of the answer behind the call"
+        self._is_behind = False
+        return "back"
+
+    def _read_behind(self, text: str, position: int) -> tuple[Step, int]:
+        """Read on behind what may be the end of the block, up to a quote or an opener."""
+        search = self._search(tuple(self._openers))
+        found = search.pattern.search(text, position)
+        if found is None:
+            return "hold", len(text)
+        marker = search.literal(found, final=False)
+        if not marker:
+            return ("hold", found.start()) if found.start() > position else ("wait", position)
+        self.ahead = self._look()
+        self._is_opener = marker != self.quote
+        if self._is_opener:
+            self.ahead.from_opener(self._openers[marker])
+        else:
+            self._mark = self.held_length + found.start() - position
+        return "hold", found.end()
+
+    def ends_with(self, how: How, finish: str | None) -> bool:
+        """Return whether the string ended where the held text begins, now that the answer has ended."""
+        if not self.held_length or not ended_regularly(how, finish):
+            return False
+        ahead = self.ahead
+        if not self._is_behind and (ahead is None or ahead.in_arguments or (self.is_dirty and not ahead.may_end)):
+            return False
+        self.ahead = None
+        self._is_behind = False
+        self._is_end = True
+        return True
+
+    def fault(self, keys: Sequence[str]) -> str:
+        """Return what a call with these arguments lacks to be read in one way only; empty if it lacks nothing."""
+        if self.doubt or not self._code.lenient_quotes:
+            return self.doubt
+        if self.has_escape and (self.is_dirty or self.has_newline):
+            return "escapes for all quotes and line breaks, or none"
+        return "quotes with an escape" if self.is_dirty and self._may_be_joined(keys) else ""
+
+    def _may_be_joined(self, keys: Sequence[str]) -> bool:
+        """Return whether a string may have gone on over arguments that the tool does not require."""
+        required = self._block.options.required(self._block.name)
+        for (place, quote), (later, other) in zip(self.strings, self.strings[1:], strict=False):
+            if quote == other and not any(key in required for key in keys[place + 1 : later + 1]):
+                return True
+        return False

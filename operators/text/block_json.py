@@ -205,7 +205,7 @@ class BlockJson(Stateful):
         source_buffer, limit = self._block.source_buffer, self._limits.held_length
         while not self._is_done and (position := source_buffer.position) < len(source_buffer.buffer):
             buffer = source_buffer.buffer
-            step, upto = code.read(buffer, position, is_begin=machine.is_opening, final=final)
+            step, upto = code.read(buffer, position, machine, final=final)
             length = upto - position
             if step in ("text", "quote"):
                 begin = machine.at
@@ -221,8 +221,8 @@ class BlockJson(Stateful):
                 if code.held_length > limit:
                     self._overflow(code, limit)
                 elif step == "back":
-                    source_buffer.unread(code.held_length)
-                    code.held_length = 0
+                    source_buffer.unread(code.held_length - code.kept)
+                    code.held_length = code.kept
 
     def _overflow(self, code: CodeEnd, limit: int) -> None:
         """Fail the call, because more text is held than may be."""
@@ -585,6 +585,8 @@ class BlockJson(Stateful):
             return
         if call is not None and not call.closed:
             source_buffer.position = max(source_buffer.position, min(upto, len(source_buffer.buffer)))
+            if self.code is not None and self.code.has_strings:
+                block.doubt = error.expected  # what follows may be a part of a string
             block.fail(error)
         elif call is not None or self.found_any:
             # Between the calls of an array: those that came are sound, the rest is text.

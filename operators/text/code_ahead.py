@@ -32,7 +32,7 @@ LONGEST: Final = 1024
 _WORD: Final = re.compile(r"[\w$@./:-]*+")
 _KEY: Final = re.compile(r"[\w$@./-]*+")
 _SCALAR: Final = re.compile(r"[\w.+-]*+")
-_VALUE: Final = re.compile(r"[\w+.\-\[{(]")
+_VALUE: Final = re.compile(r"[\d+.\-tTfFnNrRuU\[{(]")
 _PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in "'\""}
 
 
@@ -40,10 +40,10 @@ class CodeAhead(Stateful):
     """Reads on behind a quote, or behind the opener of a block, until it is known what stands there."""
 
     found: Found = ""
-    key: str = ""
-    """The name of the argument that was read last."""
-    is_used: bool = False
-    """Whether an argument there is one that the call has already."""
+    first: str = ""
+    """The first character behind the quote that is not a blank."""
+    used: str = ""
+    """The first argument there that the call has already."""
     is_undeclared: bool = False
     """Whether an argument there is one that the tool does not have."""
     in_arguments: bool = True
@@ -73,6 +73,11 @@ class CodeAhead(Stateful):
         """Whether the block may end here."""
         return self._state == "behind" and not self._block.grammar.last.isdisjoint(self._at)
 
+    @property
+    def is_checking(self) -> bool:
+        """Whether the value of an argument is read that the call has already, or that the tool does not have."""
+        return self.in_arguments and (bool(self.used) or self.is_undeclared)
+
     def from_opener(self, at: At) -> None:
         """Read on behind the first marker of a block, at these positions."""
         self._at = at
@@ -92,18 +97,20 @@ class CodeAhead(Stateful):
             self._length += upto - position
             position = upto
             if self._length > LONGEST and not self.found:
-                self.found = "argument" if self.is_used or self.is_undeclared else "no"
+                self.found = "argument" if self.used or self.is_undeclared else "no"
         return position
 
     def _closed(self, text: str, position: int) -> int:
         """Read what follows a value."""
         char = text[position]
+        self.first = self.first or char
         if char == ",":
             self._state = "comma"
         elif char == self._code.close:
             self._end_arguments()
         else:
             self.found = "no"
+            return position
         return position + 1
 
     def _end_arguments(self) -> None:
@@ -143,10 +150,10 @@ class CodeAhead(Stateful):
         if not self.in_arguments:
             self.found = "call" if self._has(self._tool, self._word) else "no"
             return position
-        self.key = self._word
-        is_used, is_undeclared = self.key in self._keys, not self._has(self._tool, self.key)
-        self.is_used, self.is_undeclared = self.is_used or is_used, self.is_undeclared or is_undeclared
-        if not (self.is_used or self.is_undeclared) or len(quote) > 1 or char in "[{(":
+        key = self._word
+        self.used = self.used or (key if key in self._keys else "")
+        self.is_undeclared = self.is_undeclared or not self._has(self._tool, key)
+        if not (self.used or self.is_undeclared) or len(quote) > 1 or char in "[{(":
             self.found = "argument"
         elif quote:
             self._quote = quote
@@ -176,21 +183,17 @@ class CodeAhead(Stateful):
         """Read what follows the arguments, or the opener of a block; -1 if more text must come."""
         grammar = self._block.grammar
         boundary = grammar.boundary(self._at)
-        upto = position
-        while True:
-            found = boundary.search.pattern.match(text, upto)
-            if found is not None:
+        blanks = end_of_run(BLANK_RUN, text, position)
+        places = range(position, blanks + 1) if boundary.blank is not None else (blanks,)  # a marker may begin with one
+        for place in places:
+            if (found := boundary.search.pattern.match(text, place)) is not None:
                 literal = boundary.search.literal(found, final=False)
                 if not literal:
-                    return -1
+                    return place if place > position else -1
                 self._at = boundary.literals[literal]
                 if not grammar.goes_on(self._at):
                     self.found = "end"
                 return found.end()
-            blanks = end_of_run(BLANK_RUN, text, upto)
-            if blanks == upto or boundary.blank is None:
-                break
-            upto += 1  # a marker may begin with a blank
         if blanks == len(text):
             return blanks
         if text[blanks] in boundary.slots:

@@ -14,6 +14,7 @@ not, a string with an escape, or a second way to read the call, fails it.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ..calls.segment_end import ended_regularly
@@ -32,8 +33,8 @@ if TYPE_CHECKING:
     from .text_block import TextBlock
 
 Step: TypeAlias = Literal["text", "quote", "hold", "back", "wait"]
-"""What becomes of the text up to a position: `text` is for the parser, `quote` is content, `hold` is held; `back`: what
-is held is read again; `wait`: more text must come."""
+"""What becomes of the text up to a position: `text` is for the parser, `quote` is content, `hold` is held; `back`: it is
+held, and all that is held but `kept` characters is read again; `wait`: more text must come."""
 
 _PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in "'\""}
 _ESCAPE: Final = re.compile(r"\\[\\'\"abfnrtvxuUN0-7\r\n]")
@@ -41,6 +42,14 @@ _OPENER: Final = re.compile(r"(?:\A|[(\[{,\s])([\w$@./-]+)\s*[=:]\s*\Z")
 """The name of an argument before the opening quote of its value."""
 _BEFORE: Final = 80
 """How much of the text before a quote is looked at."""
+
+MOST_SAID: Final = 64
+"""The most pieces of a string that are noted together."""
+
+
+@lru_cache(maxsize=64)
+def _marks(quotes: str) -> re.Pattern[str]:
+    return re.compile(rf"[{re.escape(quotes)}]|\\\Z")
 
 
 class CodeEnd(Stateful):
@@ -50,10 +59,16 @@ class CodeEnd(Stateful):
     """The quote of the open string; empty outside of one."""
     held_length: int = 0
     """How much text is held from a quote on, with which the string may end."""
+    kept: int = 0
+    """How much of that is not read again where the rest is."""
     is_dirty: bool = False
     """Whether a string had a quote in it."""
     has_newline: bool = False
     has_escape: bool = False
+    is_joined: bool = False
+    """Whether an argument is several strings in a row."""
+    has_strings: bool = False
+    """Whether there is any string in the arguments."""
     doubt: str = ""
     """Why the call cannot be told from another one."""
     strings: list[tuple[int, str]]
@@ -69,9 +84,12 @@ class CodeEnd(Stateful):
     """How much of the text that comes next is content, quotes and all."""
     _is_end: bool = False
     """Whether the next quote ends the string."""
+    _is_proven: bool = False
+    """Whether the arguments end with their next closing bracket."""
     _is_guarded: bool = False
     """Whether a backslash came last."""
     _before: str = ""
+    PIECES = ("said",)
 
     def __init__(self, block: TextBlock, code: CallArgs, at: At, keys: list[str]) -> None:
         self._block = block
@@ -79,15 +97,13 @@ class CodeEnd(Stateful):
         self._at = at
         self._keys = keys
         self.strings = []
-        self._first = re.compile(f"[{re.escape(''.join(each[-1] for each in code.quotes))}]")
-        self._marks = re.compile(rf"[{re.escape(''.join(each[0] + each[-1] for each in code.quotes))}\\]")
+        self._first = re.compile(f"[{re.escape(''.join(each[-1] for each in code.quotes) + code.close)}]")
+        self._joins = ("r", "R", "u", "U", *(each for each in code.quotes if len(each) == 1))
         grammar = block.grammar
-        owners = grammar.owned(at)
-        self._openers = {
-            text: tuple(here for here in after if grammar.owners[here] in owners)
-            for text, after in grammar.openers(leading=False).literals.items()
-            if not owners.isdisjoint(grammar.owned(after))
-        }
+        self._openers = {marker: after for marker, after in block.readings[:1] if marker in grammar.openers(leading=True).literals}
+
+        self.said: list[str] = []
+        """Text of the open string that is not noted yet."""
 
     def new_part(self, _name: str, _state: object, /) -> CodeAhead:
         return self._look()
@@ -100,27 +116,46 @@ class CodeEnd(Stateful):
     def _look(self) -> CodeAhead:
         return CodeAhead(self._block, self._code, self._block.name, self._keys, self._at)
 
-    def _search(self, openers: Sequence[str] = ()) -> MarkerSearch:
-        return literal_search(Marker(each) for each in (self.quote, *openers))
+    def _search(self, *openers: str) -> MarkerSearch:
+        quotes = (self.quote,) if self.quote else self._code.quotes
+        return literal_search(Marker(each) for each in (*quotes, *openers))
 
     def note(self, machine: LiteralMachine) -> None:
         """Note which string is open, now that the parser has read on."""
-        quote = machine.open_quote
+        quote, place = machine.open_quote, len(self._keys) - 1
         if quote and not self.quote:
-            self.strings.append((len(self._keys) - 1, quote))
+            self.is_joined = self.is_joined or (bool(self.strings) and self.strings[-1][0] == place)
+            self.strings.append((place, quote))
             self._before = ""
         self.quote = quote
+        if machine.has_stray:
+            self.doubt = self.doubt or "quotes with an escape"
 
-    def read(self, text: str, position: int, *, is_begin: bool, final: bool) -> tuple[Step, int]:
-        """Return the next step from a position on; `is_begin`: whether nothing of the string has come."""
+    def read(self, text: str, position: int, machine: LiteralMachine, *, final: bool) -> tuple[Step, int]:
+        """Return the next step from a position on."""
         if self.ahead is not None:
             return self._read_ahead(self.ahead, text, position)
         if self._is_behind:
             return self._read_behind(text, position)
         if not self.quote:
-            found = self._first.search(text, position)
-            return "text", len(text) if found is None else found.end()
-        return self._read_string(text, position, is_begin=is_begin, final=final)
+            return self._read_outside(text, position, machine)
+        return self._read_string(text, position, is_begin=machine.is_opening, final=final)
+
+    def _read_outside(self, text: str, position: int, machine: LiteralMachine) -> tuple[Step, int]:
+        """Read on to a quote, or to what ends the arguments."""
+        found = self._first.search(text, position)
+        if found is None:
+            return "text", len(text)
+        if found[0] != self._code.close:
+            self.has_strings = True
+            return "text", found.end()
+        if found.start() > position:
+            return "text", found.start()
+        if self._is_proven or not (self.has_strings and machine.may_close):
+            return "text", found.end()
+        self.ahead = self._look()
+        self._mark = 0
+        return "hold", position
 
     def _read_string(self, text: str, position: int, *, is_begin: bool, final: bool) -> tuple[Step, int]:
         quote, length = self.quote, len(self.quote)
@@ -129,10 +164,11 @@ class CodeEnd(Stateful):
             if self._content:
                 upto = min(upto, position + self._content)
                 self._content -= upto - position
-            self.note_text(text[position:upto])
+            self._note(text[position:upto])
             return "text", upto
         if upto < 0:
             return "wait", position
+        self._note("")
         if self._is_end:
             self._is_end = False
             self.quote = ""
@@ -146,7 +182,7 @@ class CodeEnd(Stateful):
             if not following and not final:
                 return "wait", position
             if following == quote:
-                self.strings.pop()
+                self.strings[-1] = (self.strings[-1][0], 3 * quote)
                 return "text", position + 2  # a string in triple quotes, which the parser reads
         self._mark = 0
         self.ahead = self._look()
@@ -170,15 +206,16 @@ class CodeEnd(Stateful):
             return end + 1
         return end
 
-    def is_plain(self, text: str) -> bool:
-        """Return whether the text has nothing that may open or end a string; then note it as text of the open one."""
-        if self._marks.search(text) is not None:
-            return False
-        self.note_text(text)
-        return True
+    @property
+    def marks(self) -> re.Pattern[str]:
+        """What a text must not have to be nothing but text of the open string."""
+        return _marks(self.quote[:1] or "".join(each[0] + each[-1] for each in self._code.quotes))
 
-    def note_text(self, piece: str) -> None:
+    def _note(self, piece: str) -> None:
         """Note text of the open string."""
+        if self.said:
+            piece = "".join(self.said) + piece
+            self.said.clear()
         self.has_newline = self.has_newline or (len(self.quote) == 1 and ("\n" in piece or "\r" in piece))
         self._before = before = (self._before[-_BEFORE:] + piece)[-_BEFORE - len(piece) :]
         if "\\" in before:
@@ -203,38 +240,61 @@ class CodeEnd(Stateful):
         return self._decide(ahead), upto
 
     def _decide(self, ahead: CodeAhead) -> Step:
-        """Decide on a quote in a string by what is behind it."""
+        """Decide on a quote in a string, or on the end of the arguments, by what is behind it."""
+        self.kept = 0
         if ahead.found == "end" and self._block.options.seal == "end":
             self._is_behind = True
             return "hold"
-        if ahead.found != "no" or not self._code.lenient_quotes:
-            self._is_end = True
-            return "back"
-        if ahead.is_used and self._keys.index(ahead.key) > self.strings[0][0]:
+        if ahead.found == "no" and not self.quote:
+            self._lose("the end of the block")
+            return "hold"
+        is_content = ahead.found == "no"
+        if is_content and not self._code.lenient_quotes:
+            is_content = ahead.first not in self._joins
+            self.doubt = "an argument or the end of the arguments" if is_content else self.doubt
+        used = ahead.used
+        if used and not (is_content and self._keys.index(used) <= self.strings[0][0]):
             # Which of the two is a part of a string, nobody can tell.
-            self.doubt = f"an argument other than {ahead.key!r}"
-        self._content = len(self.quote)
+            self.doubt = f"an argument that is not there yet, not {used!r}"
+        if is_content:
+            self._content = len(self.quote)
+        else:
+            self._accept(is_proven=ahead.found != "argument")
         return "back"
+
+    def _accept(self, *, is_proven: bool = True) -> None:
+        """Let the string, or the arguments, end where the held text begins."""
+        self._is_end = bool(self.quote)
+        self._is_proven = is_proven
+
+    def _lose(self, expected: str) -> None:
+        """Hold all that comes, because nobody can tell where the block ends."""
+        self.doubt = expected
+        self.is_dirty = self._is_behind = True
 
     def _decide_behind(self, ahead: CodeAhead) -> Step:
         """Decide by a quote, or by an opener, behind what may be the end of the block."""
-        if self._is_opener:
-            if ahead.found != "call":
-                return "hold"
-            self._is_end = True
-        elif ahead.found == "no":
-            return "hold"
-        elif self._code.lenient_quotes:
-            self._content = self._mark
+        self.kept = 0
+        if ahead.found == "no" or (self._is_opener and (ahead.found != "call" or self.is_lost)):
+            self.kept = self._mark
+            if ahead.used or ahead.is_undeclared:
+                self._lose("the end of the answer behind the call")
+        elif self._is_opener:
+            self._is_behind = False
+            self._accept()
+        elif self.quote:
+            self._is_behind = False
+            self._content = self._mark - len(self.quote)
+            if not self._code.lenient_quotes:
+                self.doubt = "an argument or the end of the arguments"
         else:
-            self._is_end = True
-            self.doubt = "the end of the answer behind the call"
-        self._is_behind = False
+            self._lose("the end of the answer behind the call")
+            self.kept = self._mark
         return "back"
 
     def _read_behind(self, text: str, position: int) -> tuple[Step, int]:
         """Read on behind what may be the end of the block, up to a quote or an opener."""
-        search = self._search(tuple(self._openers))
+        search = self._search(*self._openers)
         found = search.pattern.search(text, position)
         if found is None:
             return "hold", len(text)
@@ -242,30 +302,36 @@ class CodeEnd(Stateful):
         if not marker:
             return ("hold", found.start()) if found.start() > position else ("wait", position)
         self.ahead = self._look()
-        self._is_opener = marker != self.quote
+        self._is_opener = marker in self._openers
         if self._is_opener:
             self.ahead.from_opener(self._openers[marker])
-        else:
-            self._mark = self.held_length + found.start() - position
+        self._mark = self.held_length + found.end() - position
         return "hold", found.end()
 
     def ends_with(self, how: How, finish: str | None) -> bool:
         """Return whether the string ended where the held text begins, now that the answer has ended."""
-        if not self.held_length or not ended_regularly(how, finish):
+        if not self.held_length or self.is_lost or not ended_regularly(how, finish):
             return False
         ahead = self.ahead
+        if ahead is not None and ahead.is_checking:
+            return False
         if not self._is_behind and (ahead is None or ahead.in_arguments or (self.is_dirty and not ahead.may_end)):
             return False
         self.ahead = None
         self._is_behind = False
-        self._is_end = True
+        self._accept()
         return True
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether nobody can tell where the block ends, so that nothing behind it is certain to be another call."""
+        return bool(self._block.doubt or (self.is_dirty and self.fault(self._keys)))
 
     def fault(self, keys: Sequence[str]) -> str:
         """Return what a call with these arguments lacks to be read in one way only; empty if it lacks nothing."""
-        if self.doubt or not self._code.lenient_quotes:
+        if self.doubt:
             return self.doubt
-        if self.has_escape and (self.is_dirty or self.has_newline):
+        if (self.has_escape or self.is_joined) and (self.is_dirty or self.has_newline):
             return "escapes for all quotes and line breaks, or none"
         return "quotes with an escape" if self.is_dirty and self._may_be_joined(keys) else ""
 

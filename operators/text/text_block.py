@@ -423,6 +423,10 @@ class TextBlock(Stateful):
     def read_rest(self, *, final: bool) -> None:
         """Read on in a call that has failed, up to its closer, a new opener, or the end."""
         source_buffer, grammar = self.source_buffer, self.grammar
+        if self.doubt and self.call is not None:
+            source_buffer.position = len(source_buffer.buffer)
+            self.say(self.call, source_buffer.position)
+            return
         closers = grammar.closers(self.at)
         search = grammar.ends_of_failed(self.at)
         found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)

@@ -27,6 +27,7 @@ from ..grammar.dialect_positions import Positions
 from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText
+from .code_end import MOST_SAID
 from .outside_markers import Meaning
 from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
@@ -268,10 +269,14 @@ def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> F
     """Return the fast path for text in a string of JSON arguments."""
     feed, segment_id, turn_id = reader.machine.feed, call.segment_id, call.turn_id
     shift, path, code = reader.start - call.start, reader.live or (), reader.code
+    said = None if code is None else code.said
+    marks = None if code is None else code.marks.search
 
     def fast_path(text: str) -> Sequence[Segment] | None:
-        if code is not None and not code.is_plain(text):
-            return None
+        if said is not None and marks is not None:
+            if marks(text) is not None or len(said) > MOST_SAID:
+                return None
+            said.append(text)
         items = feed(text)
         pieces: tuple[Fragment, ...] = ()
         for piece in items:

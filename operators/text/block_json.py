@@ -171,6 +171,8 @@ class BlockJson(Stateful):
 
     def ahead(self) -> list[str]:
         """Return some texts that may come next."""
+        if self.code is not None and self.code.held_length:
+            return self.code.ways()
         begun = "".join(self._pieces) if self._reading == "name" else ""
         is_name = self._prefix is not None and self.machine.path[len(self._prefix) :] in self._keys.names
         names = self._block.options.names_from(begun) if is_name else ()
@@ -202,8 +204,9 @@ class BlockJson(Stateful):
 
     def _read_code(self, code: CodeEnd, machine: LiteralMachine, *, final: bool) -> None:
         """Read on in arguments as code."""
-        source_buffer, limit = self._block.source_buffer, self._limits.held_length
-        while not self._is_done and (position := source_buffer.position) < len(source_buffer.buffer):
+        block, limit = self._block, self._limits.held_length
+        source_buffer = block.source_buffer
+        while block.reader is self and (position := source_buffer.position) < len(source_buffer.buffer):
             buffer = source_buffer.buffer
             step, upto = code.read(buffer, position, machine, final=final)
             length = upto - position

@@ -75,7 +75,7 @@ class TextSlot(Stateful):
         self._kept: list[str] = []
         self._held: list[str] = []
         """Pieces of text that are held because they may have to be trimmed."""
-        self._chars = _characters(item.chars) if item.chars else None
+        self._chars = characters(item.chars) if item.chars else None
 
     @property
     def text(self) -> str:
@@ -90,7 +90,7 @@ class TextSlot(Stateful):
             self.gave = len(piece)
             return piece
         if self._chars is not None:
-            return self._feed_characters(piece, self._chars)
+            return self._feedcharacters(piece, self._chars)
         text = piece
         if not self._begun:
             text = self._without_edge(self.take_held() + piece if self._held else piece)
@@ -218,7 +218,7 @@ class TextSlot(Stateful):
         self._begun = bool(text)
         return text
 
-    def _feed_characters(self, piece: str, chars: re.Pattern[str]) -> str:
+    def _feedcharacters(self, piece: str, chars: re.Pattern[str]) -> str:
         position = 0
         is_first, self._is_empty = self._is_empty, False
         if is_first and self.item.at_once and piece[0] in " \t":
@@ -256,7 +256,8 @@ def _newline_at_end(text: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def _characters(chars: str) -> re.Pattern[str]:
+def characters(chars: str) -> re.Pattern[str]:
+    """Return what matches the characters of a class as far as they go."""
     return re.compile(f"[{chars}]*+")
 
 

@@ -19,6 +19,7 @@ from ..engine.state import Stateful
 from ..grammar.dialect import CallArgs
 from ..grammar.dialect_positions import At
 from ..machines.marker_search import BLANK_RUN, end_of_run
+from .block_text import characters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,10 @@ Found: TypeAlias = Literal["", "argument", "call", "end", "no"]
 
 LONGEST: Final = 1024
 """The most characters that are looked at behind a quote."""
-_WORD: Final = re.compile(r"[\w$@./:-]*+")
+_WHOLE: Final = frozenset(("string", "behind", "key", "name", "scalar"))
+"""The states in which blanks are not skipped."""
+_WORD: Final = re.compile(r"\w")
+_NAME: Final = re.compile(r"[\w.:/-]*+")
 _KEY: Final = re.compile(r"[\w$@./-]*+")
 _SCALAR: Final = re.compile(r"[\w.+-]*+")
 _VALUE: Final = re.compile(r"[\d+.\-tTfFnNrRuU\[{(]")
@@ -52,6 +56,8 @@ class CodeAhead(Stateful):
     _word: str = ""
     _quote: str = ""
     _length: int = 0
+    _is_opener: bool = False
+    """Whether it reads on behind an opener."""
     _may_end: bool = False
     """Whether the block may have ended before the name that is read."""
     _at: At = ()
@@ -81,19 +87,37 @@ class CodeAhead(Stateful):
     def from_opener(self, at: At) -> None:
         """Read on behind the first marker of a block, at these positions."""
         self._at = at
+        self._is_opener = True
         self._end_arguments()
+
+    def ways(self, keys: Sequence[str]) -> list[str]:
+        """Return some texts that may come next; `keys`: the arguments that the tool has and the call has not."""
+        code, begun = self._code, self._word
+        match self._state:
+            case "closed" | "scalar":
+                return [",", code.close]
+            case "comma":
+                return [f" {key}{code.assign}" for key in keys]
+            case "key":
+                rests = [key[len(begun) :] for key in keys if key.startswith(begun)]
+                return [rest or code.assign for rest in rests] or [code.assign]
+            case "assign":
+                return [code.assign]
+            case "start":
+                return [code.quotes[0]]
+            case "behind":
+                return list(self._block.grammar.boundary(self._at).literals)
+            case _:
+                return []
 
     def read(self, text: str, position: int) -> int:
         """Read on in a text; return up to where it was read. What is left may be the beginning of a marker."""
         while position < len(text) and not self.found:
-            if self._state in ("string", "behind"):
-                upto = self._string(text, position) if self._state == "string" else self._behind(text, position)
-                if upto < 0:
-                    break
-            else:
-                upto = end_of_run(BLANK_RUN, text, position) if self._state not in ("key", "name", "scalar") else position
-                if upto < len(text):
-                    upto = getattr(self, f"_{self._state}")(text, upto)
+            upto = position if self._state in _WHOLE else end_of_run(BLANK_RUN, text, position)
+            if upto < len(text):
+                upto = getattr(self, f"_{self._state}")(text, upto)
+            if upto < 0:
+                break
             self._length += upto - position
             position = upto
             if self._length > LONGEST and not self.found:
@@ -200,26 +224,47 @@ class CodeAhead(Stateful):
             self.found = "call"
             return blanks
         self._may_end = self.may_end
-        if boundary.texts and (end := end_of_run(_WORD, text, blanks)) > blanks:
+        if boundary.texts and _WORD.match(text[blanks]):
             self._at = boundary.texts
-            self._word = text[blanks:end]
+            self._word = ""
             self._state = "name"
-            return end
+            return blanks
         self.found = "end" if self._may_end else "no"
         return blanks
 
     def _name(self, text: str, position: int) -> int:
         """Read the name of the next call."""
-        end = end_of_run(_WORD, text, position)
+        item = self._block.grammar.texts[self._at[0]]
+        end = end_of_run(characters(item.chars) if item.chars else _NAME, text, position)
         self._word += text[position:end]
-        if end == len(text):
-            return end
-        self._tool = self._word
-        is_call = text[end] == self._code.open and self._block.options.knows(self._tool)
-        self._state = "opened"
-        if not is_call:
+        if self._is_opener and self._block.is_marked and self._may_be_tool(self._word[:1]):
+            self.found = "call"
+        elif end < len(text):
+            self._tool = self._word
+            self._state = "named"
+            if not self._block.options.knows(self._tool):
+                self.found = "end" if self._may_end else "no"
+        return end
+
+    def _may_be_tool(self, begin: str) -> bool:
+        """Return whether a declared tool has a name that begins so."""
+        return bool(begin) and (self._block.options.schemas is None or bool(self._block.options.names_from(begin)))
+
+    def _named(self, text: str, position: int) -> int:
+        """Read on to the beginning of its arguments."""
+        boundary = self._block.grammar.boundary(self._at)
+        if text[position] in boundary.slots:
+            self._state = "opened"
+            self.found = "call" if self._is_opener else ""
+            return position + 1
+        found = boundary.search.pattern.match(text, position)
+        literal = "" if found is None else boundary.search.literal(found, final=False)
+        if found is None:
             self.found = "end" if self._may_end else "no"
-        return end + 1 if is_call else end
+        elif literal:
+            self._at = boundary.literals[literal]
+            return found.end()
+        return -1 if found is not None else position
 
     def _opened(self, text: str, position: int) -> int:
         """Read the beginning of its arguments."""

@@ -48,8 +48,20 @@ MOST_SAID: Final = 64
 
 
 @lru_cache(maxsize=64)
+def _of(code: CallArgs) -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return what finds the last character of a quote, or the end of the arguments; and what may join two strings."""
+    short = [each for each in code.quotes if len(each) == 1]
+    return re.compile(f"[{re.escape(''.join(each[-1] for each in code.quotes) + code.close)}]"), ("r", "R", "u", "U", *short)
+
+
+@lru_cache(maxsize=64)
 def _marks(quotes: str) -> re.Pattern[str]:
-    return re.compile(rf"[{re.escape(quotes)}]|\\\Z")
+    return re.compile(f"[{re.escape(quotes)}]")
+
+
+@lru_cache(maxsize=256)
+def _found(quotes: tuple[str, ...], openers: tuple[str, ...]) -> MarkerSearch:
+    return literal_search(Marker(each) for each in (*quotes, *openers))
 
 
 class CodeEnd(Stateful):
@@ -97,8 +109,7 @@ class CodeEnd(Stateful):
         self._at = at
         self._keys = keys
         self.strings = []
-        self._first = re.compile(f"[{re.escape(''.join(each[-1] for each in code.quotes) + code.close)}]")
-        self._joins = ("r", "R", "u", "U", *(each for each in code.quotes if len(each) == 1))
+        self._first, self._joins = _of(code)
         grammar = block.grammar
         self._openers = {marker: after for marker, after in block.readings[:1] if marker in grammar.openers(leading=True).literals}
 
@@ -116,9 +127,17 @@ class CodeEnd(Stateful):
     def _look(self) -> CodeAhead:
         return CodeAhead(self._block, self._code, self._block.name, self._keys, self._at)
 
+    @property
+    def search(self) -> MarkerSearch:
+        """The search for the quotes that mean something now."""
+        return self._search()
+
+    def ways(self) -> list[str]:
+        """Return some texts that may come next while text is held."""
+        return [] if self.ahead is None or self._is_behind else self.ahead.ways(self._block.keys_left(self._keys))
+
     def _search(self, *openers: str) -> MarkerSearch:
-        quotes = (self.quote,) if self.quote else self._code.quotes
-        return literal_search(Marker(each) for each in (*quotes, *openers))
+        return _found((self.quote,) if self.quote else self._code.quotes, openers)
 
     def note(self, machine: LiteralMachine) -> None:
         """Note which string is open, now that the parser has read on."""
@@ -138,27 +157,31 @@ class CodeEnd(Stateful):
         if self._is_behind:
             return self._read_behind(text, position)
         if not self.quote:
-            return self._read_outside(text, position, machine)
-        return self._read_string(text, position, is_begin=machine.is_opening, final=final)
+            return self._read_outside(text, position, position, machine)
+        return self._read_string(text, position, machine, final=final)
 
-    def _read_outside(self, text: str, position: int, machine: LiteralMachine) -> tuple[Step, int]:
-        """Read on to a quote, or to what ends the arguments."""
-        found = self._first.search(text, position)
+    def _read_outside(self, text: str, position: int, begin: int, machine: LiteralMachine) -> tuple[Step, int]:
+        """Read on to a quote, or to what ends the arguments; neither is before `begin`."""
+        found = self._first.search(text, begin)
         if found is None:
             return "text", len(text)
         if found[0] != self._code.close:
             self.has_strings = True
             return "text", found.end()
+        if self._is_proven or not self.has_strings:
+            return "text", found.end()
         if found.start() > position:
             return "text", found.start()
-        if self._is_proven or not (self.has_strings and machine.may_close):
+        if not machine.may_close:
             return "text", found.end()
         self.ahead = self._look()
         self._mark = 0
         return "hold", position
 
-    def _read_string(self, text: str, position: int, *, is_begin: bool, final: bool) -> tuple[Step, int]:
+    def _read_string(self, text: str, position: int, machine: LiteralMachine, *, final: bool) -> tuple[Step, int]:
         quote, length = self.quote, len(self.quote)
+        if self.said:
+            self._note("")
         upto = self._upto_quote(text, position)
         if upto > position:
             if self._content:
@@ -168,16 +191,15 @@ class CodeEnd(Stateful):
             return "text", upto
         if upto < 0:
             return "wait", position
-        self._note("")
         if self._is_end:
             self._is_end = False
             self.quote = ""
-            return "text", position + length
+            return self._read_outside(text, position, position + length, machine)
         if self._content:
             self._content = max(0, self._content - length)
             self._note_stray()
             return "quote", position + length
-        if length == 1 and is_begin:
+        if length == 1 and machine.is_opening:
             following = text[position + 1 : position + 2]
             if not following and not final:
                 return "wait", position
@@ -214,8 +236,11 @@ class CodeEnd(Stateful):
     def _note(self, piece: str) -> None:
         """Note text of the open string."""
         if self.said:
-            piece = "".join(self.said) + piece
+            said = "".join(self.said)
             self.said.clear()
+            count = len(said) - len(said.rstrip("\\"))
+            self._is_guarded = (count - (self._is_guarded and count == len(said))) % 2 == 1
+            piece = said + piece
         self.has_newline = self.has_newline or (len(self.quote) == 1 and ("\n" in piece or "\r" in piece))
         self._before = before = (self._before[-_BEFORE:] + piece)[-_BEFORE - len(piece) :]
         if "\\" in before:
@@ -315,6 +340,10 @@ class CodeEnd(Stateful):
         ahead = self.ahead
         if ahead is not None and ahead.is_checking:
             return False
+        if self._is_behind and ahead is not None and not self._is_opener and ahead.may_end:
+            self.ahead = None
+            self._decide_behind(ahead)
+            return not self._is_behind
         if not self._is_behind and (ahead is None or ahead.in_arguments or (self.is_dirty and not ahead.may_end)):
             return False
         self.ahead = None

@@ -162,10 +162,11 @@ class TextBlock(Stateful):
         self.reach(at)
         return None
 
-    def keys_left(self) -> Sequence[str]:
+    def keys_left(self, has_come: Sequence[str] | None = None) -> Sequence[str]:
         """Return the arguments of the tool that its schema describes, without those that have come."""
         call = self.call
-        has_come = () if call is None else call.keys
+        if has_come is None:
+            has_come = () if call is None else call.keys
         name = self.name if call is None else call.name
         return [each for each in self.options.keys_of(name, ()) if each not in has_come]
 

@@ -97,6 +97,8 @@ def _search_in(block: TextBlock) -> MarkerSearch | None:
     reader = block.reader
     if isinstance(reader, BlockText):
         return reader.search if reader.end is None else reader.end.search
+    if isinstance(reader, BlockJson) and reader.code is not None:
+        return reader.code.search
     if block.boundary is None:
         return block.grammar.ends_of_failed(block.at) if block.has_failed else None
     return block.boundary.search

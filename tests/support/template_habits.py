@@ -62,8 +62,9 @@ def _leaves(name: str) -> list[Any]:
 
 
 def _quotes(name: str) -> tuple[str, ...]:
-    """Return the quotes around the strings of a dialect that writes arguments as code."""
-    return next((leaf.quotes for leaf in _leaves(name) if isinstance(leaf, CallArgs)), ("",))
+    """Return the quotes with which the template of a dialect that writes arguments as code writes strings."""
+    quotes = next((leaf.quotes for leaf in _leaves(name) if isinstance(leaf, CallArgs)), ("",))
+    return quotes if len(quotes[0]) == 1 else quotes[:1]
 
 
 def is_bare(name: str) -> bool:

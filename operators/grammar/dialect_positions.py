@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -22,6 +22,8 @@ from .grammar_items import Leaf, all_items, is_for_argument, leaves_of, may_miss
 from .look_ahead import look_ahead, may_begin, opening
 
 At: TypeAlias = tuple[int, ...]
+
+_MARKUP: Final = re.compile(r"[^\w\s]")
 
 
 class Boundary(NamedTuple):
@@ -155,6 +157,14 @@ class Positions:
     def ahead(self, opener: str, at: At) -> re.Pattern[str] | None:
         """Return what must stand behind the opener of a block at these positions; None if anything may."""
         return look_ahead(self, opener, at)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def is_name(self, text: str, at: At) -> bool:
+        """Return whether a text can be the name of an argument at some positions: no marker of their dialects is in it."""
+        owners = self.owned(at)
+        items = zip(self.items, self.owners, strict=True)
+        own = (item for item, owner in items if owner in owners and isinstance(item, str))
+        return bool(text) and not any(_MARKUP.search(item) and len(item) > 1 and item in text for item in own)
 
     @property
     def brackets_are_named(self) -> bool:

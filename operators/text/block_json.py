@@ -116,6 +116,8 @@ class BlockJson(Stateful):
     _inner: JsonMachine | None = None
     _inner_error: JsonError | None = None
     _fragments: list[Fragment]
+    _parts: list[Path]
+    """The keys of the current object that said its name or had its arguments."""
     keys: list[str]
     """The names of the arguments so far."""
     fault: str = ""
@@ -140,7 +142,7 @@ class BlockJson(Stateful):
         )
         self._waits = code is not None and code.unmarked
         """Whether the opening of the arguments alone is not yet a call."""
-        self.keys = []
+        self.keys, self._parts = [], []
         self.code = None if code is None else CodeEnd(block, code, at, self.keys)
         if code is None:
             self.machine = JsonMachine(limits, control_characters=True)
@@ -322,11 +324,20 @@ class BlockJson(Stateful):
             self.name = str(key[0])
             self._open_arguments(piece)
         elif key in keys.args:
+            self._note_part(key, piece)
             self._open_arguments(piece)
         elif key in keys.names:
+            self._note_part(key, piece)
             self._read(piece, "name")
         elif key in keys.ids:
             self._read(piece, "id")
+
+    def _note_part(self, key: Path, piece: Fragment) -> None:
+        """Note the name of a call, or its arguments; what comes twice under one key fails the call."""
+        if piece.kind in ("OPEN", "SCALAR"):
+            if key in self._parts:
+                self.fault = self.fault or f"one {key[-1]!r}"
+            self._parts.append(key)
 
     def _count_brackets(self, piece: Fragment) -> None:
         if piece.kind == "OPEN" and piece.value != '"':
@@ -402,6 +413,7 @@ class BlockJson(Stateful):
         self._args_from = self._args_to = self._given = -1
         self._pieces.clear()
         self.keys.clear()
+        self._parts.clear()
         self.fault = ""
 
     def _read(self, piece: Fragment, what: str) -> None:
@@ -475,6 +487,10 @@ class BlockJson(Stateful):
             self.fault = self.fault or f"an argument that is not there yet, not {key!r}"
         elif isinstance(key, str):
             self.keys.append(key)
+
+    def judge_cut(self) -> None:
+        """Say why a call that is open at the end of the answer can be read in more than one way."""
+        self._judge(self.machine.at)
 
     def _judge(self, at: int) -> None:
         """Let the call fail if its arguments can be read in more than one way."""
@@ -610,6 +626,10 @@ class BlockJson(Stateful):
         return ["json", list(self.at), super().dump()]
 
 
+_DEEPEST: Final = 2
+"""The most steps to an argument in attributes."""
+
+
 class JsonAttrsSlot(Stateful):
     """Read `{"a": 1, "b": [2]}` up to its end, which is where its brackets balance.
 
@@ -617,14 +637,16 @@ class JsonAttrsSlot(Stateful):
     >>> slot.feed('{"a": "]]', 0), slot.feed('"}]]', 0), slot.said, slot.ended
     (9, 2, {'a': ']]'}, True)
 
-    - `said`: the attributes, once the object has ended.
+    - `said`: the attributes, once the object has ended. `doubled`: one that came twice, or an argument inside of one.
     - `is_wrong`: whether the text is not a JSON object.
     """
 
-    STATE = ("_machine", "_values")
+    STATE = ("_machine", "_seen", "_values", "doubled")
 
     def __init__(self, limits: Limits) -> None:
         self.said: dict[str, Any] = {}
+        self.doubled = ""
+        self._seen: set[Path] = set()
         self.ended = False
         self.is_wrong = False
         self._machine = JsonMachine(limits)
@@ -647,6 +669,9 @@ class JsonAttrsSlot(Stateful):
                 self.is_wrong = True
                 return position
             self._values.feed(piece)
+            if piece.kind in ("OPEN", "SCALAR") and 0 < len(piece.path) <= _DEEPEST:
+                self.doubled = self.doubled or (str(piece.path[-1]) if piece.path in self._seen else "")
+                self._seen.add(piece.path)
             if piece.kind == "DONE" and not piece.path:
                 self.ended = True
                 self.said = self._values.value
@@ -695,6 +720,8 @@ class BlockAttrs:
     def _take(self, said_by_tag: Mapping[str, Any]) -> None:
         """Process all attributes of a tag; keep the positions that match them."""
         block = self._block
+        if self.slot.doubled:
+            block.double(self.slot.doubled)
         agreeing: At = ()
         roles: dict[str, str] = {}
         said = said_by_tag
@@ -720,6 +747,8 @@ class BlockAttrs:
                     self._give(key, inner[key], is_text=False)
             elif role in _KEPT:
                 setattr(block, role, str(value))
+            if role == "key":
+                block.check_key(block.key or "", self.at)
             block.back[role] = f"{value}"
         block.reach(agreeing)
 
@@ -731,6 +760,7 @@ class BlockAttrs:
             block.arguments.append((name, value, is_text))
             return
         at = source_buffer.here - call.start
+        block.note_key(name)
         block.say(call, source_buffer.position, block.argument(call, name, value, at, is_text=is_text))
 
     def dump(self) -> Any:

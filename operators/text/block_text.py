@@ -338,7 +338,7 @@ class BlockText(Stateful):
         self.path = (key,)
         self._describe()
         argument = self._argument
-        call.keys.append(key)
+        block.note_key(key)
         if call.undeclared is None and not (block.options.lenient or argument.may_exist):
             call.undeclared = key
         self.typing = self._item.typing
@@ -604,6 +604,7 @@ class BlockText(Stateful):
                 return
         elif role == "key":
             block.key = said
+            block.check_key(said, self.at)
         elif role == "skip":
             block.key, block.flag = None, ""
             block.skipped = True

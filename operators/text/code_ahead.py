@@ -58,6 +58,8 @@ class CodeAhead(Stateful):
     _length: int = 0
     _is_opener: bool = False
     """Whether it reads on behind an opener."""
+    _is_sure: bool = False
+    """Whether any name is that of a tool."""
     _may_end: bool = False
     """Whether the block may have ended before the name that is read."""
     _at: At = ()
@@ -84,10 +86,11 @@ class CodeAhead(Stateful):
         """Whether the value of an argument is read that the call has already, or that the tool does not have."""
         return self.in_arguments and (bool(self.used) or self.is_undeclared)
 
-    def from_opener(self, at: At) -> None:
-        """Read on behind the first marker of a block, at these positions."""
+    def from_opener(self, at: At, *, is_sure: bool) -> None:
+        """Read on behind the first marker of a block, at these positions; `is_sure`: whatever tool it names."""
         self._at = at
         self._is_opener = True
+        self._is_sure = is_sure
         self._end_arguments()
 
     def ways(self, keys: Sequence[str]) -> list[str]:
@@ -242,13 +245,14 @@ class CodeAhead(Stateful):
         elif end < len(text):
             self._tool = self._word
             self._state = "named"
-            if not self._block.options.knows(self._tool):
+            if not (self._is_sure or self._block.options.knows(self._tool)):
                 self.found = "end" if self._may_end else "no"
         return end
 
     def _may_be_tool(self, begin: str) -> bool:
         """Return whether a declared tool has a name that begins so."""
-        return bool(begin) and (self._block.options.schemas is None or bool(self._block.options.names_from(begin)))
+        is_any = self._is_sure or self._block.options.schemas is None
+        return bool(begin) and (is_any or bool(self._block.options.names_from(begin)))
 
     def _named(self, text: str, position: int) -> int:
         """Read on to the beginning of its arguments."""

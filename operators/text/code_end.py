@@ -21,7 +21,7 @@ from ..calls.segment_end import ended_regularly
 from ..engine.state import Stateful
 from ..grammar.dialect import CallArgs
 from ..grammar.dialect_positions import At
-from ..machines.marker_search import MarkerSearch, end_of_run, literal_search
+from ..machines.marker_search import BLANKS, MarkerSearch, end_of_run, literal_search
 from ..machines.marker_search import Literal as Marker
 from .code_ahead import CodeAhead
 
@@ -75,10 +75,12 @@ class CodeEnd(Stateful):
     """How much of that is not read again where the rest is."""
     is_dirty: bool = False
     """Whether a string had a quote in it."""
+    has_opener: bool = False
+    """Whether a string had the beginning of an argument in it, so that what follows may be a call in the string."""
     has_newline: bool = False
     has_escape: bool = False
     is_joined: bool = False
-    """Whether an argument is several strings in a row."""
+    """Whether an argument is several strings in a row, or one in triple quotes."""
     has_strings: bool = False
     """Whether there is any string in the arguments."""
     doubt: str = ""
@@ -90,6 +92,8 @@ class CodeEnd(Stateful):
     """Whether the block may have ended in what is held."""
     _is_opener: bool = False
     """Whether what is looked at there is an opener."""
+    _is_adjacent: bool = False
+    """Whether nothing but blanks has come there."""
     _mark: int = 0
     """How much of what is held comes before the quote that is looked at."""
     _content: int = 0
@@ -204,6 +208,7 @@ class CodeEnd(Stateful):
             if not following and not final:
                 return "wait", position
             if following == quote:
+                self.is_joined = True
                 self.strings[-1] = (self.strings[-1][0], 3 * quote)
                 return "text", position + 2  # a string in triple quotes, which the parser reads
         self._mark = 0
@@ -252,8 +257,15 @@ class CodeEnd(Stateful):
         self.is_dirty = True
         found = _OPENER.search(self._before)
         if found is not None and self._block.options.argument(self._block.name, found[1]).may_exist:
-            self.doubt = f"an escape before {self.quote!r}"
+            if self._is_sure(found[1]) and found[1] != self._keys[-1]:
+                self.has_opener = True
+            else:
+                self.doubt = f"an escape before {self.quote!r}"
         self._before += self.quote
+
+    def _is_sure(self, key: str) -> bool:
+        """Return whether an argument has come of which no string before it can be the beginning."""
+        return key in self._keys and self._keys.index(key) <= self.strings[0][0]
 
     def _read_ahead(self, ahead: CodeAhead, text: str, position: int) -> tuple[Step, int]:
         upto = ahead.read(text, position)
@@ -268,7 +280,7 @@ class CodeEnd(Stateful):
         """Decide on a quote in a string, or on the end of the arguments, by what is behind it."""
         self.kept = 0
         if ahead.found == "end" and self._block.options.seal == "end":
-            self._is_behind = True
+            self._is_behind = self._is_adjacent = True
             return "hold"
         if ahead.found == "no" and not self.quote:
             self._lose("the end of the block")
@@ -278,9 +290,11 @@ class CodeEnd(Stateful):
             is_content = ahead.first not in self._joins
             self.doubt = "an argument or the end of the arguments" if is_content else self.doubt
         used = ahead.used
-        if used and not (is_content and self._keys.index(used) <= self.strings[0][0]):
+        if used and not (is_content and self._is_sure(used)):
             # Which of the two is a part of a string, nobody can tell.
             self.doubt = f"an argument that is not there yet, not {used!r}"
+        if ahead.found == "call" and self.has_opener:
+            self.doubt = "one call"
         if is_content:
             self._content = len(self.quote)
         else:
@@ -304,6 +318,9 @@ class CodeEnd(Stateful):
             self.kept = self._mark
             if ahead.used or ahead.is_undeclared:
                 self._lose("the end of the answer behind the call")
+        elif self._is_opener and self.has_opener:
+            self.kept = self._mark
+            self._lose("the end of the answer behind the call")
         elif self._is_opener:
             self._is_behind = False
             self._accept()
@@ -321,15 +338,18 @@ class CodeEnd(Stateful):
         """Read on behind what may be the end of the block, up to a quote or an opener."""
         search = self._search(*self._openers)
         found = search.pattern.search(text, position)
+        upto = len(text) if found is None else found.start()
+        self._is_adjacent = self._is_adjacent and not text[position:upto].strip(BLANKS)
         if found is None:
-            return "hold", len(text)
+            return "hold", upto
         marker = search.literal(found, final=False)
         if not marker:
-            return ("hold", found.start()) if found.start() > position else ("wait", position)
+            return ("hold", upto) if upto > position else ("wait", position)
         self.ahead = self._look()
         self._is_opener = marker in self._openers
         if self._is_opener:
-            self.ahead.from_opener(self._openers[marker])
+            self.ahead.from_opener(self._openers[marker], is_sure=self._is_adjacent)
+        self._is_adjacent = False
         self._mark = self.held_length + found.end() - position
         return "hold", found.end()
 

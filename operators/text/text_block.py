@@ -60,6 +60,8 @@ class TextBlock(Stateful):
     """Arguments that came before the call's START: name, value, and whether the value is still a text to be
     converted."""
     call: TextCall | None = None
+    doubled: str = ""
+    """The name of an argument that came twice before the call's START."""
     doubt: str = ""
     """Why a call of the block could be read in two ways: then those behind it can, too."""
     had_call: bool = False
@@ -309,7 +311,7 @@ class TextBlock(Stateful):
         self.blanks_at = -1
 
     def _forget(self) -> None:
-        self.name, self.id, self.key = "", "", None
+        self.name, self.id, self.key, self.doubled = "", "", None, ""
         self.back = {}
 
     # ------------------------------------------------------------------ a call
@@ -333,9 +335,12 @@ class TextBlock(Stateful):
             at = len(raw)
             fragments = (Fragment((), "OPEN", "{", at),)
             for name, value, is_text in self.arguments:
+                self.note_key(name)
                 fragments += (*self.argument(call, name, value, at, is_text=is_text),)
         self.arguments.clear()
         call.begin(raw, source_buffer.events, fragments, answer.number)
+        if self.doubled:
+            self.double(self.doubled)
         self.had_call = True
         if unknown == "fail":
             self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))
@@ -367,6 +372,28 @@ class TextBlock(Stateful):
             self.call.error = error
         self.reader = self.boundary = None
         self.blanks_at = -1
+
+    def note_key(self, key: str) -> None:
+        """Note the name of an argument that has begun; the call fails if it has come before."""
+        if self.call is not None:
+            if key in self.call.keys:
+                self.double(key)
+            self.call.keys.append(key)
+
+    def double(self, key: str) -> None:
+        """Let the call fail, because it has an argument twice."""
+        call = self.call
+        if call is None:
+            self.doubled = key
+        elif not self.options.lenient:
+            at = self.source_buffer.here - call.start
+            call.doom = call.doom or JsonError("malformed", at, "an argument that is not there yet", key)
+
+    def check_key(self, key: str, at: At) -> None:
+        """Let the call fail if an argument's name is empty or has a marker of the format in it."""
+        call = self.call
+        if call is not None and not self.grammar.is_name(key, at):
+            call.doom = call.doom or JsonError("malformed", self.source_buffer.here - call.start, "a name", key)
 
     def argument(self, call: TextCall, name: str, value: Any, at: int, *, is_text: bool) -> list[Fragment]:
         """Return the fragments of an argument that was written as an attribute, converted if it is text."""
@@ -495,6 +522,8 @@ class TextBlock(Stateful):
         is_at_end = self.may_end and (self.is_over or self._may_be_closed())
         is_sealed = at_rest and (arguments_ended or (is_regular and is_at_end))
         is_ambiguous = isinstance(self.reader, BlockText | BlockJson) and self.reader.is_ambiguous
+        if is_ambiguous and is_regular and isinstance(self.reader, BlockJson):
+            self.reader.judge_cut()
         self.reader = None
         if is_sealed:
             self.end_call(self.source_buffer.position, "complete")

@@ -171,17 +171,18 @@ def is_right(name: str, shape: Shape, written: Written, run: list[tuple[str, Any
     is_code = len(written.quote) == 1 and "{" not in markers(DIALECTS[name])
     if is_code and is_python(name, written.text, run):
         return True
-    if is_code and run:
-        texts = [python_call(*each, written.quote) for each in written.calls]
-        if all(each in written.calls or any(is_python(name, text, [each]) for text in texts) for each in run):
-            return True
+    texts = [python_call(*each, written.quote) for each in written.calls] if is_code else []
     own = [written.quote] if written.quote else [each for each in markers(DIALECTS[name]) if len(each) > 1]
     whole = _template_of(name, shape, run, written.quote)
     parts = [_template_of(name, shape, [each], written.quote) for each in written.calls]
     for each in run:
         is_plain = not any(marker in str(value) for value in each[1].values() for marker in own)
         of_one = _template_of(name, shape, [each], written.quote)
-        if each not in written.calls and not (is_plain and (whole == written.text or of_one in parts)):
+        if not (
+            each in written.calls
+            or (is_plain and (whole == written.text or of_one in parts))
+            or any(is_python(name, text, [each]) for text in texts)
+        ):
             return False
     return True
 
@@ -204,7 +205,7 @@ def is_python(name: str, text: str, run: list[tuple[str, Any]]) -> bool:
     for marker in sorted(markers(DIALECTS[name]), key=len, reverse=True):
         if len(marker) > 2 and (text.startswith(marker) or text.endswith(marker)):
             text = text.removeprefix(marker).removesuffix(marker)
-    text = text.strip().replace("f.call(", "f(") if name == "llama_python_tag" else text.strip()
+    text = text.strip().replace("f.call(", "f(", 1) if name == "llama_python_tag" else text.strip()
     for source in (f"[{text}]", text, f"[{','.join(text.splitlines())}]"):
         try:
             body = ast.parse(source, mode="eval").body

@@ -162,9 +162,9 @@ class Positions:
     def is_name(self, text: str, at: At) -> bool:
         """Return whether a text can be the name of an argument at some positions: no marker of their dialects is in it."""
         owners = self.owned(at)
-        items = zip(self.items, self.owners, strict=True)
-        own = (item for item, owner in items if owner in owners and isinstance(item, str))
-        return bool(text) and not any(_MARKUP.search(item) and len(item) > 1 and item in text for item in own)
+        literals = ((here, item) for here, item in enumerate(self.items) if isinstance(item, str))
+        own = (each for here, item in literals if self.owners[here] in owners for each in self.spellings(here, item, {}))
+        return bool(text) and not any(len(each) > 1 and _MARKUP.search(each) and each in text for each in own)
 
     @property
     def brackets_are_named(self) -> bool:

@@ -483,6 +483,7 @@ class BlockText(Stateful):
         """End the text where what is held begins, and read on from there."""
         if self.end is not None and self.end.is_ambiguous and not self._block.options.lenient:
             self._call.doom = JsonError("malformed", self._here, "the end of the answer behind the call")
+            self._block.is_lost = True
         self._block.source_buffer.unread(self.held_length)
         self._forget_held()
         self._end()

@@ -60,6 +60,8 @@ class TextBlock(Stateful):
     """Arguments that came before the call's START: name, value, and whether the value is still a text to be
     converted."""
     call: TextCall | None = None
+    is_lost: bool = False
+    """Whether a call could be read in two ways, so that what follows may be a part of it."""
     doubled: str = ""
     """The name of an argument that came twice before the call's START."""
     doubt: str = ""
@@ -341,6 +343,8 @@ class TextBlock(Stateful):
         call.begin(raw, source_buffer.events, fragments, answer.number)
         if self.doubled:
             self.double(self.doubled)
+        if self.is_lost:
+            call.doom = JsonError("malformed", 0, "the end of the call before it", self.name)
         self.had_call = True
         if unknown == "fail":
             self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))

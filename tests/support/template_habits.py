@@ -14,7 +14,7 @@ from strategies.dialect_calls import markers
 
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.grammar.dialect import CallArgs, Text
+from penstock.operators.grammar.dialect import CallArgs
 from penstock.operators.grammar.grammar_items import leaves_of
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
@@ -68,13 +68,12 @@ def _quotes(name: str) -> tuple[str, ...]:
 
 
 def is_bare(name: str) -> bool:
-    """Return whether a dialect has values without a reliable escape."""
-    raw = any(isinstance(each, Text) and each.role == "value" and not each.entities for each in _leaves(name))
-    return raw or _quotes(name) != ("",)
+    """Return whether a dialect writes its values without a reliable escape."""
+    return _quotes(name) != ("",) or shape_of(DIALECTS[name]).is_raw
 
 
 BARE: Final = sorted(name for name, dialect in DIALECTS.items() if dialect.grammar and is_bare(name))
-"""The dialects whose values have no reliable escape."""
+"""The dialects that do."""
 
 
 def template(name: str, shape: Shape, calls: Sequence[Mapping[str, str]], quote: str) -> str:

@@ -621,6 +621,12 @@ class BlockJson(Stateful):
     def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
         return JsonMachine(self._limits, control_characters=True)
 
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        if self.code is not None:
+            self.code.share(self.keys)
+
     def dump(self) -> Any:
         """Return the state as plain data."""
         return ["json", list(self.at), super().dump()]

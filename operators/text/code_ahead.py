@@ -52,6 +52,7 @@ class CodeAhead(Stateful):
     """Whether an argument there is one that the tool does not have."""
     in_arguments: bool = True
     """Whether the arguments of the call have not ended yet."""
+    _tool: str
     _state: str = "closed"
     _word: str = ""
     _quote: str = ""
@@ -68,7 +69,8 @@ class CodeAhead(Stateful):
         self._block = block
         self._code = code
         self._tool = tool
-        self._keys = keys
+        self.keys = keys
+        """The names of the arguments so far."""
         self._at = at
 
     def load(self, state: object, /) -> None:
@@ -178,7 +180,7 @@ class CodeAhead(Stateful):
             self.found = "call" if self._has(self._tool, self._word) else "no"
             return position
         key = self._word
-        self.used = self.used or (key if key in self._keys else "")
+        self.used = self.used or (key if key in self.keys else "")
         self.is_undeclared = self.is_undeclared or not self._has(self._tool, key)
         if not (self.used or self.is_undeclared) or len(quote) > 1 or char in "[{(":
             self.found = "argument"

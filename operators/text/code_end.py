@@ -111,7 +111,8 @@ class CodeEnd(Stateful):
         self._block = block
         self._code = code
         self._at = at
-        self._keys = keys
+        self.keys = keys
+        """The names of the arguments so far."""
         self.strings = []
         self._first, self._joins = _of(code)
         grammar = block.grammar
@@ -123,13 +124,19 @@ class CodeEnd(Stateful):
     def new_part(self, _name: str, _state: object, /) -> CodeAhead:
         return self._look()
 
+    def share(self, keys: list[str]) -> None:
+        """Read the names of the arguments from this list."""
+        self.keys = keys
+        if self.ahead is not None:
+            self.ahead.keys = keys
+
     def load(self, state: object, /) -> None:
         """Restore a dumped state."""
         super().load(state)
         self.strings = [(place, quote) for place, quote in self.strings]
 
     def _look(self) -> CodeAhead:
-        return CodeAhead(self._block, self._code, self._block.name, self._keys, self._at)
+        return CodeAhead(self._block, self._code, self._block.name, self.keys, self._at)
 
     @property
     def search(self) -> MarkerSearch:
@@ -138,14 +145,14 @@ class CodeEnd(Stateful):
 
     def ways(self) -> list[str]:
         """Return some texts that may come next while text is held."""
-        return [] if self.ahead is None or self._is_behind else self.ahead.ways(self._block.keys_left(self._keys))
+        return [] if self.ahead is None or self._is_behind else self.ahead.ways(self._block.keys_left(self.keys))
 
     def _search(self, *openers: str) -> MarkerSearch:
         return _found((self.quote,) if self.quote else self._code.quotes, openers)
 
     def note(self, machine: LiteralMachine) -> None:
         """Note which string is open, now that the parser has read on."""
-        quote, place = machine.open_quote, len(self._keys) - 1
+        quote, place = machine.open_quote, len(self.keys) - 1
         if quote and not self.quote:
             self.is_joined = self.is_joined or (bool(self.strings) and self.strings[-1][0] == place)
             self.strings.append((place, quote))
@@ -257,7 +264,7 @@ class CodeEnd(Stateful):
         self.is_dirty = True
         found = _OPENER.search(self._before)
         if found is not None and self._block.options.argument(self._block.name, found[1]).may_exist:
-            if self._is_sure(found[1]) and found[1] != self._keys[-1]:
+            if self._is_sure(found[1]) and found[1] != self.keys[-1]:
                 self.has_opener = True
             else:
                 self.doubt = f"an escape before {self.quote!r}"
@@ -265,7 +272,7 @@ class CodeEnd(Stateful):
 
     def _is_sure(self, key: str) -> bool:
         """Return whether an argument has come of which no string before it can be the beginning."""
-        return key in self._keys and self._keys.index(key) <= self.strings[0][0]
+        return key in self.keys and self.keys.index(key) <= self.strings[0][0]
 
     def _read_ahead(self, ahead: CodeAhead, text: str, position: int) -> tuple[Step, int]:
         upto = ahead.read(text, position)
@@ -374,7 +381,7 @@ class CodeEnd(Stateful):
     @property
     def is_lost(self) -> bool:
         """Whether nobody can tell where the block ends, so that nothing behind it is certain to be another call."""
-        return bool(self._block.doubt or (self.is_dirty and self.fault(self._keys)))
+        return bool(self._block.doubt or (self.is_dirty and self.fault(self.keys)))
 
     def fault(self, keys: Sequence[str]) -> str:
         """Return what a call with these arguments lacks to be read in one way only; empty if it lacks nothing."""

@@ -160,10 +160,12 @@ class Positions:
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def is_name(self, text: str, at: At) -> bool:
-        """Return whether a text can be the name of an argument at some positions: no marker of their dialects is in it."""
+        """Return whether a text can be an argument's name: it is not empty, and no marker of the dialect is in it."""
         owners = self.owned(at)
         literals = ((here, item) for here, item in enumerate(self.items) if isinstance(item, str))
-        own = (each for here, item in literals if self.owners[here] in owners for each in self.spellings(here, item, {}))
+        own = (
+            each for here, item in literals if self.owners[here] in owners for each in self.spellings(here, item, {})
+        )
         return bool(text) and not any(len(each) > 1 and _MARKUP.search(each) and each in text for each in own)
 
     @property

@@ -52,7 +52,9 @@ class AttrsSlot(Stateful):
         while position < len(text) and not self.ended:
             is_between = self._state == "between"
             if is_between and (found := _WHOLE.match(text, position)):
-                self._note(found[1], found[2])
+                if found[1] in self.said:
+                    self.doubled = found[1]
+                self.said[found[1]] = found[2]
                 position = found.end()
             elif is_between and (found := _END.match(text, position)):
                 self.ended = True
@@ -120,13 +122,11 @@ class AttrsSlot(Stateful):
             return end
         return position
 
-    def _note(self, name: str, value: str) -> None:
+    def _close(self) -> None:
+        name = "".join(self._name)
         if name in self.said:
             self.doubled = name
-        self.said[name] = value
-
-    def _close(self) -> None:
-        self._note("".join(self._name), decode_entities("".join(self._value)))
+        self.said[name] = decode_entities("".join(self._value))
         self._name.clear()
         self._value.clear()
         self._state = "between"

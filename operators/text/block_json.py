@@ -231,7 +231,7 @@ class BlockJson(Stateful):
 
     def _overflow(self, code: CodeEnd, limit: int) -> None:
         """Fail the call, because more text is held than may be."""
-        block, source_buffer = self._block, self._block.source_buffer
+        source_buffer = self._block.source_buffer
         source_buffer.position -= code.held_length - limit
         code.held_length = 0
         at = source_buffer.here - self.start

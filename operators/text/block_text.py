@@ -338,7 +338,9 @@ class BlockText(Stateful):
         self.path = (key,)
         self._describe()
         argument = self._argument
-        block.note_key(key)
+        if key in call.keys:
+            block.double(key)
+        call.keys.append(key)
         if call.undeclared is None and not (block.options.lenient or argument.may_exist):
             call.undeclared = key
         self.typing = self._item.typing
@@ -485,7 +487,7 @@ class BlockText(Stateful):
             self._call.doom = JsonError("malformed", self._here, "the end of the answer behind the call")
             self._block.is_lost = True
         self._block.source_buffer.unread(self.held_length)
-        self._forget_held()
+        self.tail, self.newer, self.held_length = [], [], 0
         self._end()
 
     def _goes_on(self, literal: str, end: int) -> bool:

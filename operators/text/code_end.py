@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from .text_block import TextBlock
 
 Step: TypeAlias = Literal["text", "quote", "hold", "back", "wait"]
-"""What becomes of the text up to a position: `text` is for the parser, `quote` is content, `hold` is held; `back`: it is
-held, and all that is held but `kept` characters is read again; `wait`: more text must come."""
+"""What becomes of the text up to a position.
+
+`text`: it is for the parser. `quote`: it is content. `hold`: it is held. `back`: it is held, and all that is held, but
+`kept` characters, is read again. `wait`: more text must come.
+"""
 
 _PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in "'\""}
 _ESCAPE: Final = re.compile(r"\\[\\'\"abfnrtvxuUN0-7\r\n]")
@@ -51,7 +54,13 @@ MOST_SAID: Final = 64
 def _of(code: CallArgs) -> tuple[re.Pattern[str], tuple[str, ...]]:
     """Return what finds the last character of a quote, or the end of the arguments; and what may join two strings."""
     short = [each for each in code.quotes if len(each) == 1]
-    return re.compile(f"[{re.escape(''.join(each[-1] for each in code.quotes) + code.close)}]"), ("r", "R", "u", "U", *short)
+    return re.compile(f"[{re.escape(''.join(each[-1] for each in code.quotes) + code.close)}]"), (
+        "r",
+        "R",
+        "u",
+        "U",
+        *short,
+    )
 
 
 @lru_cache(maxsize=64)
@@ -116,7 +125,9 @@ class CodeEnd(Stateful):
         self.strings = []
         self._first, self._joins = _of(code)
         grammar = block.grammar
-        self._openers = {marker: after for marker, after in block.readings[:1] if marker in grammar.openers(leading=True).literals}
+        self._openers = {
+            marker: after for marker, after in block.readings[:1] if marker in grammar.openers(leading=True).literals
+        }
 
         self.said: list[str] = []
         """Text of the open string that is not noted yet."""

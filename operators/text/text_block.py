@@ -337,7 +337,9 @@ class TextBlock(Stateful):
             at = len(raw)
             fragments = (Fragment((), "OPEN", "{", at),)
             for name, value, is_text in self.arguments:
-                self.note_key(name)
+                if name in call.keys:
+                    self.double(name)
+                call.keys.append(name)
                 fragments += (*self.argument(call, name, value, at, is_text=is_text),)
         self.arguments.clear()
         call.begin(raw, source_buffer.events, fragments, answer.number)

@@ -22,4 +22,4 @@ def test_no_other_call_is_run_than_the_one_that_was_written(name: str) -> None:
         found, run = outcome(name, written, random)
         counts[found] += 1
         assert found != "wrong", (written.text, run)
-    assert counts["exact"], counts
+    assert counts["exact"] or counts.total() < COUNT, counts

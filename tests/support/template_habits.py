@@ -127,15 +127,15 @@ def _content(name: str, shape: Shape, kind: str, quote: str, random: Random) -> 
     if not quote:
         (sample,) = samples(name, 1, random, (kind,))
         return sample.arguments[shape.free[0]].removesuffix("\n" if name == "aider" else "")
-    inner = {key: "inner" for key in shape.keys}
+    inner = dict.fromkeys(shape.keys, "inner")
     whole = template(name, shape, [inner], quote)
     match kind:
         case "whole call":
             parts = [whole]
         case "two calls":
-            parts = [whole, template(name, shape, [{key: "other" for key in shape.keys}], quote)]
+            parts = [whole, template(name, shape, [dict.fromkeys(shape.keys, "other")], quote)]
         case "nested call":
-            parts = [template(name, shape, [{key: f"a {whole} b" for key in shape.keys}], quote)]
+            parts = [template(name, shape, [dict.fromkeys(shape.keys, f"a {whole} b")], quote)]
         case "prefix":
             parts = [whole[: random.randrange(1, len(whole))]]
         case "suffix":

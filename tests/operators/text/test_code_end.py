@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from answered import answered
+from content_cases import shape_of, written
 
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
@@ -67,12 +68,12 @@ def save(text: str, quote: str = "'") -> str:
 )
 @pytest.mark.parametrize("name", ["lfm2", "olmo3_pythonic", "tool_code"])
 def test_a_quote_ends_a_string_only_if_what_follows_fits_the_whole_block(name: str, text: str):
-    written = {
+    texts = {
         "lfm2": block(save(text)),
         "olmo3_pythonic": f"<function_calls>\n{save(text)}\n</function_calls>",
         "tool_code": f"```tool_code\n{save(text)}\n```",
     }
-    assert outcomes(written[name], name) == [{"path": "a.py", "text": text}]
+    assert outcomes(texts[name], name) == [{"path": "a.py", "text": text}]
 
 
 def test_other_quotes_are_no_end():
@@ -128,7 +129,7 @@ def test_calls_behind_one_that_can_be_read_in_two_ways_are_not_run():
 
 
 @pytest.mark.parametrize(
-    ("written", "text"),
+    ("code", "text"),
     [
         (r"say(\'hi\')\n", "say('hi')\n"),
         (r"C:\\dir", "C:\\dir"),
@@ -136,8 +137,8 @@ def test_calls_behind_one_that_can_be_read_in_two_ways_are_not_run():
         (r"', text=\'", None),
     ],
 )
-def test_what_is_right_as_python_is_read_as_python(written: str, text: str | None):
-    assert outcomes(block(save(written))) == ([{"path": "a.py", "text": text}] if text else ["malformed"])
+def test_what_is_right_as_python_is_read_as_python(code: str, text: str | None):
+    assert outcomes(block(save(code))) == ([{"path": "a.py", "text": text}] if text else ["malformed"])
 
 
 @pytest.mark.parametrize(
@@ -151,7 +152,10 @@ def test_what_is_right_as_python_is_read_as_python(written: str, text: str | Non
         ("hermes", '<tool_call>{"name": "save", "arguments": {"path": "a", "path": "b"}}</tool_call>'),
         ("hermes", '<tool_call>{"name": "save", "name": "run", "arguments": {"line": "a"}}</tool_call>'),
         ("hermes", '<tool_call>{"name": "run", "arguments": {"line": "a"}, "arguments": {"line": "b"}}</tool_call>'),
-        ("sentinel", '[[SEG_START {"type": "tool", "tool_name": "run", "arguments": {"line": 1, "line": 2}}]][[SEG_END]]'),
+        (
+            "sentinel",
+            '[[SEG_START {"type": "tool", "tool_name": "run", "arguments": {"line": 1, "line": 2}}]][[SEG_END]]',
+        ),
         ("xml", '<write_file path="a" path="b">x</write_file>'),
         ("xml", '<tool name="run"><arg name="line">a</arg><arg name="line">b</arg></tool>'),
         ("glm45", "<tool_call>run<arg_key></arg_key><arg_value>a</arg_value></tool_call>"),
@@ -166,8 +170,6 @@ def test_an_argument_that_comes_twice_or_has_no_name_fails_the_call(name: str, t
 @pytest.mark.parametrize("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
 def test_no_dialect_runs_a_call_with_an_argument_twice(name: str):
     """Of what each dialect writes, the second argument gets the name of the first."""
-    from content_cases import shape_of, written
-
     dialect = DIALECTS[name]
     shape = shape_of(dialect)
     first, *others = shape.keys

@@ -32,6 +32,8 @@ LONGEST: Final = 1024
 """The most characters that are looked at behind a quote."""
 _WHOLE: Final = frozenset(("string", "behind", "key", "name", "scalar"))
 """The states in which blanks are not skipped."""
+_TIGHT: Final = ("closed", "assign", "start")
+"""The states in which templates write none."""
 _WORD: Final = re.compile(r"\w")
 _NAME: Final = re.compile(r"[\w.:/-]*+")
 _KEY: Final = re.compile(r"[\w$@./-]*+")
@@ -50,6 +52,8 @@ class CodeAhead(Stateful):
     """The first argument there that the call has already."""
     is_undeclared: bool = False
     """Whether an argument there is one that the tool does not have."""
+    is_odd: bool = False
+    """Whether there are blanks where no template writes them."""
     in_arguments: bool = True
     """Whether the arguments of the call have not ended yet."""
     _tool: str
@@ -59,6 +63,8 @@ class CodeAhead(Stateful):
     _length: int = 0
     _is_opener: bool = False
     """Whether it reads on behind an opener."""
+    _is_early: bool = False
+    """Whether the beginning of a tool's name is enough."""
     _is_sure: bool = False
     """Whether any name is that of a tool."""
     _may_end: bool = False
@@ -72,6 +78,7 @@ class CodeAhead(Stateful):
         self.keys = keys
         """The names of the arguments so far."""
         self._at = at
+        self._tight = (*_TIGHT, "comma") if code.open == "{" else _TIGHT
 
     def load(self, state: object, /) -> None:
         """Restore a dumped state."""
@@ -88,11 +95,15 @@ class CodeAhead(Stateful):
         """Whether the value of an argument is read that the call has already, or that the tool does not have."""
         return self.in_arguments and (bool(self.used) or self.is_undeclared)
 
-    def from_opener(self, at: At, *, is_sure: bool) -> None:
-        """Read on behind the first marker of a block, at these positions; `is_sure`: whatever tool it names."""
+    def from_opener(self, at: At, *, is_sure: bool, is_early: bool) -> None:
+        """Read on behind the first marker of a block, at these positions.
+
+        `is_sure`: whatever tool it names. `is_early`: the beginning of a tool's name is enough.
+        """
         self._at = at
         self._is_opener = True
         self._is_sure = is_sure
+        self._is_early = is_early
         self._end_arguments()
 
     def ways(self, keys: Sequence[str]) -> list[str]:
@@ -119,12 +130,15 @@ class CodeAhead(Stateful):
         """Read on in a text; return up to where it was read. What is left may be the beginning of a marker."""
         while position < len(text) and not self.found:
             upto = position if self._state in _WHOLE else end_of_run(BLANK_RUN, text, position)
+            self.is_odd = self.is_odd or (upto > position and self._state in self._tight)
             if upto < len(text):
                 upto = getattr(self, f"_{self._state}")(text, upto)
             if upto < 0:
                 break
             self._length += upto - position
             position = upto
+            if self.found in ("call", "end") and (self.used or self.is_undeclared):
+                self.found = "argument"
             if self._length > LONGEST and not self.found:
                 self.found = "argument" if self.used or self.is_undeclared else "no"
         return position
@@ -242,7 +256,7 @@ class CodeAhead(Stateful):
         item = self._block.grammar.texts[self._at[0]]
         end = end_of_run(characters(item.chars) if item.chars else _NAME, text, position)
         self._word += text[position:end]
-        if self._is_opener and self._block.is_marked and self._may_be_tool(self._word[:1]):
+        if self._is_early and self._may_be_tool(self._word[:1]):
             self.found = "call"
         elif end < len(text):
             self._tool = self._word
@@ -253,8 +267,7 @@ class CodeAhead(Stateful):
 
     def _may_be_tool(self, begin: str) -> bool:
         """Return whether a declared tool has a name that begins so."""
-        is_any = self._is_sure or self._block.options.schemas is None
-        return bool(begin) and (is_any or bool(self._block.options.names_from(begin)))
+        return bool(begin) and (self._block.options.schemas is None or bool(self._block.options.names_from(begin)))
 
     def _named(self, text: str, position: int) -> int:
         """Read on to the beginning of its arguments."""

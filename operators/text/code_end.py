@@ -88,8 +88,9 @@ class CodeEnd(Stateful):
     """Whether a string had the beginning of an argument in it, so that what follows may be a call in the string."""
     has_newline: bool = False
     has_escape: bool = False
-    is_joined: bool = False
-    """Whether an argument is several strings in a row, or one in triple quotes."""
+    has_escaped_quote: bool = False
+    has_triple: bool = False
+    """Whether an argument is a string in triple quotes."""
     has_strings: bool = False
     """Whether there is any string in the arguments."""
     doubt: str = ""
@@ -101,6 +102,10 @@ class CodeEnd(Stateful):
     """Whether the block may have ended in what is held."""
     _is_opener: bool = False
     """Whether what is looked at there is an opener."""
+    _last: str = ""
+    """The last character there."""
+    _is_escaped: bool = False
+    """Whether a backslash stands before the quote that is looked at there."""
     _is_adjacent: bool = False
     """Whether nothing but blanks has come there."""
     _mark: int = 0
@@ -165,7 +170,9 @@ class CodeEnd(Stateful):
         """Note which string is open, now that the parser has read on."""
         quote, place = machine.open_quote, len(self.keys) - 1
         if quote and not self.quote:
-            self.is_joined = self.is_joined or (bool(self.strings) and self.strings[-1][0] == place)
+            if self.strings and self.strings[-1][0] == place:
+                self.doubt = "one string for an argument"
+                self.is_dirty = True
             self.strings.append((place, quote))
             self._before = ""
         self.quote = quote
@@ -226,7 +233,7 @@ class CodeEnd(Stateful):
             if not following and not final:
                 return "wait", position
             if following == quote:
-                self.is_joined = True
+                self.has_triple = True
                 self.strings[-1] = (self.strings[-1][0], 3 * quote)
                 return "text", position + 2  # a string in triple quotes, which the parser reads
         self._mark = 0
@@ -267,6 +274,7 @@ class CodeEnd(Stateful):
         self.has_newline = self.has_newline or (len(self.quote) == 1 and ("\n" in piece or "\r" in piece))
         self._before = before = (self._before[-_BEFORE:] + piece)[-_BEFORE - len(piece) :]
         if "\\" in before:
+            self.has_escaped_quote = self.has_escaped_quote or f"\\{self.quote}" in before
             self.has_escape = self.has_escape or _ESCAPE.search(before) is not None
         self._before = before[-_BEFORE:]
 
@@ -311,6 +319,8 @@ class CodeEnd(Stateful):
         if used and not (is_content and self._is_sure(used)):
             # Which of the two is a part of a string, nobody can tell.
             self.doubt = f"an argument that is not there yet, not {used!r}"
+        if not is_content:
+            self._note_odd(ahead)
         if ahead.found == "call" and self.has_opener:
             self.doubt = "one call"
         if is_content:
@@ -318,6 +328,11 @@ class CodeEnd(Stateful):
         else:
             self._accept(is_proven=ahead.found != "argument")
         return "back"
+
+    def _note_odd(self, ahead: CodeAhead) -> None:
+        """Note an argument that the tool does not have, if it is not even written as the others."""
+        if ahead.is_undeclared and ahead.is_odd:
+            self.doubt = "an argument of the tool"
 
     def _accept(self, *, is_proven: bool = True) -> None:
         """Let the string, or the arguments, end where the held text begins."""
@@ -342,7 +357,7 @@ class CodeEnd(Stateful):
         elif self._is_opener:
             self._is_behind = False
             self._accept()
-        elif self.quote:
+        elif self.quote and not self._is_escaped:
             self._is_behind = False
             self._content = self._mark - len(self.quote)
             if not self._code.lenient_quotes:
@@ -359,15 +374,20 @@ class CodeEnd(Stateful):
         upto = len(text) if found is None else found.start()
         self._is_adjacent = self._is_adjacent and not text[position:upto].strip(BLANKS)
         if found is None:
+            self._last = text[-1]
             return "hold", upto
         marker = search.literal(found, final=False)
         if not marker:
+            self._last = text[position:upto][-1:] or self._last
             return ("hold", upto) if upto > position else ("wait", position)
         self.ahead = self._look()
         self._is_opener = marker in self._openers
         if self._is_opener:
-            self.ahead.from_opener(self._openers[marker], is_sure=self._is_adjacent)
+            is_early = self._block.is_marked and not (self.is_dirty or self.has_escaped_quote)
+            self.ahead.from_opener(self._openers[marker], is_sure=self._is_adjacent, is_early=is_early)
         self._is_adjacent = False
+        self._is_escaped = (text[position:upto] or self._last).endswith("\\")
+        self._last = marker[-1]
         self._mark = self.held_length + found.end() - position
         return "hold", found.end()
 
@@ -384,6 +404,8 @@ class CodeEnd(Stateful):
             return not self._is_behind
         if not self._is_behind and (ahead is None or ahead.in_arguments or (self.is_dirty and not ahead.may_end)):
             return False
+        if ahead is not None and not self._is_behind:
+            self._note_odd(ahead)
         self.ahead = None
         self._is_behind = False
         self._accept()
@@ -398,7 +420,7 @@ class CodeEnd(Stateful):
         """Return what a call with these arguments lacks to be read in one way only; empty if it lacks nothing."""
         if self.doubt:
             return self.doubt
-        if (self.has_escape or self.is_joined) and (self.is_dirty or self.has_newline):
+        if (self.has_escape or self.has_triple) and (self.is_dirty or self.has_newline):
             return "escapes for all quotes and line breaks, or none"
         return "quotes with an escape" if self.is_dirty and self._may_be_joined(keys) else ""
 

@@ -25,6 +25,8 @@ At: TypeAlias = tuple[int, ...]
 _IS_MARK: Final = re.compile(r"[^\w\s.:/-]")
 _UNMISTAKABLE: Final = re.compile(r"\s*(?!<\w+\Z)[<\[\]]+[^\w\s]*\w.*", re.DOTALL)
 
+_MARKUP: Final = re.compile(r"[^\w\s]")
+
 
 class Boundary(NamedTuple):
     """The possible continuations of some positions."""
@@ -157,6 +159,16 @@ class Positions:
     def ahead(self, opener: str, at: At) -> re.Pattern[str] | None:
         """Return what must stand behind the opener of a block at these positions; None if anything may."""
         return look_ahead(self, opener, at)
+
+    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    def is_name(self, text: str, at: At) -> bool:
+        """Return whether a text can be an argument's name: it is not empty, and no marker of the dialect is in it."""
+        owners = self.owned(at)
+        literals = ((here, item) for here, item in enumerate(self.items) if isinstance(item, str))
+        own = (
+            each for here, item in literals if self.owners[here] in owners for each in self.spellings(here, item, {})
+        )
+        return bool(text) and not any(len(each) > 1 and _MARKUP.search(each) and each in text for each in own)
 
     @property
     def brackets_are_named(self) -> bool:

@@ -29,6 +29,8 @@ class Opener(NamedTuple):
     """Matches a whole opener; its groups are texts with the key or name."""
     cut: re.Pattern[str]
     """Matches an opener that the text's end cuts."""
+    usual: re.Pattern[str]
+    """Matches a whole opener that is written in the first of its ways."""
     start: str
     """The marker with which it begins."""
     attrs: Attrs | None
@@ -48,6 +50,10 @@ class Opener(NamedTuple):
             return found[found.lastindex or 0]
         is_long = len(text) >= LONGEST_OPENER and self.attrs is not None and self.attrs.form == "json"
         return "" if is_long and self.is_cut(text) else None
+
+    def is_usual(self, text: str) -> bool:
+        """Return whether a text begins with the opener as models usually write it, with no slip."""
+        return self.usual.match(text) is not None
 
     def said(self, text: str) -> dict[str, str]:
         """Return the key and the name that the text of its slot says."""
@@ -109,6 +115,7 @@ def openers_of(
     forms = _Forms(aliases)
     flags = re.IGNORECASE if ignore_case else 0
     whole = re.compile(forms.whole(items) + (r"(?!\Z)" if isinstance(items[-1], Text) else ""), flags)
+    usual = re.compile(_Forms(aliases, only_first=True).whole(items), flags)
     cut = re.compile(forms.cut(items), flags)
     attrs = next((leaf for leaf in leaves if isinstance(leaf, Attrs)), None)
     is_marked = len(starts[0]) > 1
@@ -116,14 +123,16 @@ def openers_of(
     is_tight = _fewest_markers(items) >= 3
     for start in starts:
         for text in (start, *aliases.get(start, ())):
-            yield Opener(whole, cut, text, attrs, is_tight, has_value, is_marked, has_no_key)
+            yield Opener(whole, cut, usual, text, attrs, is_tight, has_value, is_marked, has_no_key)
 
 
 class _Forms:
     """Regular expressions for items: whole, and cut by the text's end."""
 
-    def __init__(self, aliases: Mapping[str, Sequence[str]]) -> None:
+    def __init__(self, aliases: Mapping[str, Sequence[str]], *, only_first: bool = False) -> None:
         self.aliases = aliases
+        self.only_first = only_first
+        """Whether only the first of several ways to write an item counts."""
 
     def whole(self, items: Sequence[Item]) -> str:
         return _BLANKS.join(map(self._whole, items))
@@ -141,7 +150,8 @@ class _Forms:
             return f"([{item.chars}]++)" if item.chars else r"([^\n]+?)"
         if isinstance(item, Attrs):
             return f"({_ATTRIBUTE}+)" if item.form == "tag" else _object(_OBJECT_DEPTH)
-        either = f"(?:{'|'.join(map(self.whole, rows_of(item)))})"
+        rows = rows_of(item)
+        either = f"(?:{'|'.join(map(self.whole, rows[:1] if self.only_first else rows))})"
         if isinstance(item, Maybe | Many):
             return f"(?:{either}{_BLANKS}){'?' if isinstance(item, Maybe) else '*'}"
         return either

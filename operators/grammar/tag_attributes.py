@@ -28,17 +28,18 @@ class AttrsSlot(Stateful):
     >>> slot.feed(' path="a', 0), slot.feed(' b" x=1>', 0), slot.said, slot.ended
     (8, 7, {'path': 'a b', 'x': '1'}, True)
 
-    - `said`: the complete attributes; if a name is repeated, the last one counts.
+    - `said`: the complete attributes. `doubled`: the name of one that came twice.
     - `ended`: a character arrived that is not part of an attribute.
     - `is_wrong`: always False, because anything but an attribute ends the attributes.
     """
 
-    STATE = ("_quote", "_state", "ended", "said")
+    STATE = ("_quote", "_state", "doubled", "ended", "said")
     PIECES = ("_name", "_value")
     __slots__ = (*STATE, *PIECES, "is_wrong")
 
     def __init__(self) -> None:
         self.said: dict[str, Any] = {}
+        self.doubled = ""
         self.ended = False
         self.is_wrong = False
         self._state = "between"
@@ -51,6 +52,8 @@ class AttrsSlot(Stateful):
         while position < len(text) and not self.ended:
             is_between = self._state == "between"
             if is_between and (found := _WHOLE.match(text, position)):
+                if found[1] in self.said:
+                    self.doubled = found[1]
                 self.said[found[1]] = found[2]
                 position = found.end()
             elif is_between and (found := _END.match(text, position)):
@@ -120,7 +123,10 @@ class AttrsSlot(Stateful):
         return position
 
     def _close(self) -> None:
-        self.said["".join(self._name)] = decode_entities("".join(self._value))
+        name = "".join(self._name)
+        if name in self.said:
+            self.doubled = name
+        self.said[name] = decode_entities("".join(self._value))
         self._name.clear()
         self._value.clear()
         self._state = "between"

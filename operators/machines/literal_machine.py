@@ -75,7 +75,17 @@ class LiteralMachine(ValueMachine):
     they close.
     """
 
-    STATE = (*ValueMachine.STATE, "_groups", "mended", "_in_key", "_joining", "_key_at", "_mark", "_text_at")
+    STATE = (
+        *ValueMachine.STATE,
+        "_groups",
+        "mended",
+        "_in_key",
+        "_joining",
+        "_key_at",
+        "_mark",
+        "_text_at",
+        "has_stray",
+    )
     PIECES = (*ValueMachine.PIECES, "_after_quote")
     __slots__ = (
         "_after_quote",
@@ -96,6 +106,7 @@ class LiteralMachine(ValueMachine):
         "_quotes",
         "_short_quotes",
         "_text_at",
+        "has_stray",
         "mended",
     )
 
@@ -138,6 +149,8 @@ class LiteralMachine(ValueMachine):
         self._after_quote: list[str] = []
         """Blanks after a quote of which it is not known yet whether it closes the string."""
         self._groups = LiteralGroups()
+        self.has_stray = False
+        """Whether a quote in a string was taken for text, because of what follows it."""
 
     def feed(self, text: str) -> Sequence[Item]:
         """Return the fragments that this text makes certain."""
@@ -164,6 +177,35 @@ class LiteralMachine(ValueMachine):
         self._feed(text, self._groups.held)
         self._note_text()
         return self._groups.certain()
+
+    @property
+    def open_quote(self) -> str:
+        """The quote of the open string if that is an argument in a single pair of quotes; else an empty text."""
+        quote = self._form.quote
+        is_open = self._state in ("opening", "string", "guarded") and len(self._containers) == 1 and not self._in_key
+        return quote if is_open and quote in self._quotes else ""
+
+    @property
+    def may_close(self) -> bool:
+        """Whether the arguments may end here."""
+        return len(self._containers) == 1 and self._state in ("next", "closed", "number", "word", "next_key", "key")
+
+    @property
+    def is_opening(self) -> bool:
+        """Whether only the first quote of a string has come."""
+        return self._state == "opening"
+
+    def take_quote(self) -> Sequence[Item]:
+        """Read the quote of the open string as a part of its text."""
+        quote = self._form.quote
+        if self._pending and self._form.reads == "escapes":  # an escape that is not whole
+            return self.feed(quote)
+        said = self._pending + quote
+        self._pending = ""
+        self._state = "string"
+        self._text_path = self._path
+        self.at = self.read = self.at + len(quote)
+        return (Fragment(self._path, "TEXT", said, self.at - len(said)),)
 
     def dump(self) -> Any:
         """Return the state as plain data."""
@@ -434,6 +476,7 @@ class LiteralMachine(ValueMachine):
             said = self._form.quote + "".join(self._after_quote)
             self._after_quote = []
             self._state = "string"
+            self.has_stray = True
             return self._give(said, text, self._mark - self._base, position, out)
         self._after_quote = []
         if may_end or not (char in self._short_quotes or char in _PREFIXES):

@@ -18,8 +18,10 @@ from ..grammar.tag_attributes import AttrsSlot, matching
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..machines.json_machine import NOT_BARE, JsonMachine
 from ..machines.literal_machine import LiteralMachine
+from .code_end import CodeEnd
 
 if TYPE_CHECKING:
+    from ..engine.stage import How
     from ..grammar.dialect_positions import At
     from .text_block import TextBlock
 
@@ -114,6 +116,14 @@ class BlockJson(Stateful):
     _inner: JsonMachine | None = None
     _inner_error: JsonError | None = None
     _fragments: list[Fragment]
+    _parts: list[Path]
+    """The keys of the current object that said its name or had its arguments."""
+    keys: list[str]
+    """The names of the arguments so far."""
+    fault: str = ""
+    """What was expected in place of the first one that came twice."""
+    code: CodeEnd | None
+    """What finds the ends of strings in code."""
     _waiting: list[Fragment]
     """Text for the answer that came after arguments without a name so far; it is held together with them."""
 
@@ -132,6 +142,8 @@ class BlockJson(Stateful):
         )
         self._waits = code is not None and code.unmarked
         """Whether the opening of the arguments alone is not yet a call."""
+        self.keys, self._parts = [], []
+        self.code = None if code is None else CodeEnd(block, code, at, self.keys)
         if code is None:
             self.machine = JsonMachine(limits, control_characters=True)
         else:
@@ -162,6 +174,8 @@ class BlockJson(Stateful):
 
     def ahead(self) -> list[str]:
         """Return some texts that may come next."""
+        if self.code is not None and self.code.held_length:
+            return self.code.ways()
         begun = "".join(self._pieces) if self._reading == "name" else ""
         is_name = self._prefix is not None and self.machine.path[len(self._prefix) :] in self._keys.names
         names = self._block.options.names_from(begun) if is_name else ()
@@ -180,13 +194,72 @@ class BlockJson(Stateful):
         names = self._block.options.names_from("") if self._keys.is_sole and not inside else ()
         return names or _keys_in(self._keys, inside, is_call=self._prefix is not None)
 
-    def read(self, *, final: bool) -> None:  # noqa: ARG002 - as every reader; no more text changes nothing here
+    def read(self, *, final: bool) -> None:
         """Read on in the buffer."""
         source_buffer = self._block.source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
+        if self.code is not None and isinstance(self.machine, LiteralMachine):
+            self._read_code(self.code, self.machine, final=final)
+            return
         text = buffer[position:] if position else buffer
         begin = self.machine.at
         self._take_all(self.machine.feed(text), begin, len(text))
+
+    def _read_code(self, code: CodeEnd, machine: LiteralMachine, *, final: bool) -> None:
+        """Read on in arguments as code."""
+        block, limit = self._block, self._limits.held_length
+        source_buffer = block.source_buffer
+        while block.reader is self and (position := source_buffer.position) < len(source_buffer.buffer):
+            buffer = source_buffer.buffer
+            step, upto = code.read(buffer, position, machine, final=final)
+            length = upto - position
+            if step in ("text", "quote"):
+                begin = machine.at
+                items = machine.feed(buffer[position:upto]) if step == "text" else machine.take_quote()
+                self._take_all(items, begin, length)
+                code.note(machine)
+            elif step == "wait":
+                source_buffer.wait_from(position)
+                return
+            else:
+                code.held_length += length
+                source_buffer.position = upto
+                if code.held_length > limit:
+                    self._overflow(code, limit)
+                elif step == "back":
+                    source_buffer.unread(code.held_length - code.kept)
+                    code.held_length = code.kept
+
+    def _overflow(self, code: CodeEnd, limit: int) -> None:
+        """Fail the call, because more text is held than may be."""
+        source_buffer = self._block.source_buffer
+        source_buffer.position -= code.held_length - limit
+        code.held_length = 0
+        at = source_buffer.here - self.start
+        self._fail(JsonError("limit", at, f"at most {limit} characters before the string's end is certain"), at)
+
+    def ends_with(self, how: How, finish: str | None) -> bool:
+        """End a string of code where its end was held, if the end of the answer proves it; return whether it does."""
+        if self.code is None or not self.code.ends_with(how, finish):
+            return False
+        self._block.source_buffer.unread(self.code.held_length)
+        self.code.held_length = 0
+        return True
+
+    @property
+    def is_ambiguous(self) -> bool:
+        """Whether the text may be a string that has not ended, or one whose end was taken for a part of it."""
+        return self.code is not None and (self.code.is_dirty or bool(self.code.doubt))
+
+    @property
+    def quote(self) -> str:
+        """The quote that may end the string of code that is open; empty if none is."""
+        return "" if self.code is None else self.code.quote
+
+    @property
+    def held_length(self) -> int:
+        """The length of the text that is held from where a string of code may end."""
+        return 0 if self.code is None else self.code.held_length
 
     def read_on(self, items: Sequence[Fragment | JsonError], text: str) -> None:
         """Read on in the buffer; the machine has already parsed all of it into `items`."""
@@ -258,11 +331,20 @@ class BlockJson(Stateful):
             self.name = str(key[0])
             self._open_arguments(piece)
         elif key in keys.args:
+            self._note_part(key, piece)
             self._open_arguments(piece)
         elif key in keys.names:
+            self._note_part(key, piece)
             self._read(piece, "name")
         elif key in keys.ids:
             self._read(piece, "id")
+
+    def _note_part(self, key: Path, piece: Fragment) -> None:
+        """Note the name of a call, or its arguments; what comes twice under one key fails the call."""
+        if piece.kind in ("OPEN", "SCALAR"):
+            if key in self._parts:
+                self.fault = self.fault or f"one {key[-1]!r}"
+            self._parts.append(key)
 
     def _count_brackets(self, piece: Fragment) -> None:
         if piece.kind == "OPEN" and piece.value != '"':
@@ -337,6 +419,9 @@ class BlockJson(Stateful):
         self._started = False
         self._args_from = self._args_to = self._given = -1
         self._pieces.clear()
+        self.keys.clear()
+        self._parts.clear()
+        self.fault = ""
 
     def _read(self, piece: Fragment, what: str) -> None:
         if piece.kind == "OPEN":
@@ -376,7 +461,10 @@ class BlockJson(Stateful):
             self._start(piece.at)  # of a scalar its DONE says where it was certain
         ends = piece.kind == "DONE" and len(piece.path) == len(root)
         if self._inner is None:
-            self._fragments.append(Fragment(self._strip(piece.path), piece.kind, piece.value, piece.at))
+            path = self._strip(piece.path)
+            if len(path) == 1 and piece.kind in ("OPEN", "SCALAR"):
+                self._note_key(path[0])
+            self._fragments.append(Fragment(path, piece.kind, piece.value, piece.at))
         elif ends:
             if not self._inner.is_blank:
                 self._decode(self._inner.close())
@@ -396,7 +484,34 @@ class BlockJson(Stateful):
             if isinstance(item, JsonError):
                 self._inner_error = self._inner_error or item
             else:
+                if len(item.path) == 1 and item.kind in ("OPEN", "SCALAR"):
+                    self._note_key(item.path[0])
                 self._fragments.append(Fragment(item.path, item.kind, item.value, self._args_from + 1 + item.at))
+
+    def _note_key(self, key: str | int) -> None:
+        """Note the name of an argument; one that has come before fails the call."""
+        if key in self.keys:
+            self.fault = self.fault or f"an argument that is not there yet, not {key!r}"
+        elif isinstance(key, str):
+            self.keys.append(key)
+
+    def judge_cut(self) -> None:
+        """Say why a call that is open at the end of the answer can be read in more than one way."""
+        self._judge(self.machine.at)
+
+    def _judge(self, at: int) -> None:
+        """Let the call fail if its arguments can be read in more than one way."""
+        block, code, call = self._block, self.code, self._block.call
+        if call is None or block.options.lenient:
+            return
+        expected = self.fault or block.doubt or ("" if code is None else code.fault(self.keys))
+        if code is not None:
+            block.doubt = expected
+            call.has_markers = code.is_dirty
+            lacking = (key for key in self.keys if not block.options.argument(call.name, key).may_exist)
+            call.undeclared = next(lacking, None)
+        if expected:
+            call.doom = call.doom or JsonError("malformed", at + self.start - call.start, expected)
 
     def _strip(self, path: Path) -> Path:
         """Return a path within the arguments, the same object for the same object."""
@@ -467,6 +582,7 @@ class BlockJson(Stateful):
                 self._start(at)
             if self._is_done:
                 return
+            self._judge(at)
             if self._prefix:
                 block.end_call(self._upto(at), "complete")
             elif block.call is not None:
@@ -495,6 +611,8 @@ class BlockJson(Stateful):
             return
         if call is not None and not call.closed:
             source_buffer.position = max(source_buffer.position, min(upto, len(source_buffer.buffer)))
+            if self.code is not None and self.code.has_strings:
+                block.doubt = error.expected  # what follows may be a part of a string
             block.fail(error)
         elif call is not None or self.found_any:
             # Between the calls of an array: those that came are sound, the rest is text.
@@ -511,9 +629,19 @@ class BlockJson(Stateful):
     def new_part(self, _name: str, _state: Any, /) -> JsonMachine:
         return JsonMachine(self._limits, control_characters=True)
 
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        if self.code is not None:
+            self.code.share(self.keys)
+
     def dump(self) -> Any:
         """Return the state as plain data."""
         return ["json", list(self.at), super().dump()]
+
+
+_DEEPEST: Final = 2
+"""The most steps to an argument in attributes."""
 
 
 class JsonAttrsSlot(Stateful):
@@ -523,14 +651,16 @@ class JsonAttrsSlot(Stateful):
     >>> slot.feed('{"a": "]]', 0), slot.feed('"}]]', 0), slot.said, slot.ended
     (9, 2, {'a': ']]'}, True)
 
-    - `said`: the attributes, once the object has ended.
+    - `said`: the attributes, once the object has ended. `doubled`: one that came twice, or an argument inside of one.
     - `is_wrong`: whether the text is not a JSON object.
     """
 
-    STATE = ("_machine", "_values")
+    STATE = ("_machine", "_seen", "_values", "doubled")
 
     def __init__(self, limits: Limits) -> None:
         self.said: dict[str, Any] = {}
+        self.doubled = ""
+        self._seen: set[Path] = set()
         self.ended = False
         self.is_wrong = False
         self._machine = JsonMachine(limits)
@@ -553,6 +683,9 @@ class JsonAttrsSlot(Stateful):
                 self.is_wrong = True
                 return position
             self._values.feed(piece)
+            if piece.kind in ("OPEN", "SCALAR") and 0 < len(piece.path) <= _DEEPEST:
+                self.doubled = self.doubled or (str(piece.path[-1]) if piece.path in self._seen else "")
+                self._seen.add(piece.path)
             if piece.kind == "DONE" and not piece.path:
                 self.ended = True
                 self.said = self._values.value
@@ -601,6 +734,8 @@ class BlockAttrs:
     def _take(self, said_by_tag: Mapping[str, Any]) -> None:
         """Process all attributes of a tag; keep the positions that match them."""
         block = self._block
+        if self.slot.doubled:
+            block.double(self.slot.doubled)
         agreeing: At = ()
         roles: dict[str, str] = {}
         said = said_by_tag
@@ -626,6 +761,8 @@ class BlockAttrs:
                     self._give(key, inner[key], is_text=False)
             elif role in _KEPT:
                 setattr(block, role, str(value))
+            if role == "key":
+                block.check_key(block.key or "", self.at)
             block.back[role] = f"{value}"
         block.reach(agreeing)
 
@@ -637,6 +774,7 @@ class BlockAttrs:
             block.arguments.append((name, value, is_text))
             return
         at = source_buffer.here - call.start
+        block.note_key(name)
         block.say(call, source_buffer.position, block.argument(call, name, value, at, is_text=is_text))
 
     def dump(self) -> Any:

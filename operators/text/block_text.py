@@ -75,7 +75,7 @@ class TextSlot(Stateful):
         self._kept: list[str] = []
         self._held: list[str] = []
         """Pieces of text that are held because they may have to be trimmed."""
-        self._chars = _characters(item.chars) if item.chars else None
+        self._chars = characters(item.chars) if item.chars else None
 
     @property
     def text(self) -> str:
@@ -90,7 +90,7 @@ class TextSlot(Stateful):
             self.gave = len(piece)
             return piece
         if self._chars is not None:
-            return self._feed_characters(piece, self._chars)
+            return self._feedcharacters(piece, self._chars)
         text = piece
         if not self._begun:
             text = self._without_edge(self.take_held() + piece if self._held else piece)
@@ -218,7 +218,7 @@ class TextSlot(Stateful):
         self._begun = bool(text)
         return text
 
-    def _feed_characters(self, piece: str, chars: re.Pattern[str]) -> str:
+    def _feedcharacters(self, piece: str, chars: re.Pattern[str]) -> str:
         position = 0
         is_first, self._is_empty = self._is_empty, False
         if is_first and self.item.at_once and piece[0] in " \t":
@@ -256,7 +256,8 @@ def _newline_at_end(text: str) -> int:
 
 
 @lru_cache(maxsize=64)
-def _characters(chars: str) -> re.Pattern[str]:
+def characters(chars: str) -> re.Pattern[str]:
+    """Return what matches the characters of a class as far as they go."""
     return re.compile(f"[{chars}]*+")
 
 
@@ -337,6 +338,8 @@ class BlockText(Stateful):
         self.path = (key,)
         self._describe()
         argument = self._argument
+        if key in call.keys:
+            block.double(key)
         call.keys.append(key)
         if call.undeclared is None and not (block.options.lenient or argument.may_exist):
             call.undeclared = key
@@ -482,8 +485,9 @@ class BlockText(Stateful):
         """End the text where what is held begins, and read on from there."""
         if self.end is not None and self.end.is_ambiguous and not self._block.options.lenient:
             self._call.doom = JsonError("malformed", self._here, "the end of the answer behind the call")
+            self._block.is_lost = True
         self._block.source_buffer.unread(self.held_length)
-        self._forget_held()
+        self.tail, self.newer, self.held_length = [], [], 0
         self._end()
 
     def _goes_on(self, literal: str, end: int) -> bool:
@@ -603,6 +607,7 @@ class BlockText(Stateful):
                 return
         elif role == "key":
             block.key = said
+            block.check_key(said, self.at)
         elif role == "skip":
             block.key, block.flag = None, ""
             block.skipped = True

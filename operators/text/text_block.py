@@ -62,6 +62,12 @@ class TextBlock(Stateful):
     """Arguments that came before the call's START: name, value, and whether the value is still a text to be
     converted."""
     call: TextCall | None = None
+    is_lost: bool = False
+    """Whether a call could be read in two ways, so that what follows may be a part of it."""
+    doubled: str = ""
+    """The name of an argument that came twice before the call's START."""
+    doubt: str = ""
+    """Why a call of the block could be read in two ways: then those behind it can, too."""
     had_call: bool = False
     """Whether the block has had a call, or text for the answer."""
     saying: str = ""
@@ -158,6 +164,7 @@ class TextBlock(Stateful):
         self.left_out = frozenset()
         self.is_open = True
         self.had_call = self.skipped = False
+        self.doubt = ""
         self.passed = []
         outside = self.outside
         if outside.failed and self.began_at >= outside.failed_upto:
@@ -179,10 +186,11 @@ class TextBlock(Stateful):
         self.reach(at)
         return None
 
-    def keys_left(self) -> Sequence[str]:
+    def keys_left(self, has_come: Sequence[str] | None = None) -> Sequence[str]:
         """Return the arguments of the tool that its schema describes, without those that have come."""
         call = self.call
-        has_come = () if call is None else call.keys
+        if has_come is None:
+            has_come = () if call is None else call.keys
         name = self.name if call is None else call.name
         return [each for each in self.options.keys_of(name, ()) if each not in has_come]
 
@@ -340,7 +348,7 @@ class TextBlock(Stateful):
         self.blanks_at = -1
 
     def _forget(self) -> None:
-        self.name, self.id, self.key = "", "", None
+        self.name, self.id, self.key, self.doubled = "", "", None, ""
         self.back = {}
 
     # ------------------------------------------------------------------ a call
@@ -368,9 +376,16 @@ class TextBlock(Stateful):
             at = len(raw)
             fragments = (Fragment((), "OPEN", "{", at),)
             for name, value, is_text in self.arguments:
+                if name in call.keys:
+                    self.double(name)
+                call.keys.append(name)
                 fragments += (*self.argument(call, name, value, at, is_text=is_text),)
         self.arguments.clear()
         call.begin(raw, source_buffer.events, fragments, answer.number)
+        if self.doubled:
+            self.double(self.doubled)
+        if self.is_lost:
+            call.doom = JsonError("malformed", 0, "the end of the call before it", self.name)
         self.had_call = True
         if unknown == "fail":
             self.fail(JsonError("unknown_tool", 0, f"one of the tools {', '.join(options.schemas or ())}", self.name))
@@ -425,6 +440,28 @@ class TextBlock(Stateful):
             self.call.error = error
         self.reader = self.boundary = None
         self.blanks_at = -1
+
+    def note_key(self, key: str) -> None:
+        """Note the name of an argument that has begun; the call fails if it has come before."""
+        if self.call is not None:
+            if key in self.call.keys:
+                self.double(key)
+            self.call.keys.append(key)
+
+    def double(self, key: str) -> None:
+        """Let the call fail, because it has an argument twice."""
+        call = self.call
+        if call is None:
+            self.doubled = key
+        elif not self.options.lenient:
+            at = self.source_buffer.here - call.start
+            call.doom = call.doom or JsonError("malformed", at, "an argument that is not there yet", key)
+
+    def check_key(self, key: str, at: At) -> None:
+        """Let the call fail if an argument's name is empty or has a marker of the format in it."""
+        call = self.call
+        if call is not None and not self.grammar.is_name(key, at):
+            call.doom = call.doom or JsonError("malformed", self.source_buffer.here - call.start, "a name", key)
 
     def argument(self, call: TextCall, name: str, value: Any, at: int, *, is_text: bool) -> list[Fragment]:
         """Return the fragments of an argument that was written as an attribute, converted if it is text."""
@@ -482,6 +519,10 @@ class TextBlock(Stateful):
     def read_rest(self, *, final: bool) -> None:
         """Read on in a call that has failed, up to its closer, a new opener, or the end."""
         source_buffer, grammar = self.source_buffer, self.grammar
+        if self.doubt and self.call is not None:
+            source_buffer.position = len(source_buffer.buffer)
+            self.say(self.call, source_buffer.position)
+            return
         closers = grammar.partners(self.at)
         search = grammar.ends_of_failed(self.at)
         found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)
@@ -548,7 +589,9 @@ class TextBlock(Stateful):
         at_rest = self.reader is None and self.boundary is not None
         is_at_end = self.may_end and (self.is_over or self._may_be_closed())
         is_sealed = at_rest and (arguments_ended or (is_regular and is_at_end))
-        is_ambiguous = isinstance(self.reader, BlockText) and self.reader.is_ambiguous
+        is_ambiguous = isinstance(self.reader, BlockText | BlockJson) and self.reader.is_ambiguous
+        if is_ambiguous and is_regular and isinstance(self.reader, BlockJson):
+            self.reader.judge_cut()
         self.reader = None
         if is_sealed:
             self.end_call(self.source_buffer.position, "complete")

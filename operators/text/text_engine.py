@@ -29,6 +29,7 @@ from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText
 from .broken_call import BrokenCall
+from .code_end import MOST_SAID
 from .outside_markers import Meaning
 from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
@@ -87,7 +88,7 @@ class TextEngine(Stateful):
         while True:
             self._run(final=True)
             reader = block.reader
-            if isinstance(reader, BlockText) and reader.ends_with(how, finish):
+            if isinstance(reader, BlockText | BlockJson) and reader.ends_with(how, finish):
                 continue
             if block.is_open:
                 block.end_block(how, finish)
@@ -192,7 +193,7 @@ class TextEngine(Stateful):
     def _catch_up(self) -> None:
         """Set the offset of the buffer, which the fast paths inside JSON do not update."""
         reader, source_buffer = self._block.reader, self._source_buffer
-        if isinstance(reader, BlockJson) and not source_buffer.wait:
+        if isinstance(reader, BlockJson) and not (source_buffer.wait or reader.held_length):
             source_buffer.offset = reader.start + reader.machine.at
 
     def withheld(self) -> Iterable[Withheld]:
@@ -309,9 +310,15 @@ def _block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
 def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> FastPath:
     """Return the fast path for text in a string of JSON arguments."""
     feed, segment_id, turn_id = reader.machine.feed, call.segment_id, call.turn_id
-    shift, path = reader.start - call.start, reader.live or ()
+    shift, path, code = reader.start - call.start, reader.live or (), reader.code
+    said = None if code is None else code.said
+    marks = None if code is None else code.marks.search
 
-    def fast_path(text: str) -> Sequence[Segment]:
+    def fast_path(text: str) -> Sequence[Segment] | None:
+        if said is not None and marks is not None:
+            if marks(text) is not None or len(said) > MOST_SAID:
+                return None
+            said.append(text)
         items = feed(text)
         pieces: tuple[Fragment, ...] = ()
         for piece in items:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, signature
 from types import NoneType
@@ -105,6 +105,10 @@ class TextOptions(Struct, frozen=True, kw_only=True):
         """Return the schema of the tool with a name that a model wrote, if it is known."""
         schemas = self.schemas or _UNKNOWN
         return schemas.get(known_name(schemas, tool) or "")
+
+    def required(self, tool: str) -> Collection[str]:
+        """Return the arguments that a tool's schema requires."""
+        return (self.schema_of(tool) or {}).get("required") or ()
 
     def knows(self, name: str) -> bool:
         """Return whether a name is that of a tool; always True if no tools were given."""

@@ -120,6 +120,8 @@ class InnerCalls(Stateful):
     def _is_name(self, opener: Opener, text: str) -> bool:
         """Return whether an opener is that of a call."""
         name, knows = opener.said(text).get("name"), self._knows
+        if name is None and opener.attrs is not None and "name" in dict(opener.attrs.roles).values():
+            return opener.attrs.form == "json"  # of which nothing is read here
         return opener.is_marked or (name is not None and knows is not None and knows(name))
 
     def continues(self, marker: str) -> bool:
@@ -332,7 +334,11 @@ class ValueEnd(Stateful):
                 return "again", position
             if opened is not None:
                 return opened
-        return self._opens_call(follow.calls, text, position, final=final) or self._neither(position)
+        opened = self._opens_call(follow.calls, text, position, final=final)
+        if opened is not None and opened[0] == "end" and self._state == "held_closed":
+            self._state = "closed"
+            return "again", position
+        return opened or self._neither(position)
 
     def _cut(self, follow: Behind, text: str, position: int) -> Step | None:
         """Return the step at a marker that the end of the answer cuts, or None."""
@@ -401,15 +407,18 @@ class ValueEnd(Stateful):
                 if each.has_no_key and not ends.has_direct_argument:
                     self.is_ambiguous = True
                     return None
-                is_key = self._is_key(each, said, is_after_closer=is_after)
+                is_key = self._is_key(each, said, opener, is_after_closer=is_after)
                 if is_key and (is_after_closer or ends.has_direct_argument):
                     return "end", position
             elif self._waits(each, opener, final=final):
                 return "wait", position
         return None
 
-    def _is_key(self, opener: Opener, text: str, *, is_after_closer: bool) -> bool:
-        """Return whether an opener is that of the call's next argument; one that is there already dooms the call."""
+    def _is_key(self, opener: Opener, text: str, whole: str, *, is_after_closer: bool) -> bool:
+        """Return whether an opener is that of the call's next argument.
+
+        One that is there already dooms the call; so does one that the tool does not have, if it is a slip, too.
+        """
         call, options, key = self._call, self._block.options, opener.said(text).get("key")
         if opener.has_no_key:
             return True
@@ -420,9 +429,11 @@ class ValueEnd(Stateful):
         argument = options.argument(call.name, key)
         if key == call.name and not (is_used or argument.is_described):
             return False  # that of another call, where a tag is no more than a name
-        if is_used and is_after_closer and not options.lenient:
+        is_slip = not (argument.may_exist or opener.is_usual(whole))
+        if (is_used or is_slip) and is_after_closer and not options.lenient:
             at = self._block.source_buffer.here - call.start
-            call.doom = call.doom or JsonError("malformed", at, "an argument that is not there yet", key)
+            expected = "an argument that is not there yet" if is_used else "an argument of the tool"
+            call.doom = call.doom or JsonError("malformed", at, expected, key)
             self.is_doomed = True
         counts = argument.may_exist or (is_after_closer and (opener.is_marked or options.schemas is None))
         return counts and (not is_used or (is_after_closer and options.lenient))

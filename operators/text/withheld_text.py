@@ -82,6 +82,8 @@ def _markers_from(search: MarkerSearch, text: str) -> tuple[str, ...]:
 
 def _reason_inside(block: TextBlock) -> str:
     reader = block.reader
+    if isinstance(reader, BlockJson) and reader.held_length:
+        return "the string may end before it: what follows decides"
     if isinstance(reader, BlockText):
         if reader.end is not None and reader.held_length:
             return "the value may end before it: what follows decides"
@@ -96,6 +98,8 @@ def _search_in(block: TextBlock) -> MarkerSearch | None:
     reader = block.reader
     if isinstance(reader, BlockText):
         return reader.search if reader.end is None else reader.end.search
+    if isinstance(reader, BlockJson) and reader.code is not None:
+        return reader.code.search
     if block.boundary is None:
         return block.grammar.ends_of_failed(block.at) if block.has_failed else None
     return block.boundary.search

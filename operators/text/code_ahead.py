@@ -1,0 +1,294 @@
+"""What stands behind a quote in arguments as code: whether the quote can have closed a string there.
+
+Many templates write `'` + value + `'` without an escape. So a quote closes only if what follows fits the grammar.
+
+    argument    `, key=` and the beginning of a value, of an argument that the tool has and the call has not
+    call        the end of the arguments, and the beginning of another call of a declared tool
+    end         the end of the arguments and of the block
+    no          anything else
+
+Of an argument that the tool does not have, or that the call has already, the value must also end where it fits.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+
+from ..engine.state import Stateful
+from ..grammar.dialect import CallArgs
+from ..grammar.dialect_positions import At
+from ..machines.marker_search import BLANK_RUN, end_of_run
+from .block_text import characters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from .text_block import TextBlock
+
+Found: TypeAlias = Literal["", "argument", "call", "end", "no"]
+
+LONGEST: Final = 1024
+"""The most characters that are looked at behind a quote."""
+_WHOLE: Final = frozenset(("string", "behind", "key", "name", "scalar"))
+"""The states in which blanks are not skipped."""
+_TIGHT: Final = ("closed", "assign", "start")
+"""The states in which templates write none."""
+_WORD: Final = re.compile(r"\w")
+_NAME: Final = re.compile(r"[\w.:/-]*+")
+_KEY: Final = re.compile(r"[\w$@./-]*+")
+_SCALAR: Final = re.compile(r"[\w.+-]*+")
+_VALUE: Final = re.compile(r"[\d+.\-tTfFnNrRuU\[{(]")
+_PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in "'\""}
+
+
+class CodeAhead(Stateful):
+    """Reads on behind a quote, or behind the opener of a block, until it is known what stands there."""
+
+    found: Found = ""
+    first: str = ""
+    """The first character behind the quote that is not a blank."""
+    used: str = ""
+    """The first argument there that the call has already."""
+    is_undeclared: bool = False
+    """Whether an argument there is one that the tool does not have."""
+    is_odd: bool = False
+    """Whether there are blanks where no template writes them."""
+    in_arguments: bool = True
+    """Whether the arguments of the call have not ended yet."""
+    _tool: str
+    _state: str = "closed"
+    _word: str = ""
+    _quote: str = ""
+    _length: int = 0
+    _is_opener: bool = False
+    """Whether it reads on behind an opener."""
+    _is_early: bool = False
+    """Whether the beginning of a tool's name is enough."""
+    _is_sure: bool = False
+    """Whether any name is that of a tool."""
+    _may_end: bool = False
+    """Whether the block may have ended before the name that is read."""
+    _at: At = ()
+
+    def __init__(self, block: TextBlock, code: CallArgs, tool: str, keys: Sequence[str], at: At) -> None:
+        self._block = block
+        self._code = code
+        self._tool = tool
+        self.keys = keys
+        """The names of the arguments so far."""
+        self._at = at
+        self._tight = (*_TIGHT, "comma") if code.open == "{" else _TIGHT
+
+    def load(self, state: object, /) -> None:
+        """Restore a dumped state."""
+        super().load(state)
+        self._at = tuple(self._at)
+
+    @property
+    def may_end(self) -> bool:
+        """Whether the block may end here."""
+        return self._state == "behind" and not self._block.grammar.last.isdisjoint(self._at)
+
+    @property
+    def is_checking(self) -> bool:
+        """Whether the value of an argument is read that the call has already, or that the tool does not have."""
+        return self.in_arguments and (bool(self.used) or self.is_undeclared)
+
+    def from_opener(self, at: At, *, is_sure: bool, is_early: bool) -> None:
+        """Read on behind the first marker of a block, at these positions.
+
+        `is_sure`: whatever tool it names. `is_early`: the beginning of a tool's name is enough.
+        """
+        self._at = at
+        self._is_opener = True
+        self._is_sure = is_sure
+        self._is_early = is_early
+        self._end_arguments()
+
+    def ways(self, keys: Sequence[str]) -> list[str]:
+        """Return some texts that may come next; `keys`: the arguments that the tool has and the call has not."""
+        code, begun = self._code, self._word
+        match self._state:
+            case "closed" | "scalar":
+                return [",", code.close]
+            case "comma":
+                return [f" {key}{code.assign}" for key in keys]
+            case "key":
+                rests = [key[len(begun) :] for key in keys if key.startswith(begun)]
+                return [rest or code.assign for rest in rests] or [code.assign]
+            case "assign":
+                return [code.assign]
+            case "start":
+                return [code.quotes[0]]
+            case "behind":
+                return list(self._block.grammar.boundary(self._at).literals)
+            case _:
+                return []
+
+    def read(self, text: str, position: int) -> int:
+        """Read on in a text; return up to where it was read. What is left may be the beginning of a marker."""
+        while position < len(text) and not self.found:
+            upto = position if self._state in _WHOLE else end_of_run(BLANK_RUN, text, position)
+            self.is_odd = self.is_odd or (upto > position and self._state in self._tight)
+            if upto < len(text):
+                upto = getattr(self, f"_{self._state}")(text, upto)
+            if upto < 0:
+                break
+            self._length += upto - position
+            position = upto
+            if self.found in ("call", "end") and (self.used or self.is_undeclared):
+                self.found = "argument"
+            if self._length > LONGEST and not self.found:
+                self.found = "argument" if self.used or self.is_undeclared else "no"
+        return position
+
+    def _closed(self, text: str, position: int) -> int:
+        """Read what follows a value."""
+        char = text[position]
+        self.first = self.first or char
+        if char == ",":
+            self._state = "comma"
+        elif char == self._code.close:
+            self._end_arguments()
+        else:
+            self.found = "no"
+            return position
+        return position + 1
+
+    def _end_arguments(self) -> None:
+        self._state, self.in_arguments = "behind", False
+
+    def _comma(self, text: str, position: int) -> int:
+        if text[position] == self._code.close:
+            self._end_arguments()
+            return position + 1
+        self._word = ""
+        self._state = "key"
+        return position
+
+    def _key(self, text: str, position: int) -> int:
+        end = end_of_run(_KEY, text, position)
+        self._word += text[position:end]
+        if end < len(text):
+            self._state = "assign"
+            if not self._word:  # a key in quotes is left to the reader of the arguments
+                is_quoted = self._code.open == "{" and any(text.startswith(each[0], end) for each in self._code.quotes)
+                self.found = "argument" if is_quoted else "no"
+        return end
+
+    def _assign(self, text: str, position: int) -> int:
+        self._state = "start"
+        if text[position] != self._code.assign:
+            self.found = "no"
+        return position + 1
+
+    def _start(self, text: str, position: int) -> int:
+        """Read the beginning of an argument's value."""
+        char, code = text[position], self._code
+        quote = next((each for each in code.quotes if each[0] == char), "")
+        if not (quote or _VALUE.match(char)):
+            self.found = "no"
+            return position
+        if not self.in_arguments:
+            self.found = "call" if self._has(self._tool, self._word) else "no"
+            return position
+        key = self._word
+        self.used = self.used or (key if key in self.keys else "")
+        self.is_undeclared = self.is_undeclared or not self._has(self._tool, key)
+        if not (self.used or self.is_undeclared) or len(quote) > 1 or char in "[{(":
+            self.found = "argument"
+        elif quote:
+            self._quote = quote
+            self._state = "string"
+            return position + 1
+        else:
+            self._state = "scalar"
+        return position
+
+    def _string(self, text: str, position: int) -> int:
+        end = end_of_run(_PLAIN[self._quote], text, position)
+        if end < len(text) and text[end] == self._quote:
+            self._state = "closed"
+            return end + 1
+        return end if end > position else -1  # a backslash at the end
+
+    def _scalar(self, text: str, position: int) -> int:
+        end = end_of_run(_SCALAR, text, position)
+        if end < len(text):
+            self._state = "closed"
+        return end
+
+    def _has(self, tool: str, key: str) -> bool:
+        return self._block.options.argument(tool, key).may_exist
+
+    def _behind(self, text: str, position: int) -> int:
+        """Read what follows the arguments, or the opener of a block; -1 if more text must come."""
+        grammar = self._block.grammar
+        boundary = grammar.boundary(self._at)
+        blanks = end_of_run(BLANK_RUN, text, position)
+        places = range(position, blanks + 1) if boundary.blank is not None else (blanks,)  # a marker may begin with one
+        for place in places:
+            if (found := boundary.search.pattern.match(text, place)) is not None:
+                literal = boundary.search.literal(found, final=False)
+                if not literal:
+                    return place if place > position else -1
+                self._at = boundary.literals[literal]
+                if not grammar.goes_on(self._at):
+                    self.found = "end"
+                return found.end()
+        if blanks == len(text):
+            return blanks
+        if text[blanks] in boundary.slots:
+            self.found = "call"
+            return blanks
+        self._may_end = self.may_end
+        if boundary.texts and _WORD.match(text[blanks]):
+            self._at = boundary.texts
+            self._word = ""
+            self._state = "name"
+            return blanks
+        self.found = "end" if self._may_end else "no"
+        return blanks
+
+    def _name(self, text: str, position: int) -> int:
+        """Read the name of the next call."""
+        item = self._block.grammar.texts[self._at[0]]
+        end = end_of_run(characters(item.chars) if item.chars else _NAME, text, position)
+        self._word += text[position:end]
+        if self._is_early and self._may_be_tool(self._word[:1]):
+            self.found = "call"
+        elif end < len(text):
+            self._tool = self._word
+            self._state = "named"
+            if not (self._is_sure or self._block.options.knows(self._tool)):
+                self.found = "end" if self._may_end else "no"
+        return end
+
+    def _may_be_tool(self, begin: str) -> bool:
+        """Return whether a declared tool has a name that begins so."""
+        return bool(begin) and (self._block.options.schemas is None or bool(self._block.options.names_from(begin)))
+
+    def _named(self, text: str, position: int) -> int:
+        """Read on to the beginning of its arguments."""
+        boundary = self._block.grammar.boundary(self._at)
+        if text[position] in boundary.slots:
+            self._state = "opened"
+            self.found = "call" if self._is_opener else ""
+            return position + 1
+        found = boundary.search.pattern.match(text, position)
+        literal = "" if found is None else boundary.search.literal(found, final=False)
+        if found is None:
+            self.found = "end" if self._may_end else "no"
+        elif literal:
+            self._at = boundary.literals[literal]
+            return found.end()
+        return -1 if found is not None else position
+
+    def _opened(self, text: str, position: int) -> int:
+        """Read the beginning of its arguments."""
+        if text[position] == self._code.close:
+            self.found = "call"
+        self._word = ""
+        self._state = "key"
+        return position

@@ -252,6 +252,11 @@ class BlockJson(Stateful):
         return self.code is not None and (self.code.is_dirty or bool(self.code.doubt))
 
     @property
+    def may_have_ended(self) -> bool:
+        """Whether the block may have ended in the text that is held."""
+        return self.code is not None and self.code.may_have_ended
+
+    @property
     def quote(self) -> str:
         """The quote that may end the string of code that is open; empty if none is."""
         return "" if self.code is None else self.code.quote

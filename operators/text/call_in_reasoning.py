@@ -102,7 +102,7 @@ class HeldCall(Stateful):
         reader = self.aside.reader
         if isinstance(reader, BlockText):
             return reader.end is None or not reader.end.may_have_ended
-        return isinstance(reader, BlockJson | BlockAttrs)
+        return isinstance(reader, BlockAttrs) or (isinstance(reader, BlockJson) and not reader.may_have_ended)
 
 
 class UnclosedReasoning(TextCallWatch):

@@ -179,7 +179,7 @@ class CodeAhead(Stateful):
 
     def _assign(self, text: str, position: int) -> int:
         self._state = "start"
-        if text[position] != self._code.assign:
+        if text[position] != self._code.assign and not (self._code.mends and text[position] == "="):
             self.found = "no"
         return position + 1
 

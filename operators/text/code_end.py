@@ -169,6 +169,7 @@ class CodeEnd(Stateful):
     def note(self, machine: LiteralMachine) -> None:
         """Note which string is open, now that the parser has read on."""
         quote, place = machine.open_quote, len(self.keys) - 1
+        self.has_strings = self.has_strings or bool(quote)
         if quote and not self.quote:
             if self.strings and self.strings[-1][0] == place:
                 self.doubt = "one string for an argument"
@@ -195,7 +196,6 @@ class CodeEnd(Stateful):
         if found is None:
             return "text", len(text)
         if found[0] != self._code.close:
-            self.has_strings = True
             return "text", found.end()
         if self._is_proven or not self.has_strings:
             return "text", found.end()
@@ -410,6 +410,11 @@ class CodeEnd(Stateful):
         self._is_behind = False
         self._accept()
         return True
+
+    @property
+    def may_have_ended(self) -> bool:
+        """Whether what is held may have the end of the block in it."""
+        return self._is_behind or (self.ahead is not None and self.ahead.may_end)
 
     @property
     def is_lost(self) -> bool:

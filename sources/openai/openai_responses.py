@@ -39,7 +39,7 @@ class _Text(NamedTuple):
 
     stream: TextStream
     part: str
-    index: str
+    number: str
     field: str = "delta"
 
 
@@ -453,4 +453,4 @@ def _item_type(event: str) -> str:
 
 
 def _part(event: Fields, text: _Text) -> str:
-    return f"{text.part}{event.get(text.index)}"
+    return f"{text.part}{event.get(text.number)}"

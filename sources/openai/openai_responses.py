@@ -278,7 +278,7 @@ class OpenAIResponses(ResponsesLane):
             return self.call(calls.again(item.number, arguments, source, status))
         item.ended = True
         chunks = self.call(calls.renamed(item.number, fields.get("name"))) if item.is_begun and not kind.name else []
-        if not item.is_begun:
+        if calls.waits(item.number):
             calls.whole(item.number, arguments, source)  # in place of pieces that came without a name
         chunks += self._call(item, fields, kind)
         if kind.name == "shell" and item.parts:

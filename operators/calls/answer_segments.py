@@ -209,8 +209,8 @@ class AnswerSegments(Stateful):
     def _sign(self, native: dict[str, Any]) -> None:
         """Keep a signature, or encrypted reasoning, for the END of the visible text that is open, which goes on."""
         known = self.signed[-1] if self.signed else {}
-        lists = {
-            name: [*known[name], *each]
+        lists: dict[str, Any] = {
+            name: known[name] + each
             for name, each in native.items()
             if isinstance(each, list) and isinstance(known.get(name), list)
         }

@@ -161,7 +161,7 @@ class Assistants(OneAnswer):
         self._has_clients_calls = self._has_clients_calls or is_clients
         if is_whole and key in self.calls.ended:
             return self.call(self.calls.whole(key, arguments, "step")) + self._result(kind, call_id, inner)
-        if is_whole:
+        if is_whole and self.calls.waits(key):
             self.calls.whole(key, arguments, "step")  # in place of pieces that came without a name
         delta = self.calls.delta(
             key,

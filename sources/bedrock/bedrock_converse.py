@@ -206,10 +206,10 @@ _READ = {
 
 def _strangers(kind: str, event: Fields) -> Fields:
     name, read = _READ[kind]
-    content = event.get(name)
-    if isinstance(content, dict) and len(content) == 1 and "text" in content and len(event) == 2:
+    content = fields_of(event.get(name)) or {}
+    if len(content) == 1 and "text" in content and len(event) == 2:
         return {}
-    return {} if content and read and read.isdisjoint(fields_of(content) or {}) else strangers(_API, kind, event)
+    return {} if content and read and read.isdisjoint(content) else strangers(_API, kind, event)
 
 
 def _key(event: Fields) -> Key:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...operators.engine.state import Stateful
 from .sdk_fields import Fields, fields_of
@@ -44,7 +44,7 @@ class ChoiceReader(Stateful):
     - `waiting`: the choices that wait. `unread`: the answers that came and were not wanted.
     """
 
-    STATE = ("_is_only", "_last", "_several", "unread", "waiting")
+    STATE: ClassVar[tuple[str, ...]] = ("_is_only", "_last", "_several", "unread", "waiting")
 
     def __init__(self, wanted: Choices) -> None:
         self._wanted: Choices = wanted

@@ -39,7 +39,7 @@ class _Text(NamedTuple):
 
     stream: TextStream
     part: str
-    index: str
+    number: str
     field: str = "delta"
 
 
@@ -278,7 +278,7 @@ class OpenAIResponses(ResponsesLane):
             return self.call(calls.again(item.number, arguments, source, status))
         item.ended = True
         chunks = self.call(calls.renamed(item.number, fields.get("name"))) if item.is_begun and not kind.name else []
-        if not item.is_begun:
+        if calls.waits(item.number):
             calls.whole(item.number, arguments, source)  # in place of pieces that came without a name
         chunks += self._call(item, fields, kind)
         if kind.name == "shell" and item.parts:
@@ -453,4 +453,4 @@ def _item_type(event: str) -> str:
 
 
 def _part(event: Fields, text: _Text) -> str:
-    return f"{text.part}{event.get(text.index)}"
+    return f"{text.part}{event.get(text.number)}"

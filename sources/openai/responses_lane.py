@@ -199,6 +199,7 @@ class ResponsesLane(OneAnswer):
             return None
         if isinstance(event, _ArgumentsEnd):
             return self.call(self.calls.whole(item.number, event.arguments, "done"))
+        text: Any
         if isinstance(event, _TextEnd):
             part, text = f"content_index:{event.content_index}", event.text
         elif isinstance(event, _SummaryEnd):

@@ -140,7 +140,9 @@ def _without_halves(value: Any) -> Any:
         return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
         return {str(_without_halves(key)): _without_halves(each) for key, each in cast("dict[str, Any]", value).items()}
-    return [_without_halves(each) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_without_halves(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
+    return value
 
 
 def to_json(event: Event | SegmentEvent) -> bytes:

@@ -272,8 +272,8 @@ class LiteralMachine(ValueMachine):
         if stop is None and len(text) - position <= _MOST_BARE:
             self._pending = text[position:]
             return len(text)
-        is_long = stop is None or stop.start() - position > _MOST_BARE
-        return self._unexpected(text, position if is_long else stop.start(), out)
+        upto = position if stop is None or stop.start() - position > _MOST_BARE else stop.start()
+        return self._unexpected(text, upto, out)
 
     def _end_bare(self, quote: str, text: str, position: int, end: int, out: list[Item]) -> int:
         """End a string without an opening quote, where what follows shows that the quote is a closing one."""

@@ -131,7 +131,8 @@ class OpenAIChat(ChatLane):
         delta = fields_of(fields.get("delta"))
         if delta is None or is_of_tool(delta) or not _has_only(delta, _SILENT_OF_DELTA):
             return None
-        text, calls = delta.get("content"), delta.get("tool_calls")
+        text: Any = delta.get("content")
+        calls = delta.get("tool_calls")
         key, arguments = _argument_piece(calls) if calls and not text else (None, "")
         if not (arguments or (isinstance(text, str) and text and text.isascii() and not calls)):
             return None

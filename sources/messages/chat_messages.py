@@ -16,7 +16,7 @@ from ..openai.langchain_chunk import chat_chunk
 from ..repeats.message_snapshots import new_of_message
 from ..wire.left_out import keys_left_out
 from .chat_calls import ChatCalls
-from .joined import Joined, set_json, wire_fields
+from .joined import Joined, joined, set_json, wire_fields
 
 _KEPT = keys_left_out("openai-chat", "choices.delta")
 """The keys of a delta that are no text in pieces: of these strings the last counts."""
@@ -88,7 +88,16 @@ class ChatMessages(Stateful):
                 kept = self._messages[number] = _Message()
             _add_delta(kept, delta)
         if message and choice.get("finish_reason") and number in self._messages:
-            self._messages[number].calls.add_unsaid(message)
+            _add_whole(self._messages[number], message)
+
+
+def _add_whole(kept: _Message, message: Fields) -> None:
+    """Add what deltas did not have of a whole message: the rest of its texts, and calls."""
+    kept.calls.add_unsaid(message)
+    for name, value in message.items():
+        is_text = isinstance(value, str) and name not in _KEPT and (name != "content" or kept.parts is None)
+        if is_text and value.startswith(joined(kept.plain.texts.get(name, []))):
+            kept.plain.texts[name] = [value]
 
 
 def _add_delta(message: _Message, delta: Fields) -> None:

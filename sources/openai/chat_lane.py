@@ -11,6 +11,7 @@ from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
+from ..machine.shown_text import MOST_PIECES, ShownText, rest_of
 from ..wire.lane import UNFIT
 from ..wire.strangers import strangers
 from .chat_usage import chat_usage
@@ -115,9 +116,38 @@ class _Chunk(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
 
 
 _decode = Decoder(_Chunk).decode
+_TEXTS = ("reasoning", "content", "refusal")
 
 
-class ChatLane(Answers[Choice]):
+class ChatChoice(Choice):
+    """One choice, and what was shown of its texts, which a message beside the end may have as a whole."""
+
+    STATE = (*Choice.STATE, *_TEXTS)
+
+    def __init__(self, number: int, calls: CallTracker) -> None:
+        super().__init__(number, calls)
+        self.reasoning, self.content, self.refusal = ShownText(), ShownText(), ShownText()
+
+    def new_part(self, _name: str, _state: Any, /) -> ShownText:
+        """Return what was shown of an empty text, into which its state will be loaded."""
+        return ShownText()
+
+    def unsaid(self, **whole: object) -> None:
+        """Add what was not shown of whole texts whose beginning was."""
+        self._flush()
+        for stream, text in whole.items():
+            if isinstance(text, str) and (rest := rest_of([getattr(self, stream)], text)):
+                self.held.pop(stream, None)  # half of a character, which the whole text has
+                self.add(**{stream: rest})
+
+    def _flush(self) -> None:
+        for stream in _TEXTS:
+            if text := self.said.get(stream):
+                getattr(self, stream).add(text)
+        super()._flush()
+
+
+class ChatLane(Answers[ChatChoice]):
     """The machine of chat chunks without `feed`; `lane` returns what `feed` would, or None, and has done nothing.
 
     What fits is one choice with texts, calls, a finish and usage, and the keys that `LEFT_OUT` lists or that are empty.
@@ -143,21 +173,33 @@ class ChatLane(Answers[Choice]):
         (given,) = chunk.choices
         delta, index = given.delta, given.index
         choice = self._choices.get(index or 0) or self._choice(index)
-        if choice is None or choice.held or self._reader.waiting or _is_whole(given, logprobs=self.logprobs):
+        if choice is None or choice.held or self._reader.waiting or (self.logprobs and given.logprobs):
             return None
         filtered = given.content_filter_results
-        if filtered and self._extras.get(f"{choice.number}:content_filter_results") != filtered:
+        is_new = filtered and self._extras.get(f"{choice.number}:content_filter_results") != filtered
+        if is_new or (given.message is not None and given.finish_reason is not None):  # it may have what no delta had
             return None
         if self.response_id is None or chunk.model != self.model:
             self.identify(chunk.id, chunk.model)
         content, calls = delta.content, delta.tool_calls
         if isinstance(content, list) or given.finish_reason or chunk.usage is not None:
             return self._put_together(chunk, given, choice)
-        reasoning = delta.reasoning_content or delta.reasoning or _reasoning(delta)
+        reasoning = delta.reasoning_content or delta.reasoning or delta.reasoning_text or ""
+        if not reasoning and delta.reasoning_details:
+            reasoning = _reasoning(delta)
         new_calls = _calls(choice.calls, calls) if calls else ()
         if not (content or new_calls or reasoning or delta.refusal):
             return []
         choice.spoke = True
+        if content:
+            pieces = choice.content.pieces
+            pieces.append(content)
+            if len(pieces) > MOST_PIECES:
+                choice.content.put_away()
+        if reasoning:
+            choice.reasoning.add(reasoning)
+        if delta.refusal:
+            choice.refusal.add(delta.refusal)
         return [
             ChunkResponse(
                 content or "",
@@ -170,7 +212,7 @@ class ChatLane(Answers[Choice]):
             )
         ]
 
-    def _put_together(self, chunk: _Chunk, given: _Choice, choice: Choice) -> list[ChunkResponse]:
+    def _put_together(self, chunk: _Chunk, given: _Choice, choice: ChatChoice) -> list[ChunkResponse]:
         """Return the chunks of one with parts, with an end, or with usage."""
         delta, content = given.delta, given.delta.content
         if isinstance(content, list):
@@ -193,11 +235,6 @@ class ChatLane(Answers[Choice]):
         responses = self._chunks(choice)
         self._add_usage(responses, chat_usage(chunk.usage))
         return responses
-
-
-def _is_whole(given: _Choice, *, logprobs: bool) -> bool:
-    """Return whether the whole message stands beside the end, or wanted log probabilities beside the text."""
-    return (given.message is not None and given.finish_reason is not None) or (logprobs and bool(given.logprobs))
 
 
 def _reasoning(delta: _Delta) -> str:

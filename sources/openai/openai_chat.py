@@ -30,7 +30,7 @@ from .chat_extras import (
     error_rest,
     unknown,
 )
-from .chat_lane import ChatLane
+from .chat_lane import ChatChoice, ChatLane
 from .chat_parts import (
     add_audio,
     add_images,
@@ -70,7 +70,7 @@ class OpenAIChat(ChatLane):
     """
 
     API = API
-    CHOICE = Choice
+    CHOICE = ChatChoice
     NAMES_IN_PIECES = True
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
@@ -131,7 +131,8 @@ class OpenAIChat(ChatLane):
         delta = fields_of(fields.get("delta"))
         if delta is None or is_of_tool(delta) or not _has_only(delta, _SILENT_OF_DELTA):
             return None
-        text, calls = delta.get("content"), delta.get("tool_calls")
+        text: Any = delta.get("content")
+        calls = delta.get("tool_calls")
         key, arguments = _argument_piece(calls) if calls and not text else (None, "")
         if not (arguments or (isinstance(text, str) and text and text.isascii() and not calls)):
             return None
@@ -141,20 +142,23 @@ class OpenAIChat(ChatLane):
         self.identify(chunk.get("id"), chunk.get("model"))
         if not arguments:
             choice.spoke = True
+            choice.content.add(text)
             return [self.chunk(choice=choice.number, content=text)]
         call = choice.calls.delta(key, arguments=arguments)
         deltas = (*choice.calls.owed(), *(() if call is None else (call,)))
         choice.spoke = choice.spoke or bool(deltas)
         return [self.chunk(choice=choice.number, tool_calls=deltas)] if deltas else []
 
-    def _read(self, choice: Choice, fields: Fields) -> None:
+    def _read(self, choice: ChatChoice, fields: Fields) -> None:
         delta, message = fields_of(fields.get("delta")), fields_of(fields.get("message"))
         if delta is None and (new := self._new_of_message(choice, message)) is not None:
             # A message, from servers that only pretend to stream.
             delta, message = new, None
         if delta:
             _read_delta(choice, delta)
-        if message and fields.get("finish_reason"):  # beside deltas it repeats them, but for the calls of some servers
+        if message and fields.get("finish_reason"):  # beside deltas it repeats them, but for what they did not have
+            texts = {name: message.get(name) for name in ("content", "refusal")}
+            choice.unsaid(reasoning=reasoning_text(message), **texts)
             _read_delta(choice, unsaid_calls(choice.calls, message))
         add_choice_extras(choice, fields, self._extras, logprobs=self.logprobs)
         if isinstance(reason := fields.get("finish_reason"), str) and reason:

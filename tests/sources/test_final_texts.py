@@ -11,7 +11,7 @@ from chunk_grammar import Answer, checked
 
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
-from penstock.sources import from_stream
+from penstock.sources import from_stream, from_wire
 from penstock.sources.recognition.apis import api_of, machine_of
 
 
@@ -52,7 +52,17 @@ def interactions(shown: list[str], whole: str, kind: str) -> list[dict[str, Any]
     ]
 
 
+def chat(shown: list[str], whole: str, kind: str) -> list[dict[str, Any]]:
+    chunks = [{"choices": [{"index": 0, "delta": {kind: text}}]} for text in shown]
+    message = {"role": "assistant", kind: whole}
+    return [*chunks, {"choices": [{"index": 0, "delta": {}, "message": message, "finish_reason": "stop"}]}]
+
+
 STREAMS = {
+    "chat": ("openai-chat", chat, "content", "content"),
+    "chat, reasoning": ("openai-chat", chat, "reasoning_content", "reasoning"),
+    "chat, Copilot's reasoning": ("openai-chat", chat, "reasoning_text", "reasoning"),
+    "chat, a refusal": ("openai-chat", chat, "refusal", "refusal"),
     "assistants": ("openai-assistants", assistants, "text", "content"),
     "assistants, a refusal": ("openai-assistants", assistants, "refusal", "refusal"),
     "cohere-v1": ("cohere-v1", cohere_v1, "text", "content"),
@@ -77,7 +87,14 @@ def read(api: str, items: list[Any]) -> Answer:
         state = json.dumps(machine.dump())
     again = checked(chunks + machine.close(Completed()))
     assert (again.content, again.reasoning, again.refusal) == (answer.content, answer.reasoning, answer.refusal)
+    if api == "openai-chat":
+        body = "".join(f"data: {json.dumps(item)}\n\n" for item in items).encode()
+        assert checked(collected(from_wire(api, [body], turn_id="t"))[0]) == checked(chunks_of(items))
     return answer
+
+
+def chunks_of(items: list[Any]) -> list[Any]:
+    return collected(from_stream(items, "openai-chat", turn_id="t"))[0]
 
 
 @pytest.mark.parametrize("name", STREAMS)
@@ -130,3 +147,19 @@ def test_a_stream_that_was_resumed_inside_arguments_runs_those_of_the_end() -> N
     ]
     (call,) = checked(collected(from_stream(items, "openai-assistants"))[0]).calls
     assert (call.call_id, call.name, json.loads(call.arguments)) == ("c", "read", {"path": "a.txt"})
+
+
+def test_the_kept_message_of_a_chat_has_the_whole_text() -> None:
+    chunks = collected(from_stream(chat(["Hel", "lo"], "Hello there", "content"), "openai-chat", keep_message=True))[0]
+    assert chunks[-1].message == {"role": "assistant", "content": "Hello there"}
+
+
+def test_a_piece_beside_the_whole_message_is_shown_once() -> None:
+    items = chat(["Hel"], "Hello there", "content")
+    items[-1]["choices"][0]["delta"] = {"content": "lo"}
+    assert read("openai-chat", items).content == "Hello there"
+
+
+def test_what_a_message_repeats_before_the_end_is_left_out() -> None:
+    items = [{"choices": [{"index": 0, "delta": {"content": "Hel"}, "message": {"content": "Hello"}}]}]
+    assert read("openai-chat", [*items, *chat(["lo"], "Hello", "content")]).content == "Hello"

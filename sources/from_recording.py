@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from reactivex import Observable
 
@@ -171,7 +171,8 @@ def _checked_speed(pace: RecordingPace) -> float | None:
         case "original":
             return 1.0
         case _:
-            speed = float(pace) if isinstance(pace, int | float) and not isinstance(pace, bool) else math.nan
+            is_number = isinstance(cast("object", pace), int | float) and not isinstance(pace, bool)
+            speed = float(pace) if is_number else math.nan
     if not (math.isfinite(speed) and speed > 0):
         message = f"pace= must be 'instant', 'original' or a factor above 0 (2.0 is twice as fast), got {pace!r}"
         raise UsageError(message)

@@ -43,7 +43,8 @@ def _all_said(request: Mapping[str, Any], switches: Container[str], low_efforts:
             yield found
     for name in _TEMPLATE:
         if isinstance(inner := request.get(name), Mapping):
-            known = {key: inner[key] for key in cast("Mapping[str, Any]", inner) if key in switches}
+            given = cast("Mapping[str, Any]", inner)
+            known = {key: given[key] for key in given if key in switches}
             yield from _all_said(known, switches, low_efforts)
     for name in _INSIDE:
         if isinstance(inner := request.get(name), Mapping):

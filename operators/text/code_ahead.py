@@ -13,7 +13,7 @@ Of an argument that the tool does not have, or that the call has already, the va
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from ..engine.state import Stateful
 from ..grammar.dialect import CallArgs
@@ -137,7 +137,7 @@ class CodeAhead(Stateful):
                 break
             self._length += upto - position
             position = upto
-            if self.found in ("call", "end") and (self.used or self.is_undeclared):
+            if cast("Found", self.found) in ("call", "end") and (self.used or self.is_undeclared):
                 self.found = "argument"
             if self._length > LONGEST and not self.found:
                 self.found = "argument" if self.used or self.is_undeclared else "no"

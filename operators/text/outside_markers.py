@@ -132,7 +132,7 @@ def _openers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, 
         opening = grammar.openers(leading=where.leading)
         if where.resume:
             # Right behind a call its block may end though something before the closer is missing, or is there twice.
-            closers = grammar.block_closers(where.resume) if where.leading else {}
+            closers: Mapping[str, At] = grammar.block_closers(where.resume) if where.leading else {}
             for text, at in {**closers, **grammar.boundary(where.resume).literals}.items():
                 # What may come any number of times is a marker too many: behind text, it is text.
                 due = at if where.leading else tuple(here for here in at if here not in grammar.follow[here])

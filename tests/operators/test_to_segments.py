@@ -138,7 +138,8 @@ def test_a_native_part_before_any_text_is_a_reasoning_segment_without_content() 
 
 @pytest.mark.parametrize("kind", ["content", "refusal"])
 def test_data_without_reasoning_ends_no_visible_text_and_is_in_its_end(kind: str) -> None:
-    chunks = (Chunk(**{kind: "a"}), Chunk(native={"signature": "x"}), Chunk(**{kind: "b"}), STOP)
+    said: list[dict[str, Any]] = [{kind: "a"}, {"native": {"signature": "x"}}, {kind: "b"}]
+    chunks = (*(Chunk(**each) for each in said), STOP)
     name = "text" if kind == "content" else kind
     events = run(*chunks)
     assert told(events) == [f"S {name} t:{name}_0", "C a", "C b", f"E t:{name}_0 complete"]

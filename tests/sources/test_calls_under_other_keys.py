@@ -85,7 +85,7 @@ class Api:
             case "langchain":
                 return self._langchain({"index": key, "args": text})
             case "anthropic-messages":
-                delta = {"type": "input_json_delta", "partial_json": text}
+                delta: dict[str, Any] = {"type": "input_json_delta", "partial_json": text}
                 return [{"type": "content_block_delta", "index": key, "delta": delta}]
             case "bedrock-converse":
                 delta = {"toolUse": {"input": text}}
@@ -115,6 +115,7 @@ class Api:
 
     def answer(self, *parts: Events) -> Events:
         begin: Events = []
+        end: Events
         match self.name:
             case "openai-chat":
                 end = [{"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]}]

@@ -28,7 +28,7 @@ def assistants(shown: list[str], whole: str, kind: str) -> list[dict[str, Any]]:
 
 
 def cohere_v1(shown: list[str], whole: str, kind: str) -> list[dict[str, Any]]:
-    begun = [{"event_type": "text-generation", "text": text} for text in shown]
+    begun: list[dict[str, Any]] = [{"event_type": "text-generation", "text": text} for text in shown]
     if kind == "plan":
         begun = [{"event_type": "tool-calls-chunk", "tool_call_delta": {"text": text}} for text in shown]
         begun.append({"event_type": "tool-calls-generation", "text": whole, "tool_calls": []})

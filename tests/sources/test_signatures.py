@@ -20,7 +20,7 @@ HALVES = '{"name": "Gre', 'en"}'
 
 
 def chat(*deltas: dict[str, Any]) -> list[dict[str, Any]]:
-    ends = ({}, "stop")
+    ends: tuple[dict[str, Any], str] = ({}, "stop")
     return [
         {"choices": [{"index": 0, "delta": d, "finish_reason": f}]} for d, f in (*((d, None) for d in deltas), ends)
     ]

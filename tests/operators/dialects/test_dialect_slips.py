@@ -521,7 +521,7 @@ def test_a_closer_in_a_fence_closes_nothing(fences: str):
 ANY_TOOL = [{"name": "f", "parameters": {"type": "object", "properties": {}}}]
 
 
-def invoked(text: str, dialect: str) -> list[tuple[Any, bool]]:
+def run_by(text: str, dialect: str) -> list[tuple[Any, bool]]:
     """Return the arguments of each call that runs, and whether they are repaired, however the text is cut."""
     runs = [
         [
@@ -551,7 +551,7 @@ def invoked(text: str, dialect: str) -> list[tuple[Any, bool]]:
 )
 def test_a_slip_of_gemma_whose_meaning_is_certain_is_read_and_the_call_is_repaired(inside: str, arguments: Any):
     text = f"<|tool_call>call:f{{{inside}}}<tool_call|> Done"
-    assert invoked(text, "gemma4") == [(arguments, True)]
+    assert run_by(text, "gemma4") == [(arguments, True)]
     assert read(text, "gemma4", tools=ANY_TOOL).content == " Done"
 
 
@@ -564,7 +564,7 @@ def test_a_slip_of_gemma_whose_meaning_is_certain_is_read_and_the_call_is_repair
     ],
 )
 def test_a_key_with_blanks_is_as_its_template_writes_it(inside: str, arguments: Any):
-    assert invoked(f"<|tool_call>call:f{{{inside}}}<tool_call|>", "gemma4") == [(arguments, False)]
+    assert run_by(f"<|tool_call>call:f{{{inside}}}<tool_call|>", "gemma4") == [(arguments, False)]
 
 
 @pytest.mark.parametrize(
@@ -583,7 +583,7 @@ def test_a_key_with_blanks_is_as_its_template_writes_it(inside: str, arguments: 
 )
 def test_a_slip_that_may_be_read_in_two_ways_is_refused(inside: str):
     text = f"<|tool_call>call:f{{{inside}}}<tool_call|>"
-    assert invoked(text, "gemma4") == []
+    assert run_by(text, "gemma4") == []
     found = read(text, "gemma4", tools=ANY_TOOL)
     assert ([call.name for call in found.calls], found.content) == (["f"], "")
 
@@ -642,7 +642,7 @@ def test_text_behind_calls_whose_section_does_not_end_is_text():
 @pytest.mark.parametrize("identity", ["functions_f_2", "functionsf5", "functions.f5", "functions.f.0", "f"])
 def test_an_id_without_its_number_behind_a_colon_is_refused_and_not_shown(identity: str):
     text = KIMI_SECTION.format(KIMI_CALL.format(identity))
-    assert invoked(text, "kimi_k2") == []
+    assert run_by(text, "kimi_k2") == []
     found = read(text, "kimi_k2", tools=ANY_TOOL)
     assert ([call.name for call in found.calls], found.content) == (["f"], "")
 
@@ -663,6 +663,6 @@ def test_json_with_single_quotes_is_refused_with_its_text(dialect: str):
         "internlm2": ("<|action_start|><|plugin|>", "<|action_end|>"),
     }.get(dialect, ("<tool_call>", "</tool_call>"))
     text = f"{opener}{{'name': 'f', 'arguments': {{'a': 'x'}}}}{closer}"
-    assert invoked(text, dialect) == []
+    assert run_by(text, dialect) == []
     found = read(text, dialect, tools=ANY_TOOL)
     assert ([call.name for call in found.calls], found.content) == (["f"], "")

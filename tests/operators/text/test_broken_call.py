@@ -11,6 +11,7 @@ from depth import stride
 from strategies.dialect_texts import markers
 
 from penstock.events import ChunkResponse, InvocationFailed, SegmentContent, ToolInvocation
+from penstock.events.chunk_response import FinishReason
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
@@ -37,7 +38,7 @@ class Read(NamedTuple):
     raw: str
 
 
-def read(pieces: Sequence[str], dialect: str, finish: str = "stop", tools: Any = TOOLS) -> Read:
+def read(pieces: Sequence[str], dialect: str, finish: FinishReason = "stop", tools: Any = TOOLS) -> Read:
     chunks = [*map(ChunkResponse, pieces), ChunkResponse(is_complete=True, finish_reason=finish)]
     found = answered(chunks, parse_text(dialect, tools=tools, turn_id="t"), to_invocations(keep_segments=True))
     segments = [each for each in found if isinstance(each, SegmentEvent)]
@@ -209,7 +210,8 @@ def test_a_call_behind_a_broken_one_runs() -> None:
 def test_a_broken_call_of_another_tool_is_text_and_so_is_any_where_none_are_declared() -> None:
     text = "<tool_call>{'name': 'erase'}</tool_call>"
     assert read([text], "hermes").text == text
-    for tools in (None, {}):
+    none: tuple[Any, ...] = (None, {})
+    for tools in none:
         text = "<tool_call>{'name': 'look_up'}</tool_call>"
         assert read([text], "hermes", tools=tools).text == text
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock.events import ChunkResponse, ToolCallDelta
+from penstock.events.chunk_response import ArgumentsKind
 from penstock.operators.engine.limits import DEFAULT_LIMITS, Limits
 from penstock.sources.machine.call_tracker import CallTracker
 
@@ -281,7 +282,8 @@ def test_what_differs_after_the_call_was_done_is_told_once():
 
 
 def test_what_comes_again_is_all_of_arguments_of_which_nothing_had_come():
-    for kind, same, other in (("json", "{}", '{"a": 1}'), ("text", "", "a")):
+    kinds: tuple[tuple[ArgumentsKind, str, str], ...] = (("json", "{}", '{"a": 1}'), ("text", "", "a"))
+    for kind, same, other in kinds:
         it = comparing(kind)
         it.done(0, "completed")
         assert it.again(0, same, "response", None) is None

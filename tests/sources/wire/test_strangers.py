@@ -100,7 +100,13 @@ def test_new_keys_are_read_alike_both_ways(api: str) -> None:
 
 
 def test_null_and_empty_values_and_what_is_left_out_are_no_strangers() -> None:
-    event = {"type": "response.output_text.delta", "delta": "Hi", "new": None, "other": [{}], "sequence_number": 3}
+    event: dict[str, Any] = {
+        "type": "response.output_text.delta",
+        "delta": "Hi",
+        "new": None,
+        "other": [{}],
+        "sequence_number": 3,
+    }
     assert strangers("openai-responses", "response.output_text.delta", event) == {}
     assert strangers("openai-responses", "response.brand_new", {"new": 1}) == {}
 

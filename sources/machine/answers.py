@@ -169,7 +169,7 @@ class Answers(Response, Generic[C]):
             choice.rest()
             chunks += self._chunks(choice)
         unread = self._reader.unread
-        if unread and (self._wanted == 0 or not self._choices):  # else they were left out on purpose
+        if unread and (self._wanted in (0, "all") or not self._choices):  # else they were left out on purpose
             told = ProviderEvent("other", {"unread_choices": sorted(unread)})
             chunks.append(self.chunk(provider_events=[told]))
         return chunks

@@ -22,11 +22,13 @@ _ENDS = _SILENT | {"finish_reason"}
 def wanted_choice(wanted: Choices, index: object, position: int = 0) -> int | None:
     """Return the number of an answer: its index, or its position if it has none; None if it is not wanted.
 
-    >>> wanted_choice("all", 1), wanted_choice("all", None, 2), wanted_choice(0, 1)
-    (1, 2, None)
+    Of all answers only those are wanted that a request can ask for.
+
+    >>> wanted_choice("all", 1), wanted_choice("all", None, 2), wanted_choice(0, 1), wanted_choice("all", 2_000_000)
+    (1, 2, None, None)
     """
     number = _number(index, position)
-    return number if wanted in ("all", number) else None
+    return number if wanted == number or (wanted == "all" and number < MOST) else None
 
 
 class ChoiceReader(Stateful):

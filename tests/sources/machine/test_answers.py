@@ -148,3 +148,14 @@ def test_choices_that_wait_are_kept_over_a_dump(api: str) -> None:
         chunks += [chunk for item in items[cut:] for chunk in second.feed(item)] + list(second.close())
         assert "".join(chunk.content for chunk in chunks) == "Hello there"
         assert "Hello there" in json.dumps(chunks[-1].message)
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "gemini"])
+def test_of_all_answers_one_whose_index_no_request_can_ask_for_is_told_and_not_read(api: str):
+    items: list[Any] = [{"id": "r", "choices": [said(0)]}, {"id": "r", "choices": [{**said(0), "index": 2_000_000}]}]
+    if api == "gemini":
+        parts = {"content": {"parts": [{"text": "a"}]}}
+        items = [{"candidates": [{"index": number, **parts}]} for number in (0, 2_000_000)]
+    events = list(drive(items, decode_sdk(api, choices="all", turn_id="t"), to_segments(turn_id="t")))
+    assert [each.choice for each in events if isinstance(each, AnswerEnd)] == [0]
+    assert [each.data for each in events if isinstance(each, ProviderEvent)] == [{"unread_choices": [2_000_000]}]

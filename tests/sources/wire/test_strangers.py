@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from every_sdk import STREAMS
 from further_sdks import FURTHER
@@ -17,6 +19,7 @@ from lanes import APIS, straight
 from lanes import machine as lane_machine
 from wire_account import _TYPE_KEYS
 
+from penstock import Pipeline, ProviderError
 from penstock.events import to_dict
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
@@ -115,3 +118,22 @@ def test_a_text_beside_a_new_key_is_read() -> None:
     machine = api_of("gemini").new_machine(choices=0, turn_id="t", limits=DEFAULT_LIMITS)
     (chunk,) = machine.feed({"candidates": [{"content": {"parts": [{"text": "Hi", "brandNew": 1}]}}]})
     assert (chunk.content, chunk.raw) == ("Hi", ({"brandNew": 1},))
+
+
+def with_halves(value: Any) -> Any:
+    """Return plain JSON with a key in each object that has half of a surrogate pair, as has all below it."""
+    if isinstance(value, list):
+        return [with_halves(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    return {key: with_halves(each) for key, each in value.items()} | {"new\ud800": {"a\udfff": ["b\ud83d"]}}
+
+
+@pytest.mark.parametrize(("api", "path"), OWN)
+def test_no_key_brings_half_of_a_surrogate_pair_into_an_event(api: str, path: Path) -> None:
+    events = [with_halves(event) for event in events_of(api, path, {})]
+    run = Pipeline(api=api, turn_id="t").stream(events)
+    with suppress(ProviderError):
+        for event in run:
+            msgspec.json.encode(to_dict(event))  # it refuses halves, which `to_json` would mend
+    msgspec.json.encode(run.answer.end.message)

@@ -328,8 +328,11 @@ def test_every_start_gets_one_end_however_the_stream_ends(operator: AnyOperator,
             chain = stage(operator)
             events = [event for item in items[:length] for event in chain.feed(item)]
             closing = chain.close(how)
-            said = {event.status for event in closing if _is_end(event)}
-            assert said <= statuses
+            # What a segment ended that began only now, such as a call that was cut at its opener, is complete.
+            begun = [at for at, event in enumerate(closing) if getattr(event, "type", "") == "SEGMENT_START"]
+            for at, event in enumerate(closing):
+                if _is_end(event):
+                    assert event.status in (statuses | {"complete"} if at < max(begun, default=0) else statuses)
             # What was given a stream without its STARTs cannot have them.
             assert wrong_segments([*events, *closing]) == []
 

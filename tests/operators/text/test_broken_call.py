@@ -123,6 +123,7 @@ def test_a_broken_call_of_a_declared_tool_shows_no_marker_and_has_one_outcome(na
         assert read(list(whole), name) == found, (what, whole)
 
 
+@pytest.mark.laws
 @pytest.mark.parametrize("name", CALLS)
 def test_an_answer_that_was_cut_in_a_call_shows_no_marker(name: str) -> None:
     text = CALLS[name]

@@ -149,7 +149,8 @@ class Answer:
 
         `as_sent`: with ids as the provider takes them, each once; a server that keeps the message knows its own.
         """
-        if self.end.message is not None and self.end.api == form.api:
+        is_kept = self.end.message is not None and self.end.api == form.api
+        if is_kept:
             message = deepcopy(form.sendable(self.end.message, notices))
         else:
             for kind in dict.fromkeys(each.kind for each in self.provider_events):
@@ -157,7 +158,8 @@ class Answer:
                     left_out(notices, f"the provider's own events of the kind {kind}", form.name)
             message = deepcopy(form.plain(self._parts, notices))
         calls = form.calls(message)
-        return message, with_own_ids(calls, form.call_id) if as_sent else calls
+        call_id = str if is_kept and form.keeps_own_ids else form.call_id
+        return message, with_own_ids(calls, call_id) if as_sent else calls
 
     def _results(self, given: Iterable[ToolResult]) -> dict[str, ToolResult]:
         found: dict[str, ToolResult] = {}

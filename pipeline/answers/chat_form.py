@@ -67,6 +67,7 @@ def chat_form(name: str, returned: tuple[str, ...] = ()) -> MessageForm:
         partial(_results, named=is_mistral),
         user_message,
         rules.call_id,
+        keeps_own_ids=not is_mistral,
     )
 
 

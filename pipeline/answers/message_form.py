@@ -56,6 +56,8 @@ class MessageForm(NamedTuple):
     """Makes a message of the user, for the results of calls that were written as text."""
     call_id: Callable[[str], str] = str
     """Returns the id that a call has in the message; the same one if the provider takes it."""
+    keeps_own_ids: bool = False
+    """Whether a kept message has its own ids, as many servers speak the API, and each takes the ids that it gave."""
 
 
 def said_parts(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recording_checks import has_error
 from test_cli import CODE, ENVIRONMENT, ROOT
 
 from penstock.sources.machine.finish_reasons import CHAT_FINISHES, finish_of
@@ -54,7 +55,7 @@ def assert_true(entry: Entry, answer: Entry) -> None:
         assert call["id"] == true_call["id"] or (not true_call["id"] and call["id"].endswith(f":call_{number}")), name
     finish = [finish_of(CHAT_FINISHES, reason).reason for reason in entry["finish"]]
     assert answer["finish_reason"] == (finish[0] if finish else None), name
-    assert (answer["error"] is not None) == ("error-in-stream" in entry["notable"]), name
+    assert (answer["error"] is not None) == has_error(entry), name
     complete = [call["status"] == "complete" for call in answer["calls"]]
     assert complete == [_is_whole(call["arguments"], finish) for call in wanted], name
 

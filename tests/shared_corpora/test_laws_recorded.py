@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from law_oracles import Expected, comparable, outcomes, raw_by_segment, settled_by_us
 from operator_contract import TURN, frozen, thawed, wrong_segments
+from recording_checks import has_error
 from strategies.answers import recut_by
 
 from penstock.events.chunk_response import ChunkResponse
@@ -40,7 +41,7 @@ def recorded(shared: Path) -> dict[str, list[ChunkResponse]]:
                 ):
                     chunks.append(chunk)  # noqa: PERF402 - what came before the error counts
             except ProviderError:
-                assert "error-in-stream" in entry["notable"], entry["file"]
+                assert has_error(entry), entry["file"]
             answers[entry["file"]] = chunks
     assert len(answers) >= 120
     return answers

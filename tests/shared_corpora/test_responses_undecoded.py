@@ -11,6 +11,7 @@ import pytest
 from every_sdk import Sdk
 from provider_client import cut_at_random
 from raw_responses import SDKS, WAYS, client_of, run_of, told
+from recording_checks import UNFRAMED_ERRORS
 
 FAMILIES = {
     "openai-chat": ("chat", 124),
@@ -35,4 +36,9 @@ def test_every_recording_gives_the_same_undecoded_as_by_the_sdks_objects(shared:
         client = client_of(sdk, pieces, is_async=is_async)
         wanted = told(run_of(sdk, "create", client, **options))
         got = told(run_of(sdk, ways[number % len(ways)], client, decode="wire", **options))
-        assert got == wanted, file
+        if file in UNFRAMED_ERRORS:
+            assert "completed" in str(wanted[1]), file
+            assert "completed" not in str(got[1]), file
+            assert [each for each in got[0] if "error" not in each] == wanted[0], file
+        else:
+            assert got == wanted, file

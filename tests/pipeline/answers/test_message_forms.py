@@ -123,7 +123,8 @@ def test_ids_of_calls_are_unique_and_as_the_provider_takes_them_in_message_and_r
         assert told[:2] == asked
         assert told[2:] == asked
         assert len(set(asked)) == 2
-        assert all(re.fullmatch(TAKEN.get(name, "(?s).+"), each) for each in asked)
+        takes_any = name == "openai-chat" and source.end.message is not None  # a server takes the ids that it gave
+        assert all(re.fullmatch("(?s).+" if takes_any else TAKEN.get(name, "(?s).+"), each) for each in asked)
         assert len(answered) == 2
 
 

@@ -103,6 +103,7 @@ def openers_of(
     *,
     ignore_case: bool = False,
     has_value: bool = False,
+    is_usual: bool = True,
 ) -> Iterator[Opener]:
     """Yield the openers that are written as some items; none if they begin with a slot or have a body.
 
@@ -115,7 +116,7 @@ def openers_of(
     forms = _Forms(aliases)
     flags = re.IGNORECASE if ignore_case else 0
     whole = re.compile(forms.whole(items) + (r"(?!\Z)" if isinstance(items[-1], Text) else ""), flags)
-    usual = re.compile(_Forms(aliases, only_first=True).whole(items), flags)
+    usual = re.compile(_Forms(aliases, only_first=True).whole(items) if is_usual else "(?!)", flags)
     cut = re.compile(forms.cut(items), flags)
     attrs = next((leaf for leaf in leaves if isinstance(leaf, Attrs)), None)
     is_marked = len(starts[0]) > 1

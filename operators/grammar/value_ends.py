@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ..machines.marker_search import MarkerSearch
 from .dialect import Alt, Back, Call, CallArgs, Item, Json, Many, Text
 from .dialect_positions import At, Positions, Step
-from .grammar_items import BRACKETS, leaves_of
+from .grammar_items import BRACKETS, leaves_of, rows_of
 from .opener_forms import Opener, openers_of
 
 
@@ -167,7 +167,7 @@ class ValueEnds:
                 path = self._grammar.paths[here]
                 inner = [place for place, step in enumerate(path) if step.group is group and group is not None]
                 if inner:
-                    yield from self._openers(_before(path[inner[0] :]), here)
+                    yield from self._openers(_before(path[inner[0] :]), here, is_usual=_is_usual(path[inner[0] :]))
                 elif group is None and (before := self._value_before(here)) is not None and self._is_beside(here, at):
                     between = path[-1].row[self._grammar.paths[before][-1].place + 1 : path[-1].place]
                     yield from self._openers(list(between), here)
@@ -181,10 +181,12 @@ class ValueEnds:
         places = [each for each in self._values if each < here and self._is_beside(each, here)]
         return max(places, default=None)
 
-    def _openers(self, items: Sequence[Item], here: int, *, has_value: bool = False) -> Iterator[Opener]:
+    def _openers(
+        self, items: Sequence[Item], here: int, *, has_value: bool = False, is_usual: bool = True
+    ) -> Iterator[Opener]:
         """Return the openers that are written as some items of the dialect of a position."""
-        grammar = self._grammar
-        return openers_of(items, grammar.aliases[here], ignore_case=grammar.ignore_case[here], has_value=has_value)
+        aliases, ignore_case = self._grammar.aliases[here], self._grammar.ignore_case[here]
+        return openers_of(items, aliases, ignore_case=ignore_case, has_value=has_value, is_usual=is_usual)
 
     def _call_openers(self, *, of_block: bool = False) -> Iterator[Opener]:
         """Yield the openers of calls; `of_block`: from the beginning of their block on."""
@@ -234,6 +236,12 @@ def _arguments_of(path: tuple[Step, ...]) -> Item | None:
         if isinstance(step.group, Call):
             return None
     return None
+
+
+def _is_usual(path: Sequence[Step]) -> bool:
+    """Return whether a value is read as it usually is, and not as where the marker before it is missing."""
+    step = path[-1]
+    return not isinstance(step.group, Alt) or step.row[step.place] in rows_of(step.group)[0]
 
 
 def _before(path: Sequence[Step]) -> list[Item]:

@@ -467,6 +467,8 @@ class BlockJson(Stateful):
         ends = piece.kind == "DONE" and len(piece.path) == len(root)
         if self._inner is None:
             path = self._strip(piece.path)
+            if piece.kind == "OPEN" and piece.value == '"' and self.code is not None:
+                self.code.has_strings = True
             if len(path) == 1 and piece.kind in ("OPEN", "SCALAR"):
                 self._note_key(path[0])
             self._fragments.append(Fragment(path, piece.kind, piece.value, piece.at))

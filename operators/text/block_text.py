@@ -618,6 +618,9 @@ class BlockText(Stateful):
 
     def _end_value(self, rest: str, held: int) -> None:
         block, call = self._block, self._call
+        if self.end is not None and self.end.inner.keys and not block.options.lenient:
+            found = self.end.inner.keys
+            call.inside += (key for key in found if block.options.argument(call.name, key).is_described)
         position = block.source_buffer.position
         at = block.source_buffer.offset + position - call.start
         if self.streams and rest:

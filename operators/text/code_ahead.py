@@ -37,6 +37,7 @@ _TIGHT: Final = ("closed", "assign", "start")
 _WORD: Final = re.compile(r"\w")
 _NAME: Final = re.compile(r"[\w.:/-]*+")
 _KEY: Final = re.compile(r"[\w$@./-]*+")
+_KEY_WITH_BLANKS: Final = re.compile(r"[\w$@./ -]*+")
 _SCALAR: Final = re.compile(r"[\w.+-]*+")
 _VALUE: Final = re.compile(r"[\d+.\-tTfFnNrRuU\[{(]")
 _PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in "'\""}
@@ -63,6 +64,8 @@ class CodeAhead(Stateful):
     _length: int = 0
     _is_opener: bool = False
     """Whether it reads on behind an opener."""
+    _is_careful: bool = False
+    """Whether the whole call behind an opener must fit."""
     _is_early: bool = False
     """Whether the beginning of a tool's name is enough."""
     _is_sure: bool = False
@@ -95,15 +98,17 @@ class CodeAhead(Stateful):
         """Whether the value of an argument is read that the call has already, or that the tool does not have."""
         return self.in_arguments and (bool(self.used) or self.is_undeclared)
 
-    def from_opener(self, at: At, *, is_sure: bool, is_early: bool) -> None:
+    def from_opener(self, at: At, *, is_sure: bool, is_early: bool, is_careful: bool) -> None:
         """Read on behind the first marker of a block, at these positions.
 
-        `is_sure`: whatever tool it names. `is_early`: the beginning of a tool's name is enough.
+        `is_sure`: whatever tool it names. `is_early`: the beginning of a tool's name is enough. `is_careful`: the whole
+        call must fit, up to its end.
         """
         self._at = at
         self._is_opener = True
         self._is_sure = is_sure
         self._is_early = is_early
+        self._is_careful = is_careful
         self._end_arguments()
 
     def ways(self, keys: Sequence[str]) -> list[str]:
@@ -138,9 +143,10 @@ class CodeAhead(Stateful):
             self._length += upto - position
             position = upto
             if cast("Found", self.found) in ("call", "end") and (self.used or self.is_undeclared):
-                self.found = "argument"
+                self.found = "call" if self._is_opener else "argument"
             if self._length > LONGEST and not self.found:
-                self.found = "argument" if self.used or self.is_undeclared else "no"
+                is_checked = self.used or self.is_undeclared
+                self.found = "call" if self._is_careful else "argument" if is_checked else "no"
         return position
 
     def _closed(self, text: str, position: int) -> int:
@@ -168,9 +174,10 @@ class CodeAhead(Stateful):
         return position
 
     def _key(self, text: str, position: int) -> int:
-        end = end_of_run(_KEY, text, position)
+        end = end_of_run(_KEY_WITH_BLANKS if self._code.mends else _KEY, text, position)
         self._word += text[position:end]
         if end < len(text):
+            self._word = self._word.rstrip(" ")
             self._state = "assign"
             if not self._word:  # a key in quotes is left to the reader of the arguments
                 is_quoted = self._code.open == "{" and any(text.startswith(each[0], end) for each in self._code.quotes)
@@ -187,7 +194,7 @@ class CodeAhead(Stateful):
         """Read the beginning of an argument's value."""
         char, code = text[position], self._code
         quote = next((each for each in code.quotes if each[0] == char), "")
-        if not (quote or _VALUE.match(char)):
+        if not (quote or _VALUE.match(char) or (code.mends and char not in ",}])")):
             self.found = "no"
             return position
         if not self.in_arguments:
@@ -196,7 +203,8 @@ class CodeAhead(Stateful):
         key = self._word
         self.used = self.used or (key if key in self.keys else "")
         self.is_undeclared = self.is_undeclared or not self._has(self._tool, key)
-        if not (self.used or self.is_undeclared) or len(quote) > 1 or char in "[{(":
+        is_bare = code.mends and not (quote or _VALUE.match(char))
+        if not (self.used or self.is_undeclared) or is_bare or len(quote) > 1 or char in "[{(":
             self.found = "argument"
         elif quote:
             self._quote = quote
@@ -273,8 +281,13 @@ class CodeAhead(Stateful):
         """Read on to the beginning of its arguments."""
         boundary = self._block.grammar.boundary(self._at)
         if text[position] in boundary.slots:
+            self._at = boundary.slots[text[position]]
             self._state = "opened"
-            self.found = "call" if self._is_opener else ""
+            if self._is_careful:
+                self._state, self.keys = "comma", ()
+                self.in_arguments = self.is_undeclared = True
+            elif self._is_opener:
+                self.found = "call"
             return position + 1
         found = boundary.search.pattern.match(text, position)
         literal = "" if found is None else boundary.search.literal(found, final=False)

@@ -169,7 +169,6 @@ class CodeEnd(Stateful):
     def note(self, machine: LiteralMachine) -> None:
         """Note which string is open, now that the parser has read on."""
         quote, place = machine.open_quote, len(self.keys) - 1
-        self.has_strings = self.has_strings or bool(quote)
         if quote and not self.quote:
             if self.strings and self.strings[-1][0] == place:
                 self.doubt = "one string for an argument"
@@ -349,7 +348,7 @@ class CodeEnd(Stateful):
         self.kept = 0
         if ahead.found == "no" or (self._is_opener and (ahead.found != "call" or self.is_lost)):
             self.kept = self._mark
-            if ahead.used or ahead.is_undeclared:
+            if not self._is_opener and (ahead.used or ahead.is_undeclared):
                 self._lose("the end of the answer behind the call")
         elif self._is_opener and self.has_opener:
             self.kept = self._mark
@@ -383,8 +382,10 @@ class CodeEnd(Stateful):
         self.ahead = self._look()
         self._is_opener = marker in self._openers
         if self._is_opener:
-            is_early = self._block.is_marked and not (self.is_dirty or self.has_escaped_quote)
-            self.ahead.from_opener(self._openers[marker], is_sure=self._is_adjacent, is_early=is_early)
+            is_careful = self.has_escaped_quote
+            is_early = self._block.is_marked and not (self.is_dirty or is_careful)
+            at, is_sure = self._openers[marker], self._is_adjacent
+            self.ahead.from_opener(at, is_sure=is_sure, is_early=is_early, is_careful=is_careful)
         self._is_adjacent = False
         self._is_escaped = (text[position:upto] or self._last).endswith("\\")
         self._last = marker[-1]
@@ -396,7 +397,7 @@ class CodeEnd(Stateful):
         if not self.held_length or self.is_lost or not ended_regularly(how, finish):
             return False
         ahead = self.ahead
-        if ahead is not None and ahead.is_checking:
+        if ahead is not None and ahead.is_checking and not (self._is_behind and self._is_opener):
             return False
         if self._is_behind and ahead is not None and not self._is_opener and ahead.may_end:
             self.ahead = None

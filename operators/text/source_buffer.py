@@ -124,6 +124,8 @@ class TextCall(Struct):
     """An error that is told at the end, because what follows it still belongs to the call."""
     keys: list[str] = []
     """The names of the arguments so far."""
+    inside: list[str] = []
+    """Those of the tool's arguments that calls in its values have."""
     undeclared: str | None = None
     """The first of them that the tool's schema does not have."""
     has_markers: bool = False
@@ -179,6 +181,8 @@ class TextCall(Struct):
             metadata["repaired"] = True
         if self.has_markers and self.undeclared is not None:
             self.doom = self.doom or JsonError("malformed", 0, "an argument of the tool", self.undeclared)
+        if lacking := next((key for key in self.inside if key not in self.keys), None):
+            self.doom = self.doom or JsonError("malformed", 0, "the argument that a call in a value has", lacking)
         self.error = self.error or self.doom
         if self.error is not None:
             metadata["error"] = error_detail(self.error)

@@ -15,7 +15,7 @@ The left column is the state, the middle one what comes, and the right one what 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ...events.fragment import JsonError
 from ..calls.segment_end import ended_regularly
@@ -33,6 +33,10 @@ if TYPE_CHECKING:
     from .text_block import TextBlock
 
 
+_USUAL_GAPS: Final = ("", "\n", "\r\n")
+"""What templates write between the arguments."""
+
+
 class InnerCalls(Stateful):
     """How many calls are open in a value."""
 
@@ -42,6 +46,10 @@ class InnerCalls(Stateful):
     """Whether a closer was content."""
     begun: str = ""
     """Content that may be the beginning of an opener's first marker."""
+    keys: list[str]
+    """The names of the arguments of these calls, as far as they come behind a closer."""
+    _argument: str = ""
+    """The beginning of what may be the opener of one."""
     _opener: str = ""
     """The beginning of what may be the opener of a call."""
     _is_read: bool = False
@@ -55,6 +63,7 @@ class InnerCalls(Stateful):
     _reached: At = ()
 
     def __init__(self, ends: ValueEnds, knows: Callable[[str], bool] | None) -> None:
+        self.keys = []
         self._ends = ends
         self._knows = knows
         """Returns whether a name is that of a tool; None if no tools were given."""
@@ -62,7 +71,7 @@ class InnerCalls(Stateful):
     @property
     def is_plain(self) -> bool:
         """Whether a text without a marker changes nothing."""
-        return not (self.begun or self._count or (self._opener and not self._is_read))
+        return not (self.begun or self._count or self._argument or (self._opener and not self._is_read))
 
     def go_on(self, text: str, position: int) -> int:
         """Return how much of a text continues the marker that has begun; 0 if the text does not continue it."""
@@ -87,12 +96,26 @@ class InnerCalls(Stateful):
         """Note content without a marker."""
         if not text:
             return
+        if self._argument:
+            self._argument += text[: LONGEST_OPENER + 1]
+            self._check_argument()
         if self._opener and not self._is_read:
             before, self._opener = len(self._opener), self._opener + text[: LONGEST_OPENER + 1]
             if len(self._opener) > LONGEST_OPENER or len(self._opener).bit_length() > before.bit_length():
                 self._check_opener()
         if self._count and text.strip():
             self._count = 0
+
+    def _check_argument(self) -> None:
+        """Note the name of an argument whose opener is whole, and drop what can no longer be an opener."""
+        opener = self._argument[:LONGEST_OPENER]
+        for each in self._ends.arguments:
+            if (said := each.match(opener)) is not None:
+                self.keys += filter(None, (each.said(said).get("key"),))
+                self._argument = ""
+                return
+        if len(self._argument) > LONGEST_OPENER or not any(each.is_cut(opener) for each in self._ends.arguments):
+            self._argument = ""
 
     def _check_opener(self) -> None:
         """Drop what can no longer be the opener of a call."""
@@ -131,6 +154,9 @@ class InnerCalls(Stateful):
     def marker(self, marker: str) -> None:
         """Note a marker that is content."""
         ends = self._ends
+        if self._argument or (self.depth and self._count and marker in ends.starts):
+            self._argument += marker
+            self._check_argument()
         is_closer, is_next = marker in ends.closers, self.continues(marker)
         self.has_markers = self.has_markers or is_closer
         if is_closer and (self.depth or is_next):
@@ -180,6 +206,8 @@ class ValueEnd(Stateful):
     """Whether they are as many as end a call."""
     _reached: At = ()
     """The positions after these closers."""
+    _gap: str = ""
+    """The blanks behind the last of them."""
     _open_others: int = 0
     """How many openers of other arguments are open in the value."""
     _is_behind_other: bool = False
@@ -234,6 +262,7 @@ class ValueEnd(Stateful):
             match = (search.whole if final else search.pattern).match
             upto = next((at for at in range(position, upto) if match(text, at)), upto)
         if upto > position:
+            self._gap += text[position:upto]
             return "hold", upto
         return self._read_closed(text, position, final=final)
 
@@ -389,6 +418,7 @@ class ValueEnd(Stateful):
         """Return the step at a closer, which ends at a position."""
         self._reached = reached
         self._count = count
+        self._gap = ""
         self._is_enough = self._ends.ends_call(reached, count)
         if not self._state.startswith("held"):
             self._state = "closed"
@@ -429,7 +459,7 @@ class ValueEnd(Stateful):
         argument = options.argument(call.name, key)
         if key == call.name and not (is_used or argument.is_described):
             return False  # that of another call, where a tag is no more than a name
-        is_slip = not (argument.may_exist or opener.is_usual(whole))
+        is_slip = not argument.may_exist and not (opener.is_usual(whole) and self._gap in _USUAL_GAPS)
         if (is_used or is_slip) and is_after_closer and not options.lenient:
             at = self._block.source_buffer.here - call.start
             expected = "an argument that is not there yet" if is_used else "an argument of the tool"

@@ -171,7 +171,9 @@ def is_right(name: str, shape: Shape, written: Written, run: list[tuple[str, Any
     if is_code and is_python(name, written.text, run):
         return True
     texts = [python_call(*each, written.quote) for each in written.calls] if is_code else []
-    own = [written.quote] if written.quote else [each for each in markers(DIALECTS[name]) if len(each) > 1]
+    of_reasoning = {marker for pair in DIALECTS[name].reasoning for marker in pair}
+    of_calls = [each for each in markers(DIALECTS[name]) if len(each) > 1 and each not in of_reasoning]
+    own = [written.quote] if written.quote else of_calls
     whole = _template_of(name, shape, run, written.quote)
     parts = [_template_of(name, shape, [each], written.quote) for each in written.calls]
     for each in run:

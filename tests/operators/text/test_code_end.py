@@ -217,3 +217,42 @@ def test_a_state_can_be_kept_at_any_place(text: str):
 
     plain = events(-1)
     assert all(events(cut) == plain for cut in range(len(text)))
+
+
+def test_a_string_in_a_list_is_a_string_too():
+    text = "<|tool_call_start|>[run(line=['ls'])]<|tool_call_end|> Done."
+    assert outcomes(text, finish="length") == ["truncated"]
+    assert outcomes(text) == [{"line": ["ls"]}]
+
+
+def test_behind_an_escaped_quote_another_block_proves_the_end_only_if_it_is_whole():
+    assert outcomes(block(r"run(line='it\'s')") + block("run(line='ls')")) == [{"line": "it's"}, {"line": "ls"}]
+    assert outcomes(f"{OPEN}[run(line='\\', cwd=')]{CLOSE}{OPEN}[run(line='x', c')]{CLOSE}") == ["malformed"]
+
+
+@pytest.mark.parametrize("value", ['<|"|>x<|"|>', 'x<|"|>', "7"])
+def test_a_slip_that_gemma_is_forgiven_may_follow_a_string(value: str):
+    text = f'<|tool_call>call:run{{line:<|"|>a<|"|>,cwd:{value}}}<tool_call|>'
+    (arguments,) = outcomes(text, "gemma4")
+    assert (arguments["line"], str(arguments["cwd"])) == ("a", value.replace('<|"|>', ""))
+
+
+@pytest.mark.parametrize(
+    ("behind", "runs"),
+    [
+        ("\n<arg_key>cwd</arg_key>\n<arg_value>b</arg_value>", True),
+        ("\n<arg_key>new</arg_key>\n<arg_value>b</arg_value>", True),
+        ("\t<arg_key>new</arg_key>\n<arg_value>b</arg_value>", False),
+        ("\n<arg_key>new</arg_key> b</arg_value>", False),
+    ],
+)
+def test_an_argument_that_the_tool_does_not_have_counts_only_as_templates_write_it(behind: str, runs: bool):
+    text = f"<tool_call>run\n<arg_key>line</arg_key>\n<arg_value>a</arg_value>{behind}\n</tool_call>"
+    assert [isinstance(each, dict) for each in outcomes(text, "glm45")] == [runs]
+
+
+@pytest.mark.parametrize(("before", "runs"), [("<arg_key>x</arg_key><arg_value>y</arg_value>", False), ("", True)])
+def test_an_argument_behind_a_closer_in_a_call_in_a_value_may_be_the_calls(before: str, runs: bool):
+    inner = f"<tool_call>run{before}<arg_key>cwd</arg_key><arg_value>b</arg_value></tool_call>"
+    text = f"<tool_call>run<arg_key>line</arg_key><arg_value>a {inner} c</arg_value></tool_call>"
+    assert outcomes(text, "glm45") == ([{"line": f"a {inner} c"}] if runs else ["malformed"])

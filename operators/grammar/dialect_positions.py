@@ -341,10 +341,10 @@ class Positions:
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
     def markers_beside(self, at: At) -> tuple[MarkerSearch, MarkerSearch]:
         """Return the searches for the markers of the dialects of some positions: for tokens, and for words."""
-        literals = {**self.openers(leading=True).literals, **self._markers(self.owned(at))}
-        long = {text: at for text, at in literals.items() if len(text) > 1}
-        tokens = {text: at for text, at in long.items() if _IS_MARK.match(text)}
-        return self.search(tokens), self.search({text: at for text, at in long.items() if text[0].isalpha()})
+        own = {text: after for text, after in self._markers(self.owned(at)).items() if len(text) > 1}
+        tokens = {**self.openers(leading=True).literals, **own}
+        tokens = {text: after for text, after in tokens.items() if len(text) > 1 and _IS_MARK.match(text)}
+        return self.search(tokens), self.search({text: after for text, after in own.items() if text[0].isalpha()})
 
     def _markers(self, owners: frozenset[int]) -> dict[str, At]:
         """Return all markers of some dialects, each with a position."""

@@ -134,8 +134,10 @@ class BrokenCall(Stateful):
         """Take a marker that begins with a word, or wait for more of it; return False if there is none."""
         source_buffer, words = self._block.source_buffer, self._words
         buffer = source_buffer.buffer
-        found = words.pattern.match(buffer, begin)
-        if found is None or (final and not self._block.is_cut and (found := words.whole.match(buffer, begin)) is None):
+        found = words.whole.match(buffer, begin) if final else words.pattern.match(buffer, begin)
+        if found is None and final and self._block.is_cut and not self._declared(buffer[begin:]):
+            found = words.pattern.match(buffer, begin)  # the beginning of a marker is more than nothing, but no name
+        if found is None:
             return False
         if words.literal(found, final=final):
             source_buffer.position = found.end()
@@ -192,14 +194,14 @@ class BrokenCall(Stateful):
         """Decide at the end of the answer, where nothing has decided yet."""
         block = self._block
         upto = len(block.source_buffer.buffer)
-        if ended_regularly(how, finish):
-            is_call = block.is_cut and not self.begun and block.outside.is_leading
-        else:
-            is_call = block.is_cut or self.begun
+        is_regular = ended_regularly(how, finish)
+        is_new = self.marked or not block.had_call
         if self.name and not self._closers:
             self._is_call(self.name, upto)
-        elif is_call and not self.name and (self.marked or not block.had_call):
+        elif self.begun and not self.name and not is_regular and is_new:
             self._is_call("", upto)
+        elif block.is_cut and not self.begun and is_new and (block.outside.is_leading or not is_regular):
+            block.drop()
         else:
             self._is_text()
 

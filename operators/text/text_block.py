@@ -43,7 +43,7 @@ class TextBlock(Stateful):
     """The positions reached."""
     opened_at: int = 0
     """The offset of the first character that is not certain yet."""
-    began_at: int = 0
+    began_at: int = -1
     """The offset of the opener."""
     readings: Sequence[Meaning] = ()
     """The possible meanings of the opener, the current one first."""
@@ -78,8 +78,8 @@ class TextBlock(Stateful):
     """The text from where a call began in reasoning, which waits for the end of the answer or of the reasoning."""
     passed: list[tuple[int, At]]
     """The offsets and positions behind the markers of an attempt that nothing but markers is in."""
-    is_sure: bool = False
-    """Whether its opener is one that prose cannot have, and tools were declared, so that it may be a broken call."""
+    meanings: Sequence[tuple[str, At]] = ()
+    """All meanings of the opener; none once it was asked whether this is a broken call."""
     is_cut: bool = False
     """Whether the end of the answer came where the block could go on."""
     refused_offset: int = -1
@@ -158,7 +158,7 @@ class TextBlock(Stateful):
         marker, at = opener.readings[0]
         source_buffer.before = source_buffer.take(opener.start)
         if (begins_at := source_buffer.offset + opener.start) != self.began_at:  # no other meaning of the same opener
-            self.is_cut, self.refused_offset = False, -1
+            self.is_cut, self.refused_offset, self.meanings = False, -1, opener.readings
         self.began_at = self.opened_at = begins_at
         self.readings = opener.readings
         self.left_out = frozenset()
@@ -174,14 +174,12 @@ class TextBlock(Stateful):
         if not isinstance(grammar.items[at[0]], str | Back):
             # An object that also has the answer's text is the whole answer, whatever tool it calls.
             self.is_marked = grammar.has_content(at)
-            self.is_sure = False
             source_buffer.position = opener.start
             return at
         resumed = not grammar.is_first(at)
         self.is_marked = self.was_marked if resumed else len(marker) > 1
         self.at = self.outside.resume if resumed else ()
         self.had_call = resumed
-        self.is_sure = not resumed and bool(self.options.schemas) and grammar.is_unmistakable(marker)
         source_buffer.position = opener.start + len(marker)
         self.reach(at)
         return None
@@ -286,14 +284,15 @@ class TextBlock(Stateful):
             outside.failed.update(self.passed)
             outside.failed_upto = max(outside.failed_upto, 1 + self.passed[-1][0])
             self.passed = []
-        if self.is_sure and not for_good and source_buffer.here > self.refused_offset:
+        may_be_call = not for_good and self._may_be_broken
+        if may_be_call and source_buffer.here > self.refused_offset:
             self.refused_offset, self.refused_at = source_buffer.here, self.at
             self.refused_for = expected or _expected(self.boundary)
         self._put_back()
         if self.opened_at == self.began_at and (readings := self._other_readings()):
             self.outside.readings = readings
-        elif self.is_sure and not for_good and self.opened_at >= self.plain_upto:
-            self.is_open, self.is_sure = True, False
+        elif may_be_call and self.opened_at >= self.plain_upto:
+            self.is_open, self.meanings = True, ()
             self.readings, self.left_out = self.readings[:1], frozenset()
             self.reader = BrokenCall(self)
         else:
@@ -308,6 +307,21 @@ class TextBlock(Stateful):
         self.saying = ""
         self.blanks_at = -1
         self.source_buffer.unread(self.source_buffer.here - self.opened_at)
+
+    def drop(self) -> None:
+        """Leave the block, of which all that came is markup that is nobody's text."""
+        self.source_buffer.position = len(self.source_buffer.buffer)
+        self.reader = None
+        self.had_call = True
+        self.leave()
+
+    @property
+    def _may_be_broken(self) -> bool:
+        """Whether the opener is one that prose cannot have, and tools were declared."""
+        grammar = self.grammar
+        return bool(self.options.schemas) and any(
+            grammar.is_first(at) and grammar.is_unmistakable(marker) for marker, at in self.meanings
+        )
 
     def leave_out(self, others: frozenset[int]) -> None:
         """Record the dialects that cannot continue here but could have otherwise."""

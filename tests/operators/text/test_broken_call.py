@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import pytest
 from answered import answered
-from depth import stride
 from strategies.dialect_texts import markers
 
 from penstock.events import ChunkResponse, InvocationFailed, SegmentContent, ToolInvocation
@@ -130,14 +129,15 @@ def test_an_answer_that_was_cut_in_a_call_shows_no_marker(name: str) -> None:
     dialect = DIALECTS[name]
     begins = [each for each in compiled((dialect,)).openers(leading=True).literals if text.startswith(each)]
     longest = max(map(len, begins))
-    for end in range(longest, len(text), stride(2)):
+    for end in range(longest + 1, len(text)):
         found = read([text[:end]], name, "length")
         assert found.raw == text[:end]
         assert [each for each in begins if each in found.text] == [], text[:end]
-        assert len(found.outcomes) == 1 or name in SAYING, text[:end]
+        assert len(found.outcomes) <= 1, text[:end]
+        # Of a call that was cut before its name, something is said once more than markers have come.
+        assert found.outcomes or name in SAYING or "look_up" not in text[:end], text[:end]
     cut = read([f"So.\n{text[:longest]}"], name, "length")
-    assert cut.text.rstrip() == "So."
-    assert [reason for _, reason in cut.outcomes] == ["truncated"]
+    assert (cut.text.rstrip(), cut.outcomes) == ("So.", [])
     assert read(list(f"So.\n{text[:longest]}"), name, "length") == cut
 
 
@@ -217,11 +217,28 @@ def test_a_broken_call_of_another_tool_is_text_and_so_is_any_where_none_are_decl
         assert read([text], "hermes", tools=tools).text == text
 
 
-def test_an_answer_of_nothing_but_an_opener_is_a_call_that_was_cut() -> None:
+def test_an_opener_that_nothing_follows_is_nobodys_text_unless_a_sentence_ends_with_it() -> None:
     for finish in ("stop", "length"):
-        found = read(["\n<tool_call>\n"], "hermes", finish)
-        assert (found.text, found.outcomes) == ("", [("", "truncated")])
+        for text in ("<tool_call>", "<tool_call>\n", "<think>Hm.</think>\n\n<tool_call>"):
+            found = read([text], "hermes", finish)
+            assert (found.text, found.outcomes, found.raw) == ("", [], text)
+            assert read(list(text), "hermes", finish) == found
     assert read(["They write <tool_call>"], "hermes").text == "They write <tool_call>"
+    assert read(["I write <tool_call>"], "hermes", "length").text == "I write "
+
+
+def test_a_call_that_was_cut_before_its_name_is_told() -> None:
+    for text in ('<tool_call>{"na', '<tool_call>{"name": "look', "<tool_call>{"):
+        found = read([text], "hermes", "length")
+        assert (found.text, found.outcomes, found.raws) == ("", [("", "truncated")], [text])
+
+
+def test_a_broken_call_is_one_however_many_dialects_have_a_marker_that_begins_like_its_own() -> None:
+    for text in ("<tool_call>look_up the tide</tool_call>", "<tool_call>{'name': 'look_up'}</tool_call>"):
+        for pieces in ([text], list(text)):
+            operator = parse_text("cline", "hermes", "pythonic", tools=TOOLS, turn_id="t")
+            found = answered(pieces, operator, to_invocations())
+            assert [type(each) for each in found] == [InvocationFailed], text
 
 
 def test_the_work_of_telling_a_broken_call_grows_with_the_text_only() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
@@ -16,7 +16,7 @@ from ...sinks.collect import collect
 from ...sinks.collected.collected import Collected, Segment
 from .answer_calls import CallsOfMessage, in_text
 from .answer_parts import parts_of
-from .message_form import MessageCall, MessageForm, Notices, left_out, with_own_ids
+from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, with_own_ids
 from .message_forms import form_of
 
 _LOST = frozenset(("tool_result", "citation", "grounding", "file", "compaction"))
@@ -109,13 +109,16 @@ class Answer:
         do, it has everything that may go back: signatures of reasoning, what the provider's own tools returned.
         Otherwise it is made of the texts and the calls; `notices` says what it lacks.
         """
-        return self._message(form_of(api), [])[0]
+        form = form_of(api)
+        message = self._message(form, [])
+        self._give_own_ids(form, form.calls(message))
+        return message
 
     def notices(self, api: str) -> list[Notice]:
         """Return what `message(api)` cannot carry over, as warnings."""
         notices: Notices = []
         form = form_of(api)
-        if not form.entries(self._message(form, notices)[0]) and self._parts:
+        if not form.entries(self._message(form, notices)) and self._parts:
             left_out(notices, "anything to send, so it is not sent", form.name)
         return notices
 
@@ -136,30 +139,32 @@ class Answer:
         written as JSON.
         """
         form = form_of(api)
-        message, in_message = self._message(form, [], as_sent=not only_results)
-        calls = CallsOfMessage(in_message, self._calls, self._results(results), form.call_id)
+        message = self._message(form, [])
+        calls = CallsOfMessage(form.calls(message), self._calls, self._results(results), form.call_id)
+        answered = calls.answered
+        if not only_results:  # a server that keeps the message knows its own ids
+            own = self._give_own_ids(form, [call for call, _ in answered])
+            answered = [CallResult(call, result) for call, (_, result) in zip(own, answered, strict=True)]
         return [
             *([] if only_results else form.entries(message)),
-            *(form.results(calls.answered) if calls.answered else ()),
+            *(form.results(answered) if answered else ()),
             *([form.user(in_text(calls.in_text))] if calls.in_text else ()),
         ]
 
-    def _message(self, form: MessageForm, notices: Notices, *, as_sent: bool = True) -> tuple[Any, list[MessageCall]]:
-        """Return a message that shares nothing with the events, so that users may change it, and its calls.
+    def _message(self, form: MessageForm, notices: Notices) -> Any:
+        """Return a message that shares nothing with the events, so that users may change it."""
+        if self._is_kept(form):
+            return deepcopy(form.sendable(self.end.message, notices))
+        for kind in dict.fromkeys(each.kind for each in self.provider_events):
+            if kind in _LOST:
+                left_out(notices, f"the provider's own events of the kind {kind}", form.name)
+        return deepcopy(form.plain(self._parts, notices))
 
-        `as_sent`: with ids as the provider takes them, each once; a server that keeps the message knows its own.
-        """
-        is_kept = self.end.message is not None and self.end.api == form.api
-        if is_kept:
-            message = deepcopy(form.sendable(self.end.message, notices))
-        else:
-            for kind in dict.fromkeys(each.kind for each in self.provider_events):
-                if kind in _LOST:
-                    left_out(notices, f"the provider's own events of the kind {kind}", form.name)
-            message = deepcopy(form.plain(self._parts, notices))
-        calls = form.calls(message)
-        call_id = str if is_kept and form.keeps_own_ids else form.call_id
-        return message, with_own_ids(calls, call_id) if as_sent else calls
+    def _is_kept(self, form: MessageForm) -> bool:
+        return self.end.message is not None and self.end.api == form.api
+
+    def _give_own_ids(self, form: MessageForm, calls: Sequence[MessageCall]) -> list[MessageCall]:
+        return with_own_ids(calls, str if self._is_kept(form) and form.keeps_own_ids else form.call_id)
 
     def _results(self, given: Iterable[ToolResult]) -> dict[str, ToolResult]:
         found: dict[str, ToolResult] = {}

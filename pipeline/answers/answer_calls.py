@@ -31,7 +31,7 @@ class CallsOfMessage:
     ) -> None:
         self._results = results
         self._call_id = call_id
-        self._ids = {each.id_in_answer or each.id for each in in_message}
+        self._ids = {each.id for each in in_message}
         self._check(calls)
         rest = list(calls)
         self.answered: list[CallResult] = []
@@ -47,12 +47,12 @@ class CallsOfMessage:
 
     def _find(self, wanted: MessageCall, rest: Sequence[AnswerCall]) -> AnswerCall | None:
         """Return the call of the answer that is meant by one of the message."""
-        if wanted_id := wanted.id_in_answer or wanted.id:
+        if wanted.id:
             for call in rest:
-                if wanted_id in (call.id, self._call_id(call.id)):
+                if wanted.id in (call.id, self._call_id(call.id)):
                     return call
             for call in rest:
-                if call.id.startswith(f"{wanted_id}#"):  # the id came again
+                if call.id.startswith(f"{wanted.id}#"):  # the id came again
                     return call
         # Without an id, or with one that came too late for the answer, it is the first of its name.
         named = (call for call in rest if wanted.name in (call.name, ""))

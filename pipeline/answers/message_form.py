@@ -25,8 +25,6 @@ class MessageCall(NamedTuple):
     """The object of the message that has the id; None where the id is the server's, or there is none."""
     key: str = "id"
     """The key of the id in `holder`."""
-    id_in_answer: str = ""
-    """The id as the model's answer has it, where the message has another one."""
 
 
 class CallResult(NamedTuple):
@@ -117,7 +115,7 @@ def with_own_ids(calls: Sequence[MessageCall], call_id: Callable[[str], str]) ->
                 sent = call_id(f"{call.id}_{number}")
             taken.add(sent)
             call.holder[call.key] = sent
-            own.append(call._replace(id=sent, id_in_answer=call.id))
+            own.append(call._replace(id=sent))
         else:
             own.append(call)
     return own

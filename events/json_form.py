@@ -18,6 +18,7 @@ from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentE
 from .tool_call_status import ToolCallStatus
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 from .tool_result import ToolResult
+from .whole_characters import whole_characters
 
 Event: TypeAlias = (
     ChunkResponse
@@ -134,17 +135,6 @@ def _with_lists(value: Any) -> Any:
     return value
 
 
-def _without_halves(value: Any) -> Any:
-    """Return JSON data with surrogate pairs joined and lone ones replaced."""
-    if isinstance(value, str):
-        return value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    if isinstance(value, dict):
-        return {str(_without_halves(key)): _without_halves(each) for key, each in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_without_halves(each) for each in value]  # pyright: ignore[reportUnknownVariableType]
-    return value
-
-
 def to_json(event: Event | SegmentEvent) -> bytes:
     """Return an event as one line of JSON, UTF-8.
 
@@ -157,7 +147,7 @@ def to_json(event: Event | SegmentEvent) -> bytes:
     try:
         return msgspec.json.encode(to_dict(event))
     except UnicodeEncodeError:
-        return msgspec.json.encode(_without_halves(to_dict(event)))
+        return msgspec.json.encode(whole_characters(to_dict(event)))
     except PydanticSerializationError as error:
         message = f"a value in a {type(event).__name__} cannot be written as JSON: {error}"
         raise UsageError(message) from error

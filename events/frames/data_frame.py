@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 from ..errors import UsageError, how_to_install
+from ..whole_characters import whole_characters
 
 Columns: TypeAlias = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
 """The type of each column by its name; any cell may be None."""
@@ -33,7 +34,7 @@ def data_frame(columns: Columns, rows: Iterable[Sequence[Any]], library: str | N
     if find_spec(name) is None:
         message = f"{name} is not installed; pip install {name}"
         raise UsageError(message)
-    clean = [tuple(_sendable(cell) if isinstance(cell, str) else cell for cell in row) for row in rows]
+    clean = [tuple(map(whole_characters, row)) for row in rows]
     return _MAKERS[name](columns, clean)
 
 
@@ -49,7 +50,3 @@ def _polars(columns: Columns, rows: list[tuple[Any, ...]]) -> Any:
 _MAKERS: Mapping[str, Callable[[Columns, list[tuple[Any, ...]]], Any]] = {"pandas": _pandas, "polars": _polars}
 _WITH_MISSING: Mapping[type, str] = {str: "string", int: "Int64", float: "Float64", bool: "boolean"}
 """The types of pandas whose columns may have missing values."""
-
-
-def _sendable(text: str) -> str:
-    return text if text.isascii() else text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -140,7 +140,7 @@ def _reader_aside(positions: Positions, options: TextOptions) -> TextEngine:
 
     schemas = options.schemas or None
     read = replace(
-        *(options,),
+        options,
         schemas=schemas,
         calls=True,
         starts_in_reasoning=False,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...events.whole_characters import whole_characters
 from .edits.refused import RefusedError
 
 
@@ -14,7 +15,7 @@ def encoded(text: str) -> bytes:
     try:
         return text.encode()
     except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+        return whole_characters(text).encode()
 
 
 def decoded(path: str, content: bytes) -> str:

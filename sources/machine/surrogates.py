@@ -8,6 +8,8 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from ...events.whole_characters import whole_characters
+
 _HALF = re.compile("[\ud800-\udfff]")
 _FIRST_HALVES = ("\ud800", "\udbff")
 
@@ -32,7 +34,7 @@ def whole_text(held: Held, stream: str, text: str) -> str:
     if _FIRST_HALVES[0] <= text[-1] <= _FIRST_HALVES[1]:
         held[stream] = text[-1]
         text = text[:-1]
-    return _joined(text)
+    return whole_characters(text)
 
 
 def rest_of_text(held: Held, stream: str) -> str:
@@ -42,7 +44,7 @@ def rest_of_text(held: Held, stream: str) -> str:
 
 def without_halves(text: str) -> str:
     """Return a whole text with surrogate pairs joined and lone ones replaced by U+FFFD."""
-    return text if text.isascii() or not _HALF.search(text) else _joined(text)
+    return text if text.isascii() or not _HALF.search(text) else whole_characters(text)
 
 
 def plain_json(value: Any) -> Any:
@@ -119,7 +121,3 @@ def _plain(value: Any) -> Any:
     if not (kept or extras or hasattr(value, "__pydantic_fields_set__")):
         return str(value)
     return _plain({**kept, **extras} if extras else kept)
-
-
-def _joined(text: str) -> str:
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, cast, overload
 
 
 @overload
@@ -19,9 +19,8 @@ def whole_characters(value: Any) -> Any:
         is_whole = value.isascii()
         return value if is_whole else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if isinstance(value, dict):
-        fields: dict[str, Any] = value
+        fields = cast("dict[str, object]", value)
         return {whole_characters(key): whole_characters(each) for key, each in fields.items()}
     if isinstance(value, list):
-        entries: list[Any] = value
-        return [whole_characters(each) for each in entries]
+        return [whole_characters(each) for each in cast("list[object]", value)]
     return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast, overload
 
 import msgspec
 from pydantic_core import PydanticSerializationError, to_jsonable_python
@@ -18,7 +18,6 @@ from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentE
 from .tool_call_status import ToolCallStatus
 from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 from .tool_result import ToolResult
-from .whole_characters import whole_characters
 
 Event: TypeAlias = (
     ChunkResponse
@@ -132,6 +131,27 @@ def _with_lists(value: Any) -> Any:
         return {key: _with_lists(each) for key, each in cast("dict[str, Any]", value).items()}
     if isinstance(value, list | tuple):
         return [_with_lists(each) for each in cast("list[Any]", value)]
+    return value
+
+
+@overload
+def whole_characters(value: str) -> str: ...
+@overload
+def whole_characters(value: Any) -> Any: ...
+def whole_characters(value: Any) -> Any:
+    r"""Return a text, or JSON data, with surrogate pairs joined, and lone surrogates replaced by U+FFFD.
+
+    >>> whole_characters("\ud83d\ude00") == "\U0001f600", whole_characters({"a\ud83d": ["b", 1]})
+    (True, {'a\ufffd': ['b', 1]})
+    """
+    if isinstance(value, str):
+        is_whole = value.isascii()
+        return value if is_whole else value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    if isinstance(value, dict):
+        fields = cast("dict[str, object]", value)
+        return {whole_characters(key): whole_characters(each) for key, each in fields.items()}
+    if isinstance(value, list):
+        return [whole_characters(each) for each in cast("list[object]", value)]
     return value
 
 

@@ -12,11 +12,11 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from .fields.sdk_fields import entries_of, fields_of
 from .from_openai_chat import check_choices
 from .gemini.gemini import RUNS_FUNCTIONS
 from .gemini.gemini_exception import gemini_exception
 from .machine.choices import Choices
-from .machine.sdk_fields import entries_of, fields_of
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge

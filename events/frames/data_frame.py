@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from typing import Any, TypeAlias
 
 from ..errors import UsageError, how_to_install
-from ..whole_characters import whole_characters
+from ..json_form import whole_characters
 
 Columns: TypeAlias = Mapping[str, type[str] | type[int] | type[float] | type[bool]]
 """The type of each column by its name; any cell may be None."""

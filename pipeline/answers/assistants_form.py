@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...sinks.wording.result_text import result_text
-from ...sources.machine.sdk_fields import fields_of
+from ...sources.fields.sdk_fields import fields_of
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, text_and_calls, user_message
 

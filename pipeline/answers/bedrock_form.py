@@ -10,7 +10,7 @@ from typing import Any
 
 from ...events.tool_result import ToolResult
 from ...sinks.wording.result_text import result_text
-from ...sources.machine.sdk_fields import fields_of
+from ...sources.fields.sdk_fields import fields_of
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts
 

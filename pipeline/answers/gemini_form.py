@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from ...events.tool_result import ToolResult
 from ...sinks.wording.result_text import result_data, result_text
-from ...sources.machine.sdk_fields import fields_of
+from ...sources.fields.sdk_fields import fields_of
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, said_parts
 

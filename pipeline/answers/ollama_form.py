@@ -8,7 +8,7 @@ from typing import Any
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.whole_json import decode_json
 from ...sinks.wording.result_text import result_text
-from ...sources.machine.sdk_fields import fields_of
+from ...sources.fields.sdk_fields import fields_of
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, left_out, said_parts, user_message
 

@@ -10,7 +10,7 @@ from typing import Any
 from ...events.errors import UsageError
 from ...events.tool_result import ToolResult
 from ...sinks.wording.result_text import result_data, result_text
-from ...sources.machine.sdk_fields import fields_of
+from ...sources.fields.sdk_fields import fields_of
 from ...sources.openai.responses_items import call_kind
 from ..providers.responses_items import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
 from .answer_parts import AnswerPart

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...events.whole_characters import whole_characters
+from ...events.json_form import whole_characters
 from .edits.refused import RefusedError
 
 

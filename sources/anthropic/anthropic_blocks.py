@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.provider_event import ProviderEventKind
-from ..machine.sdk_fields import Fields, entries_of
-from ..machine.surrogates import plain_object
+from ..fields.sdk_fields import Fields, entries_of
+from ..fields.surrogates import plain_object
 from ..messages.joined import Joined
 
 RESULT = "_tool_result"

@@ -7,10 +7,10 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..calls.ended_calls import Key
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, plain_object, says_something
 from ..machine.finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json, plain_object, says_something
 from ..machine.token_count import token_count
 from ..messages.joined import Joined
 from .anthropic_blocks import OF_MESSAGE, add_delta, kind_of

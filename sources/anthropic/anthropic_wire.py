@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ..machine.sdk_fields import fields_of
+from ..fields.sdk_fields import fields_of
 from ..machine.told_error import told_error
 from ..wire.sse import ServerSentEvent, SseDecoder
 

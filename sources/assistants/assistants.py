@@ -6,15 +6,15 @@ from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..fields.left_out import is_event_left_out
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, says_something
 from ..machine.finish_reasons import ASSISTANTS_FINISHES, finish_of
 from ..machine.one_answer import OneAnswer, TextStream
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.shown_text import ShownText, add_shown
-from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 from ..machine.told_error import told_error
-from ..wire.left_out import is_event_left_out
+from ..repeats.shown_text import ShownText, add_shown
 
 _API = "openai-assistants"
 _ENDS = frozenset({"requires_action", "completed", "incomplete", "failed", "cancelled", "expired"})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
+from ..fields.sdk_fields import Fields, entries_of, fields_of
 from ..machine.choices import Choices
-from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..messages.joined import Joined, joined, set_json, wire_fields
 
 

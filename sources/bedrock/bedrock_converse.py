@@ -7,14 +7,14 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..calls.ended_calls import Key
+from ..fields.left_out import keys_left_out
+from ..fields.sdk_fields import Fields, fields_of
+from ..fields.strangers import strangers
+from ..fields.surrogates import plain_json, says_something
 from ..machine.finish_reasons import CONVERSE_FINISHES, finish_of
 from ..machine.one_answer import OneAnswer
-from ..machine.sdk_fields import Fields, fields_of
-from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 from ..messages.joined import Joined
-from ..wire.left_out import keys_left_out
-from ..wire.strangers import strangers
 from .bedrock_fields import STATUSES, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
 
 _API = "bedrock-converse"

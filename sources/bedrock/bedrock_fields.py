@@ -6,9 +6,9 @@ from base64 import b64encode
 from typing import Any
 
 from ...events.errors import ProviderError
+from ..fields.sdk_fields import Fields, fields_of
+from ..fields.surrogates import plain_json, plain_object
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, fields_of
-from ..machine.surrogates import plain_json, plain_object
 
 STATUSES = {
     "validationException": 400,

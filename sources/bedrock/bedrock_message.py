@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
+from ..fields.sdk_fields import Fields, fields_of
+from ..fields.surrogates import plain_json
 from ..machine.choices import Choices
-from ..machine.sdk_fields import Fields, fields_of
-from ..machine.surrogates import plain_json
 from ..messages.call_places import CallPlaces
 from ..messages.joined import Joined, json_as_far_as_it_came, set_json
 from .bedrock_fields import base64_of, plain_fields, reasoning_fields

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Self, cast
 
 from ...events.errors import ProviderError
-from ..machine.sdk_fields import fields_of
+from ..fields.sdk_fields import fields_of
 from .bedrock_fields import STATUSES
 
 _TRANSPORT = frozenset({"HTTPClientError", "ConnectionError", "IncompleteReadError", "ReadTimeoutError"})

@@ -6,12 +6,12 @@ from typing import Any
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..fields.left_out import is_event_left_out, keys_left_out
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, says_something
 from ..machine.finish_reasons import COHERE_FINISHES, finish_of
 from ..machine.one_answer import OneAnswer
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json, says_something
-from ..wire.left_out import is_event_left_out, keys_left_out
 from .cohere_usage import cohere_usage
 
 _API = "cohere"

@@ -6,8 +6,8 @@ from json import JSONDecodeError
 from typing import Any
 
 from ...events.errors import ProviderError
+from ..fields.surrogates import plain_json
 from ..machine.provider_error import error_in_body, invalid_data
-from ..machine.surrogates import plain_json
 
 
 def cohere_exception(error: Exception) -> ProviderError | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...events.chunk_response import TokenUsage
-from ..machine.sdk_fields import Fields, fields_of
+from ..fields.sdk_fields import Fields, fields_of
 from ..machine.token_count import token_count
 
 

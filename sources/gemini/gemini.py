@@ -8,11 +8,11 @@ from typing import Any, cast
 from ...events.chunk_response import ArgumentsKind, ChunkResponse
 from ...events.errors import UsageError
 from ...events.provider_event import ProviderEvent
+from ..fields.sdk_fields import Fields, entries_of
+from ..fields.strangers import strangers
+from ..fields.surrogates import plain_json, says_something
 from ..machine.finish_reasons import GEMINI_FINISHES, Finish, finish_of
-from ..machine.sdk_fields import Fields, entries_of
-from ..machine.surrogates import plain_json, says_something
 from ..machine.told_error import told_error
-from ..wire.strangers import strangers
 from .gemini_fields import (
     base64_text,
     camel_case,

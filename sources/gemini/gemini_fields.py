@@ -11,9 +11,9 @@ from typing import Any, cast
 
 from ...events.chunk_response import TokenUsage
 from ...events.errors import ProviderError
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, without_halves
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json, without_halves
 from ..machine.token_count import token_count
 
 

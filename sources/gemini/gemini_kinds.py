@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from ...events.provider_event import ProviderEventKind
-from ..machine.sdk_fields import Fields
-from ..machine.surrogates import says_something
+from ..fields.sdk_fields import Fields
+from ..fields.surrogates import says_something
 from .gemini_fields import camel_case, wire_form
 
 Kinds: TypeAlias = dict[str, ProviderEventKind]

@@ -9,13 +9,13 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from ..fields.sdk_fields import Fields
+from ..fields.strangers import strangers
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import GEMINI_FINISHES, finish_of
-from ..machine.sdk_fields import Fields
 from ..machine.token_count import MOST
 from ..wire.lane import UNFIT
-from ..wire.strangers import strangers
 from .gemini_fields import camel_case, gemini_fields, total_usage, word
 from .partial_args import PartialArgs
 

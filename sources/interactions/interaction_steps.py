@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..machine.sdk_fields import Fields, fields_of
-from ..machine.surrogates import plain_json
+from ..fields.sdk_fields import Fields, fields_of
+from ..fields.surrogates import plain_json
 from ..messages.joined import Joined, set_json
 
 FUNCTION_CALL = "function_call"

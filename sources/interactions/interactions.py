@@ -7,15 +7,15 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..calls.ended_calls import Key
+from ..fields.left_out import keys_left_out
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, says_something
 from ..machine.finish_reasons import INTERACTIONS_FINISHES, finish_of
 from ..machine.one_answer import OneAnswer
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.shown_text import ShownText, add_shown
-from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 from ..messages.joined import Joined, set_json
-from ..wire.left_out import keys_left_out
+from ..repeats.shown_text import ShownText, add_shown
 from .interaction_steps import CALLS_OWN, KNOWN_CONTENT, MEDIA, add_result, arguments_of, call_of, known
 
 _API = "gemini-interactions"

@@ -11,12 +11,12 @@ from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ...events.provider_event import ProviderEvent, ProviderEventKind
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
+from ..fields.sdk_fields import Fields
+from ..fields.surrogates import Held, rest_of_text, whole_text
 from .call_tracker import CallTracker
 from .choices import ChoiceReader, Choices, Found
 from .finish_reasons import Finish
 from .response import Response
-from .sdk_fields import Fields
-from .surrogates import Held, rest_of_text, whole_text
 
 _TEXTS = ("reasoning", "content", "refusal")
 _CALLS_RANK = 4

@@ -12,10 +12,11 @@ from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, Tool
 from ...operators.calls.same_arguments import is_json, same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
-from ..calls.argument_pieces import MANY, ArgumentPieces
+from ..calls.argument_pieces import ArgumentPieces
 from ..calls.call_keys import WAITING, CallKeys, TrackedCall, is_no_index
 from ..calls.ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of, is_placeholder
-from .surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
+from ..fields.surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
+from ..repeats.text_so_far import MOST_PIECES
 
 Given = TypeVar("Given")
 
@@ -154,7 +155,7 @@ class CallTracker(Stateful):
             if said.is_again or text[0] == "{":
                 return None
             said.pieces.append(text)
-            if len(said.pieces) > MANY:
+            if len(said.pieces) > MOST_PIECES:
                 said.put_away()
         call.length += len(text)
         if call.is_compared:
@@ -455,7 +456,7 @@ class CallTracker(Stateful):
         call.piece, call.length, call.waiting = name, len(text), []
         self._keep(call, text)
         if call.kind == "json":
-            call.said = ArgumentPieces([text] if text else [])
+            call.said = ArgumentPieces(pieces=[text] if text else [])
         if call.executed_by == "client" and call.announced in ("", NOTHING) and not text.strip():
             self._keys.empty[call.index] = call.key
         return ToolCallDelta(

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...events.chunk_response import FinishReason
 from ...operators.calls.answer_segments import REGULAR
-from .surrogates import without_halves
+from ..fields.surrogates import without_halves
 
 
 class Finish(NamedTuple):

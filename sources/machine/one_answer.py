@@ -7,13 +7,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.provider_event import ProviderEvent, ProviderEventKind
 from ...operators.engine.limits import Limits
-from .call_tracker import CallTracker
-from .finish_reasons import Finish
-from .provider_error import error_in_body
-from .response import Response
-from .sdk_fields import Fields
-from .shown_text import ShownText, rest_of
-from .surrogates import (
+from ..fields.sdk_fields import Fields
+from ..fields.surrogates import (
     Held,
     plain_json,
     plain_object,
@@ -22,6 +17,11 @@ from .surrogates import (
     whole_text,
     without_halves,
 )
+from ..repeats.shown_text import ShownText, rest_of
+from .call_tracker import CallTracker
+from .finish_reasons import Finish
+from .provider_error import error_in_body
+from .response import Response
 from .told_error import told_error
 
 TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]

@@ -8,7 +8,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError, error_fields
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
-from .surrogates import Held, rest_of_text, whole_text
+from ..fields.surrogates import Held, rest_of_text, whole_text
 
 
 class Chunks(Stateful):

@@ -7,8 +7,8 @@ from types import TracebackType
 from typing import Any
 
 from ...events.errors import ProviderError
-from .sdk_fields import fields_of
-from .surrogates import plain_json, without_halves
+from ..fields.sdk_fields import fields_of
+from ..fields.surrogates import plain_json, without_halves
 
 _TRANSPORTS = frozenset({"aiohttp", "h11", "h2", "httpcore", "httpcore2", "httpx", "httpx2"})
 _CLIENTS = _TRANSPORTS | {"anthropic", "google", "huggingface_hub", "litellm", "openai"}

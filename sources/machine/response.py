@@ -15,9 +15,9 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...events.errors import ProviderError, error_fields
 from ...operators.engine.stage import Failed, How
 from ...operators.engine.state import Stateful
-from ..wire.strangers import Read, strangers
-from .sdk_fields import Fields, fields_of
-from .surrogates import encodable, plain_json, without_halves
+from ..fields.sdk_fields import Fields, fields_of
+from ..fields.strangers import Read, strangers
+from ..fields.surrogates import encodable, plain_json, without_halves
 from .token_count import added_up
 
 _NOTHING = TokenUsage()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...events.chunk_response import TokenUsage
-from .sdk_fields import Fields
+from ..fields.sdk_fields import Fields
 
 MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
 

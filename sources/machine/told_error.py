@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from .sdk_fields import Fields, entries_of, fields_of
+from ..fields.sdk_fields import Fields, entries_of, fields_of
 
 _ERROR_MESSAGES = ("error_message", "error_msg", "errorMessage", "errorMsg")
 _ERROR_TYPES = ("error_type", "errorType")

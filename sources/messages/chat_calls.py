@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from ...operators.engine.state import Stateful
-from ..machine.sdk_fields import Fields, entries_of
-from ..machine.surrogates import plain_json
+from ..fields.sdk_fields import Fields, entries_of
+from ..fields.surrogates import plain_json
 from ..openai.chat_parts import unsaid_calls
 from .call_places import CallPlaces
 from .joined import Joined, wire_fields

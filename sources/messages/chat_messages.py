@@ -7,14 +7,14 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...operators.engine.state import Stateful
+from ..fields.left_out import keys_left_out
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_object
 from ..machine.choices import Choices, MessageChoices
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_object
 from ..openai.chat_parts import is_of_tool
 from ..openai.langchain_chunk import TYPE as LANGCHAIN_TYPE
 from ..openai.langchain_chunk import chat_chunk
 from ..repeats.message_snapshots import new_of_message
-from ..wire.left_out import keys_left_out
 from .chat_calls import ChatCalls
 from .joined import Joined, joined, set_json, wire_fields
 

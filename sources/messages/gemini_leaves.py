@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..fields.surrogates import plain_json
 from ..gemini.gemini_fields import gemini_fields, word
 from ..gemini.partial_args import json_path_steps
-from ..machine.surrogates import plain_json
 from .joined import joined
 
 _VALUES = ("string_value", "bool_value", "number_value")

@@ -7,10 +7,10 @@ from typing import Any
 from msgspec import Struct
 
 from ...operators.engine.state import Stateful
+from ..fields.sdk_fields import Fields, entries_of
+from ..fields.surrogates import plain_json
 from ..gemini.gemini_fields import base64_text, camel_case, candidates_of, gemini_fields, wire_form, word
 from ..machine.choices import Choices, MessageChoices
-from ..machine.sdk_fields import Fields, entries_of
-from ..machine.surrogates import plain_json
 from .gemini_leaves import Leaf, leaf_of, with_leaves
 from .joined import joined, set_json
 

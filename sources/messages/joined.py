@@ -12,8 +12,8 @@ from pydantic_core import from_json
 
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ..calls.argument_pieces import ArgumentPieces
-from ..machine.sdk_fields import Fields
-from ..machine.surrogates import plain_json, without_halves
+from ..fields.sdk_fields import Fields
+from ..fields.surrogates import plain_json, without_halves
 
 
 class Joined(Struct):

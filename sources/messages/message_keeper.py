@@ -9,8 +9,8 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError
 from ...operators.engine.stage import How
 from ...operators.engine.state import Stateful
+from ..fields.surrogates import encodable
 from ..machine.machine import Machine
-from ..machine.surrogates import encodable
 from .messages import Messages
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json
 from ..machine.choices import Choices
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json
 from .joined import Joined, set_json, wire_fields
 
 _TEXTS = frozenset({"content", "thinking"})

@@ -6,8 +6,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..machine.sdk_fields import Fields
-from ..machine.surrogates import plain_json
+from ..fields.sdk_fields import Fields
+from ..fields.surrogates import plain_json
 from .joined import Joined, joined, joined_arguments, set_json
 
 COMMAND = "command:"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from ...operators.engine.state import Stateful
+from ..fields.sdk_fields import Fields, entries_of, fields_of
 from ..machine.choices import Choices
-from ..machine.sdk_fields import Fields, entries_of, fields_of
 from ..openai.output_items import OutputItem, OutputItems
 from ..openai.responses_items import ARGUMENT_EVENTS, BEGIN_EVENTS, END_EVENTS
 from ..repeats.replayed_events import ReplayedEvents

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
+from ..fields.left_out import keys_left_out
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, says_something
 from ..machine.answers import Answers, Choice
 from ..machine.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json, says_something
 from ..machine.token_count import token_count
 from ..machine.told_error import told_error
-from ..wire.left_out import keys_left_out
 
 _API = "ollama"
 _READ = frozenset(("done", "done_reason", "message", "model", "response", "thinking", "logprobs", "error")) | {

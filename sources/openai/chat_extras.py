@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from ...events.provider_event import ProviderEventKind
+from ..fields.left_out import keys_left_out
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, plain_object, says_something
 from ..machine.answers import Choice
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json, plain_object, says_something
-from ..wire.left_out import keys_left_out
 from .chat_parts import OPAQUE, REASONING
 
 Kinds: TypeAlias = dict[str, ProviderEventKind]

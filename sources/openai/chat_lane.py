@@ -8,12 +8,13 @@ from msgspec import Meta, Struct
 from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ..fields.strangers import strangers
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
-from ..machine.shown_text import MOST_PIECES, ShownText, rest_of
+from ..repeats.shown_text import ShownText, rest_of
+from ..repeats.text_so_far import MOST_PIECES
 from ..wire.lane import UNFIT
-from ..wire.strangers import strangers
 from .chat_usage import chat_usage
 
 _Nothing: TypeAlias = Annotated[dict[str, Any], Meta(max_length=0)] | None

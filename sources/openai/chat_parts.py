@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, without_halves
 from ..machine.call_tracker import CallTracker
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json, without_halves
 
 _TOOLS = frozenset(("tool", "function"))
 """The roles of what a tool returned, which servers that run tools themselves stream in the answer."""

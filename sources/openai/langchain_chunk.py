@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..fields.sdk_fields import Fields, entries_of, fields_of
 
 TYPE = "AIMessageChunk"
 _FINISHES = ("finish_reason", "stop_reason", "done_reason")

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from ...events.errors import ProviderError
+from ..fields.sdk_fields import fields_of
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import fields_of
 
 
 def mistral_exception(error: Exception) -> ProviderError | None:

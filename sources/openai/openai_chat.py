@@ -9,15 +9,15 @@ from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import error_fields
 from ...events.provider_event import ProviderEvent
 from ..calls.ended_calls import Key
+from ..fields.left_out import keys_left_out
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, plain_object, says_something
 from ..machine.answers import Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json, plain_object, says_something
 from ..machine.told_error import told_error
 from ..repeats.message_snapshots import new_of_message
-from ..wire.left_out import keys_left_out
 from .chat_extras import (
     API,
     NOT_UNKNOWN_OF_CHUNK,

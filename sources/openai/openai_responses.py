@@ -6,14 +6,14 @@ from typing import Any, NamedTuple
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..fields.left_out import is_event_left_out
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json, plain_object, without_halves
 from ..machine.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
 from ..machine.one_answer import TextStream
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.shown_text import rest_of
-from ..machine.surrogates import plain_json, plain_object, without_halves
 from ..machine.told_error import told_error
-from ..wire.left_out import is_event_left_out
+from ..repeats.shown_text import rest_of
 from .output_items import OutputItem
 from .responses_items import (
     ARGUMENT_EVENTS,

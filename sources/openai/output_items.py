@@ -6,9 +6,9 @@ from typing import Any
 
 from msgspec import Struct, convert, to_builtins
 
-from ..machine.sdk_fields import Fields
-from ..machine.shown_text import ShownText, rest_of
-from ..machine.surrogates import without_halves
+from ..fields.sdk_fields import Fields
+from ..fields.surrogates import without_halves
+from ..repeats.shown_text import ShownText, rest_of
 from .responses_items import CALLS, item_ids
 
 

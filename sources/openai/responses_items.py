@@ -6,8 +6,8 @@ import json
 from typing import Any, NamedTuple
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy
-from ..machine.sdk_fields import Fields, fields_of
-from ..machine.surrogates import plain_json, without_halves
+from ..fields.sdk_fields import Fields, fields_of
+from ..fields.surrogates import plain_json, without_halves
 
 
 class CallKind(NamedTuple):

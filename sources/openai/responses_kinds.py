@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from ...events.provider_event import ProviderEventKind
-from ..machine.sdk_fields import Fields
-from ..machine.surrogates import plain_json, says_something
-from ..wire.left_out import keys_left_out
+from ..fields.left_out import keys_left_out
+from ..fields.sdk_fields import Fields
+from ..fields.surrogates import plain_json, says_something
 
 Kinds: TypeAlias = dict[str, ProviderEventKind]
 

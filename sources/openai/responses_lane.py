@@ -10,12 +10,12 @@ from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
+from ..fields.sdk_fields import Fields
+from ..fields.strangers import strangers
 from ..machine.one_answer import OneAnswer, TextStream
-from ..machine.sdk_fields import Fields
-from ..machine.shown_text import ShownText, rest_of
 from ..repeats.replayed_events import ReplayedEvents
+from ..repeats.shown_text import ShownText, rest_of
 from ..wire.lane import UNFIT
-from ..wire.strangers import strangers
 from .output_items import OutputItem, OutputItems
 
 

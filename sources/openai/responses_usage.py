@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import TokenUsage
-from ..machine.sdk_fields import fields_of
+from ..fields.sdk_fields import fields_of
 from ..machine.token_count import token_count
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import cast
 
-from ..machine.sdk_fields import fields_of
+from ..fields.sdk_fields import fields_of
 from .apis import APIS
 
 KNOWN_APIS = ", ".join(repr(api.name) for api in APIS)

@@ -11,7 +11,7 @@ import msgspec
 
 from ...events.errors import ProviderError, UsageError
 from ...events.json_form import from_json
-from ..machine.sdk_fields import fields_of
+from ..fields.sdk_fields import fields_of
 from .recording_format import FORMAT, Nanoseconds, RecordedItem, RecordingEnd, RecordingMeta
 
 _MARK = b"penstock_recording"

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ..machine.sdk_fields import fields_of
+from ..fields.sdk_fields import fields_of
 from .recording_format import RecordedItem, RecordingEnd, RecordingMeta
 from .wire_events import WireEvents
 

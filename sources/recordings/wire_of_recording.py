@@ -6,7 +6,7 @@ import json
 from typing import Any, NamedTuple
 
 from ...events.errors import UsageError
-from ..machine.sdk_fields import fields_of
+from ..fields.sdk_fields import fields_of
 from ..recognition.apis import api_of
 from ..recognition.recognised_api import recognised_api
 from .read_recording import StreamRecording

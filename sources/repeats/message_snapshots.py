@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from typing import Any
-from zlib import crc32
 
-from ..machine.sdk_fields import Fields, entries_of, fields_of
+from ..fields.sdk_fields import Fields, entries_of, fields_of
+from .text_so_far import checksum_of
 
 _TEXTS = frozenset({"content", "reasoning", "reasoning_content", "refusal", "thinking"})
 _EACH = frozenset({"role", "function_call", "tool_call_id"})
@@ -41,15 +41,11 @@ def new_of_message(message: Fields, said: dict[str, Any]) -> Fields:
 
 def _new_text(key: str, text: str, said: dict[str, Any]) -> str:
     length, checksum = said.get(key, (0, 0))
-    if length and _checksum(text[:length]) == checksum and len(text) >= length:
+    if length and checksum_of(text[:length]) == checksum and len(text) >= length:
         said[_GROWS] = True
-        said[key] = [len(text), _checksum(text)]
+        said[key] = [len(text), checksum_of(text)]
         return text[length:]
     if length and _GROWS in said:
         return ""
-    said[key] = [length + len(text), _checksum(text, checksum)]
+    said[key] = [length + len(text), checksum_of(text, checksum)]
     return text
-
-
-def _checksum(text: str, before: int = 0) -> int:
-    return crc32(text.encode("utf-8", "surrogatepass"), before)

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import Any, Protocol
 
 from ...operators.engine.state import Stateful
-from ..machine.sdk_fields import Fields, fields_of
+from ..fields.sdk_fields import Fields, fields_of
 
 
 class Items(Protocol):

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
-from ..machine.surrogates import without_halves
+from ..fields.surrogates import without_halves
 from ..recognition.apis import APIS, Api
 from ..wire.served import Form
 from .replay_forms import framed

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ...events.errors import UsageError
-from ..machine.surrogates import without_halves
+from ..fields.surrogates import without_halves
 from ..recognition.apis import api_of
 from ..recognition.recognised_api import recognised_api
 from ..recordings.read_recording import is_recording, read_recording

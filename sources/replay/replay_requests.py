@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from ..machine.surrogates import plain_json
+from ..fields.surrogates import plain_json
 from ..streams.bounded_read import LONGEST_BODY
 from .served_hosts import ServedHosts
 

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Self
 
 from ...events.errors import ProviderError, UsageError
+from ..fields.sdk_fields import fields_of
 from ..machine.provider_error import error_in_body
-from ..machine.sdk_fields import fields_of
 from ..wire.wire_body import WireBody
 
 _LOGGER = logging.getLogger("penstock")

@@ -7,7 +7,7 @@ import re
 from html import unescape
 from typing import Any, cast
 
-from ..machine.sdk_fields import Fields, entries_of
+from ..fields.sdk_fields import Fields, entries_of
 from ..machine.told_error import told_error
 
 _SHOWN = 200

@@ -9,10 +9,10 @@ from functools import cache
 from re import Match
 from typing import Any
 
-from ..machine.sdk_fields import Fields, entries_of, fields_of
-from ..machine.surrogates import plain_json, says_something
 from .left_out import LEFT_OUT
+from .sdk_fields import Fields, entries_of, fields_of
 from .shapes import SHAPES
+from .surrogates import plain_json, says_something
 
 _OPEN = "*"
 _MOST = 256

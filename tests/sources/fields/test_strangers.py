@@ -9,7 +9,7 @@ from contextlib import suppress
 from fnmatch import translate
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 import pytest
@@ -23,9 +23,9 @@ from penstock import Pipeline, ProviderError
 from penstock.events import to_dict
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
+from penstock.sources.fields.left_out import LEFT_OUT
+from penstock.sources.fields.strangers import strangers
 from penstock.sources.recognition.apis import api_of
-from penstock.sources.wire.left_out import LEFT_OUT
-from penstock.sources.wire.strangers import strangers
 
 FOLDERS = {folder: api for api, folder in {**APIS, "ollama": "ollama"}.items()} | FURTHER
 OWN = [
@@ -134,6 +134,6 @@ def test_no_key_brings_half_of_a_surrogate_pair_into_an_event(api: str, path: Pa
     events = [with_halves(event) for event in events_of(api, path, {})]
     run = Pipeline(api=api, turn_id="t").stream(events)
     with suppress(ProviderError):
-        for event in run:
+        for event in cast("Any", run):
             msgspec.json.encode(to_dict(event))  # it refuses halves, which `to_json` would mend
     msgspec.json.encode(run.answer.end.message)

@@ -18,7 +18,7 @@ from penstock.events import ChunkResponse, ProviderEvent
 from penstock.events.provider_event import ProviderEventKind
 from penstock.pipeline import Pipeline
 from penstock.sources import from_stream
-from penstock.sources.wire.left_out import LEFT_OUT
+from penstock.sources.fields.left_out import LEFT_OUT
 
 PATHS = [
     (sdk.api, path)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from zlib import crc32
-
-from msgspec import Struct
 
 from ...events.chunk_response import ChunkResponse
-from .surrogates import without_halves
+from ..fields.surrogates import without_halves
+from .text_so_far import TextSoFar
 
-MOST_PIECES = 64
 
-
-class ShownText(Struct):
-    """What was shown of a text, by its length and a checksum; the last few pieces are kept. None has half a character.
+class ShownText(TextSoFar):
+    """What was shown of a text; none of it is half of a character.
 
     >>> shown = ShownText()
     >>> shown.add("Hel"), shown.add("lo")
@@ -23,27 +19,12 @@ class ShownText(Struct):
     (' there', '', None)
     """
 
-    length: int = 0
-    checksum: int = 0
-    pieces: list[str] = []  # msgspec gives each instance its own
     ended_as: str = ""
     """The key under which the whole text came."""
 
     @property
     def is_empty(self) -> bool:
         return not (self.length or self.pieces)
-
-    def add(self, piece: str) -> None:
-        self.pieces.append(piece)
-        if len(self.pieces) > MOST_PIECES:
-            self.put_away()
-
-    def put_away(self) -> None:
-        """Replace the pieces by their length and their checksum."""
-        text = "".join(self.pieces)
-        self.length += len(text)
-        self.checksum = crc32(text.encode(), self.checksum)
-        self.pieces = []
 
 
 def add_shown(shown: dict[str, ShownText], chunks: Iterable[ChunkResponse]) -> None:
@@ -59,8 +40,7 @@ def rest_of(shown: Iterable[ShownText], whole: str) -> str | None:
     whole = without_halves(whole)
     at = 0
     for part in shown:
-        part.put_away()
-        if crc32(whole[at : at + part.length].encode()) != part.checksum:
+        if not part.begins(whole, at):
             return None
         at += part.length
     return whole[at:]

@@ -108,5 +108,5 @@ def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options
     positions = compiled(dialects)
     answer.text_reader = TextEngine(positions, answer, options)
     if options.schemas and options.calls:
-        answer.reasoning_watch = UnclosedReasoning("reasoning", positions, options)
+        answer.reasoning_watch = UnclosedReasoning("reasoning", positions, options, TextEngine)
     return answer

@@ -864,7 +864,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a stray backtick hides what is on the next line",
         (
             Edit(
-                "operators/text/code_spans.py",
+                "operators/grammar/code_spans.py",
                 '        self._state = "text" if said is None else "fence"\n',
                 '        self._state = "span" if said is None else "fence"\n',
             ),
@@ -875,7 +875,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the language of a fence does not matter",
         (
             Edit(
-                "operators/text/code_spans.py",
+                "operators/grammar/code_spans.py",
                 'return state == "span" or not (',
                 'return state == "span" and not (',
             ),

@@ -268,3 +268,9 @@ def _either(exact: _Trie, lowered: _Trie, end: str) -> re.Pattern[str]:
             ways.setdefault(each, []).append(f"(?ai:{rest})")
     pattern = "|".join(f"{re.escape(letter)}(?:{'|'.join(ways[letter])})" for letter in sorted(ways))
     return re.compile(pattern or "(?!)")
+
+
+@lru_cache(maxsize=64)
+def characters(chars: str) -> re.Pattern[str]:
+    """Return what matches the characters of a class as far as they go."""
+    return re.compile(f"[{chars}]*+")

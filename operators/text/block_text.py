@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
@@ -17,7 +16,7 @@ from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect import Text, Typing
 from ..machines.entities import Entities
-from ..machines.marker_search import BLANK_RUN, BLANKS, Literal, MarkerSearch, end_of_run, literal_search
+from ..machines.marker_search import BLANK_RUN, BLANKS, Literal, MarkerSearch, characters, end_of_run, literal_search
 from ..schemas.argument_schema import argument_schema
 from ..schemas.unquoted_literal import is_container
 from .value_end import ValueEnd
@@ -90,7 +89,7 @@ class TextSlot(Stateful):
             self.gave = len(piece)
             return piece
         if self._chars is not None:
-            return self._feedcharacters(piece, self._chars)
+            return self._feed_characters(piece, self._chars)
         text = piece
         if not self._begun:
             text = self._without_edge(self.take_held() + piece if self._held else piece)
@@ -218,7 +217,7 @@ class TextSlot(Stateful):
         self._begun = bool(text)
         return text
 
-    def _feedcharacters(self, piece: str, chars: re.Pattern[str]) -> str:
+    def _feed_characters(self, piece: str, chars: re.Pattern[str]) -> str:
         position = 0
         is_first, self._is_empty = self._is_empty, False
         if is_first and self.item.at_once and piece[0] in " \t":
@@ -253,12 +252,6 @@ class TextSlot(Stateful):
 def _newline_at_end(text: str) -> int:
     """Return the length of a newline at the end; a lone carriage return counts, because a line feed may follow."""
     return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
-
-
-@lru_cache(maxsize=64)
-def characters(chars: str) -> re.Pattern[str]:
-    """Return what matches the characters of a class as far as they go."""
-    return re.compile(f"[{chars}]*+")
 
 
 def open_text(block: TextBlock, at: At) -> None:

@@ -6,9 +6,9 @@ reasoning, as the servers of its model have it. Until then it is held, and read 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import lru_cache
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Iterable
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from msgspec.structs import replace
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from .text_engine import TextEngine
     from .text_options import TextOptions
 
+NewEngine: TypeAlias = "Callable[[Positions, AnswerSegments, TextOptions], TextEngine]"
+"""Returns a reader of a text; the engine passes it down, as this file cannot import what imports it."""
+
 
 class HeldCall(Stateful):
     """The text from where a call began in reasoning; it is read aside.
@@ -47,12 +50,12 @@ class HeldCall(Stateful):
     """Where the first closer of reasoning is that is inside of a value."""
     aside: TextEngine
 
-    def __init__(self, start: int, positions: Positions, options: TextOptions, closers: Iterable[str]) -> None:
-        from .text_engine import TextEngine  # noqa: PLC0415 - it imports this file
-
+    def __init__(
+        self, start: int, positions: Positions, options: TextOptions, closers: Iterable[str], new_engine: NewEngine
+    ) -> None:
         self.start = start
         read = replace(options, starts_in_reasoning=True, holds_calls=False)
-        self.aside = TextEngine(positions, _answer_aside(options), read)
+        self.aside = new_engine(positions, _answer_aside(options), read)
         self._search = _closers(tuple(closers))
         self._limit = options.limits.deferred_length
 
@@ -117,11 +120,12 @@ class UnclosedReasoning(TextCallWatch):
         "The text: {snippet}"
     )
 
-    def __init__(self, kind: str, positions: Positions, options: TextOptions) -> None:
+    def __init__(self, kind: str, positions: Positions, options: TextOptions, new_engine: NewEngine) -> None:
         self._found: list[Notice] = []
-        super().__init__(kind, _names(tuple(options.schemas or ())), lambda: _reader_aside(positions, options))
+        new_reader = partial(_reader_aside, positions, options, new_engine)
+        super().__init__(kind, _names(tuple(options.schemas or ())), new_reader)
         if not options.schemas:
-            self.reader = _reader_aside(positions, options)
+            self.reader = new_reader()
 
     def note(self, text: str) -> None:
         """Take the next piece of the text."""
@@ -134,10 +138,8 @@ class UnclosedReasoning(TextCallWatch):
         return [*self._found, *self.close(Completed(), "stop")]
 
 
-def _reader_aside(positions: Positions, options: TextOptions) -> TextEngine:
+def _reader_aside(positions: Positions, options: TextOptions, new_engine: NewEngine) -> TextEngine:
     """Return a reader of calls of declared tools, whose segments belong to no answer."""
-    from .text_engine import TextEngine  # noqa: PLC0415 - it imports this file
-
     schemas = options.schemas or None
     read = replace(
         options,
@@ -148,7 +150,7 @@ def _reader_aside(positions: Positions, options: TextOptions) -> TextEngine:
         blanks="keep",
         fences="text",
     )
-    return TextEngine(_without_reasoning(positions.dialects), _answer_aside(options), read)
+    return new_engine(_without_reasoning(positions.dialects), _answer_aside(options), read)
 
 
 def _answer_aside(options: TextOptions) -> AnswerSegments:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 from ..engine.state import Stateful
 from ..grammar.dialect import CallArgs
 from ..grammar.dialect_positions import At
-from ..machines.marker_search import BLANK_RUN, end_of_run
-from .block_text import characters
+from ..machines.marker_search import BLANK_RUN, characters, end_of_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

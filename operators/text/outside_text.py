@@ -13,11 +13,11 @@ from ...events.segment_event import SegmentContent
 from ...events.tool_invocation import Notice
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
+from ..grammar.code_spans import NO_CODE, CodeSpans, Place, stops_in
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.end_tokens import END_TOKENS, OPENED_BY, end_of_text
-from .call_in_reasoning import UnclosedReasoning
-from .code_spans import NO_CODE, CodeSpans, Place, stops_in
-from .outside_markers import MarkerRules, Meaning, Where, markers_at, suffix_in
+from ..grammar.outside_markers import MarkerRules, Meaning, Where, markers_at, suffix_in
+from .call_in_reasoning import NewEngine, UnclosedReasoning
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
 
@@ -79,17 +79,23 @@ class OutsideText(Stateful):
     PIECES = ("_blanks",)
 
     def __init__(
-        self, positions: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
+        self,
+        positions: Positions,
+        answer: AnswerSegments,
+        options: TextOptions,
+        source_buffer: SourceBuffer,
+        new_engine: NewEngine,
     ) -> None:
         self.grammar = self._grammar = positions
         """The positions of the dialects, which learn the suffix of the model's tags."""
         self._answer = answer
         self._options = options
+        self._new_engine = new_engine
         self._source_buffer = source_buffer
         self._rules = MarkerRules(options.calls, options.opener_in_reasoning, options.repeated_opener, options.fences)
         self._tells = options.schemas is not None and options.holds_calls and (options.calls or not options.schemas)
         if self._tells and not options.schemas:
-            self.words = UnclosedReasoning("text", positions, options)
+            self.words = self._new_watch("text")
         self.is_prompted = options.starts_in_reasoning is True
         if self.is_prompted:
             self._enter("reasoning")
@@ -404,7 +410,7 @@ class OutsideText(Stateful):
         self.thoughts = None
         if kind == "reasoning":
             if self._tells:
-                self.thoughts = UnclosedReasoning("reasoning", self._grammar, self._options)
+                self.thoughts = self._new_watch("reasoning")
         else:
             self.is_prompted = False
 
@@ -464,7 +470,10 @@ class OutsideText(Stateful):
     def new_part(self, name: str, _state: Any, /) -> CodeSpans | UnclosedReasoning:
         if name == "_code":
             return CodeSpans()
-        return UnclosedReasoning("text" if name == "words" else "reasoning", self._grammar, self._options)
+        return self._new_watch("text" if name == "words" else "reasoning")
+
+    def _new_watch(self, kind: str) -> UnclosedReasoning:
+        return UnclosedReasoning(kind, self._grammar, self._options, self._new_engine)
 
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""

@@ -18,14 +18,14 @@ from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, Back
 from ..grammar.dialect_positions import At, Boundary, Positions
+from ..grammar.outside_markers import Meaning
 from ..grammar.tag_attributes import ATTRIBUTE_START
 from ..machines.marker_search import BLANK_RUN, MarkerSearch
 from ..schemas.value_typing import Typed
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText, open_text
 from .broken_call import BrokenCall
-from .call_in_reasoning import HeldCall
-from .outside_markers import Meaning
+from .call_in_reasoning import HeldCall, NewEngine
 from .outside_text import Opener, OutsideText
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
@@ -92,13 +92,19 @@ class TextBlock(Stateful):
     """No broken call begins before this offset."""
 
     def __init__(
-        self, grammar: Positions, answer: AnswerSegments, options: TextOptions, source_buffer: SourceBuffer
+        self,
+        grammar: Positions,
+        answer: AnswerSegments,
+        options: TextOptions,
+        source_buffer: SourceBuffer,
+        new_engine: NewEngine,
     ) -> None:
         self.grammar = grammar
         self.answer = answer
         self.options = options
         self.source_buffer = source_buffer
-        self.outside = OutsideText(grammar, answer, options, source_buffer)
+        self.outside = OutsideText(grammar, answer, options, source_buffer, new_engine)
+        self._new_engine = new_engine
         self.back = {}
         self.arguments = []
         self.passed = []
@@ -417,7 +423,7 @@ class TextBlock(Stateful):
         return False
 
     def _new_held(self) -> HeldCall:
-        return HeldCall(self.opened_at, self.outside.grammar, self.options, self.outside.closers)
+        return HeldCall(self.opened_at, self.outside.grammar, self.options, self.outside.closers, self._new_engine)
 
     def release(self, length: int) -> None:
         """Hold a call no longer: the first `length` characters of its text are reasoning."""

@@ -25,12 +25,12 @@ from ..engine.stage import How
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld
 from ..grammar.dialect_positions import Positions
+from ..grammar.outside_markers import Meaning
 from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText
 from .broken_call import BrokenCall
 from .code_end import MOST_SAID
-from .outside_markers import Meaning
 from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
 from .text_options import TextOptions
@@ -55,7 +55,7 @@ class TextEngine(Stateful):
         self._answer = answer
         self._options = options
         self._source_buffer = SourceBuffer()
-        self._block = TextBlock(positions, answer, options, self._source_buffer)
+        self._block = TextBlock(positions, answer, options, self._source_buffer, TextEngine)
         self._outside = self._block.outside
         self.plain: Plain | None = None
         self.fast_path: FastPath | None = None

@@ -14,8 +14,8 @@ from strategies.randoms import examples, randoms
 from strategies.text_flows import cut_by
 
 from penstock.events.tool_invocation import ToolInvocation
+from penstock.operators.grammar.code_spans import CodeSpans, hides
 from penstock.operators.parse_text import parse_text
-from penstock.operators.text.code_spans import CodeSpans, hides
 from penstock.operators.to_invocations import to_invocations
 
 HERMES = '<tool_call>{"name": "f", "arguments": {}}</tool_call>'

@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from ..grammar.dialect_positions import At, Positions
-from ..grammar.end_tokens import END_TOKENS, OPENED_BY
 from ..machines.marker_search import Literal, MarkerSearch, literal_search
 from .code_spans import ANY_LANGUAGE, NO_CODE, Place, hides, stops_in
+from .dialect_positions import At, Positions
+from .end_tokens import END_TOKENS, OPENED_BY
 
 _SUFFIX: Final = re.compile(r"([^\s<>:]{0,64})(>?)")
 

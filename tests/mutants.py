@@ -508,8 +508,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/text_engine.py",
-                '        source_buffer.open("", events)\n',
-                '        source_buffer.wait = ""\n        source_buffer.open("", events)\n',
+                '        block.ending = (how, finish)\n        source_buffer.open("", events)\n',
+                '        block.ending = (how, finish)\n        source_buffer.wait = ""\n        source_buffer.open("", events)\n',
             ),
         ),
         (f"{COMPLAINTS} 47137",),
@@ -554,7 +554,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the closer of reasoning that a call ended is text",
-        (Edit("operators/text/outside_text.py", '"text", "", True\n', '"text", "", False\n'),),
+        (
+            Edit(
+                "operators/text/outside_text.py", "            self._owed = True\n", "            self._owed = False\n"
+            ),
+        ),
         (f"{COMPLAINTS} 148",),
     ),
     Mutant(
@@ -650,7 +654,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/value_end.py",
-                "        if is_used and is_after_closer and not options.lenient:\n",
+                "        if (is_used or is_slip) and is_after_closer and not options.lenient:\n",
                 "        if False:\n",
             ),
         ),
@@ -1130,8 +1134,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/machine/call_tracker.py",
-                "if text and call.is_compared and not same_arguments",
-                "if not text and not same_arguments",
+                "if not text or not call.is_compared or same_arguments(kept, text, call.kind):",
+                "if True:",
             ),
         ),
         (f"{RESPONSES} disagree",),

@@ -111,6 +111,8 @@ class NativeCalls(Stateful):
         name: str | None = head.name if head is not None else ""
         if delta.name:
             name = grown_name(name or "", delta.name, self.schemas)
+            if head is None:
+                self._leave(delta.index, events)
             head = delta if head is None else replace(head, name=name or head.name)
         if head is None or (name and may_grow(head, delta, self.schemas)):
             self._wait(delta, head, events)
@@ -143,7 +145,7 @@ class NativeCalls(Stateful):
 
     def _begin(self, head: ToolCallDelta, events: Events) -> NativeCall:
         """Begin a call with its whole name, and with the text that waited for it."""
-        self._leave(head.index, events)
+        self.lanes.leave_all()
         waited = self.waiting.pop(head.index, None)
         given_id = (waited.given_id if waited else "") or head.call_id or ""
         call = NativeCall(head.index, given_id, "", head.name or "", head.kind, head.executed_by, self._limits)

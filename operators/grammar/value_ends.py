@@ -241,7 +241,7 @@ def _arguments_of(path: tuple[Step, ...]) -> Item | None:
 def _is_usual(path: Sequence[Step]) -> bool:
     """Return whether a value is read as it usually is, and not as where the marker before it is missing."""
     step = path[-1]
-    return not isinstance(step.group, Alt) or step.row[step.place] in rows_of(step.group)[0]
+    return step.place > 0 or not isinstance(step.group, Alt) or step.row[0] in rows_of(step.group)[0]
 
 
 def _before(path: Sequence[Step]) -> list[Item]:

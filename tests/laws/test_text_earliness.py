@@ -37,7 +37,8 @@ def said(events: Sequence[Any]) -> list[tuple[Any, ...]]:
         if event.type == "SEGMENT_START" and event.segment_type != "tool_call":
             continue  # a segment of text begins with its first character
         if not isinstance(event, SegmentContent):
-            out.append((event.type, event.segment_type, str(payload_of(event))))
+            own_id = event.segment_id if event.type == "SEGMENT_START" else ""  # it may stand behind the name
+            out.append((event.type, event.segment_type, str(payload_of(event)), own_id))
         elif event.segment_type != "tool_call":
             out += [(event.segment_type, char) for char in event.delta]
         for piece in event.fragments or ():
@@ -91,6 +92,20 @@ def waits_for_nothing(
     return False
 
 
+def with_ids(text: str) -> list[str]:
+    """Return a call with an id behind its name, and behind arguments that are there and that are not; none if its
+    format has no place for it."""
+    *_, arguments = text.partition('"arguments": ')
+    if not arguments:
+        return []
+    name, value = text.split(', "arguments": ')
+    closer = value[value.rindex("}") :]
+    return [
+        f'{name}, "id": "c", "arguments": {value}',
+        *(f'{name}, "arguments": {each}, "id": "c"{closer}' for each in (value.removesuffix(closer), "null")),
+    ]
+
+
 @pytest.mark.laws
 @pytest.mark.parametrize(
     ("name", "deferring"),
@@ -113,7 +128,7 @@ def test_nothing_waits_that_is_certain(name: str, deferring: Sequence[str]) -> N
         for sample in samples
         for place in range(0, len(sample) + 1, stride(3))
         for beside in BESIDE
-        if not waits_for_nothing(operator, sample[:place] + beside, samples, deferring)
+        if not waits_for_nothing(operator, sample[:place] + beside, [*samples, *with_ids(call.text)], deferring)
     ]
     assert late == []
 

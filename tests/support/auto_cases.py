@@ -86,11 +86,12 @@ def explained_by(
     others: Iterable[Dialect],
     options: dict[str, Any],
 ) -> list[str]:
-    """Return those of the others who, alone, find a call or reasoning where the readings part."""
+    """Return those of the others who, alone, find a call or reasoning where the readings part, or close reasoning."""
     at = next((theirs.at for ours, theirs in zip(own, together, strict=False) if ours != theirs), 0)
     parted = next((each for each in together if each.at >= at and each.type != "text"), None)
     if parted is None:
-        return []
+        raw = next((each.raw for each in together if each.at == at), "")
+        return [other.name for other in others if raw.endswith(tuple(closer for _, closer in other.reasoning if closer))]
     rest = text[parted.at :]
     if parted.at:
         options = {**options, "starts_in_reasoning": False}

@@ -136,8 +136,8 @@ def test_calls_that_sealed_before_the_cut_are_invoked(sdk: Sdk, run: Any):
         answer, end = acted_on(run, server.url)
     assert isinstance(end, ProviderError)
     sealed = untouched(sdk).invocations
-    if sdk.api == "gemini":
-        sealed.pop()  # the last event would have ended this call
+    if sdk.api in ("gemini", "ollama"):
+        sealed.pop()  # the last event would have ended this call: Ollama's has no arguments, which may still come
     assert answer.invocations == sealed != []
 
 

@@ -118,7 +118,7 @@ class CallTracker(Stateful):
             call.announced = _argument_text(announced)
             call.is_compared = self._compares or call.announced not in ("", NOTHING)
             self._owed += self._contradictions()
-            begun = self._begin(call, given_name, text, native)
+            begun = self._begin(call, given_name, text, native, is_open=arguments is not None)
             if self._keys.is_contested(key):
                 self._place(call)
             return begun
@@ -447,7 +447,13 @@ class CallTracker(Stateful):
         name: str,
         text: str,
         native: dict[str, Any] | None,
+        *,
+        is_open: bool,
     ) -> ToolCallDelta:
+        """Begin a call; `is_open`: whether the wire had a place for arguments beside the name.
+
+        Servers that have none send the whole name alone.
+        """
         call.index, call.name = self._begun, name
         self._begun += 1
         text = "".join(call.waiting) + text
@@ -467,7 +473,7 @@ class CallTracker(Stateful):
             kind=call.kind,
             executed_by=call.executed_by,
             native=native,
-            name_open=self._names_in_pieces and not text,
+            name_open=self._names_in_pieces and is_open and not text,
         )
 
     def _made_id(self, index: int) -> str:

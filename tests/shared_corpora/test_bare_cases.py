@@ -14,8 +14,8 @@ from dialects_bare import BARE
 from dialects_mapping import ROWS
 from dialects_refused import REFUSED
 
-LEAST_COMPARED: Final = 820
-"""Of 887 cases, with texts and ends compared as the peer's row says: 92.4 %."""
+LEAST_COMPARED: Final = 819
+"""Of 887 cases, with texts and ends compared as the peer's row says: 92.3 %; of the others one is `CUT_CALL`."""
 LEAST_EXACT: Final = 777
 """Of the same cases, with every character compared, once the text has ended, and nothing of the prompt in it."""
 

@@ -133,7 +133,7 @@ COUNTS: Final[dict[str, tuple[int, int, int]]] = {
     "jamba": (3, 3, 3),
     "json_array_bare": (6, 3, 2),
     "json_bare": (8, 8, 6),
-    "k2_horizon": (11, 11, 8),
+    "k2_horizon": (11, 11, 7),
     "kimi_k2": (53, 45, 45),
     "kimi_k3": (13, 10, 10),
     "lfm2": (71, 66, 66),

@@ -77,6 +77,13 @@ EARLIEST: Final = Reason(
     '[{"name": "f", "arguments": {}}, {"name": "g"',
     ("f({}) complete", ', {"name": "g"'),
 )
+CUT_CALL: Final = Reason(
+    "Law 5, nothing unsaid: a declared tool's call that the end cuts behind its name fails with its text; its markers are nobody's.",
+    "k2_horizon",
+    "<ifm|tool_calls><ifm|tool_call>ping",
+    ("ping({}) truncated",),
+    {"tools": [{"name": "ping", "parameters": {"type": "object"}}]},
+)
 READ_ON: Final = Reason(
     "What is no call is text, and what follows it is read on: one look-alike does not hide all later calls.",
     "json_bare",
@@ -124,6 +131,7 @@ REFUSED: Final[dict[str, Reason]] = {
     "glm47/vllm/TestGlm47Streaming::test_no_args#3": HALF,
     "json_array_bare/ollama/TestParser/list invalid": EARLIEST,
     "k2_horizon/vllm/test_malformed_and_incomplete_input_is_content[<ifm|tool_calls><ifm|tool_call>ping</ifm|tool_call>]#1": EARLIEST,
+    "k2_horizon/vllm/test_malformed_and_incomplete_input_is_content[<ifm|tool_calls><ifm|tool_call>ping]#1": CUT_CALL,
     "json_bare/ollama/TestParser/json object followed by tool call": READ_ON,
     "json_bare/ollama/TestParser/json object followed by tool call split": READ_ON,
     "llama3_json/sglang/TestLlama32Detector::test_invalid_then_valid_json#1": FAILS,

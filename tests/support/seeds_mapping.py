@@ -55,13 +55,12 @@ REFUSED: dict[str, str] = {
     "autobyteus/xml/ignores invalid metadata values from arguments": (
         "Law 3, nothing lost: what does not convert stays a text, and the tool's model judges it."
     ),
-    # <tool name="run_bash" timeout_seconds="10">… <arg name="timeout_seconds">99</arg> -> 99, as in {"a": 10, "a": 99}.
-    (
-        "autobyteus/xml/keeps timeout attribute metadata when conflicting argument metadata appears later"
-        " and ignores background"
-    ): "Law 4: of a key that is repeated the last wins, in every dialect.",
     # <tool_call>{…"parameters": {…}} and the end -> start, deltas, and one completion; the original never completes it.
     "tarko/prompt_engineering/recorded loop-2 #2": "Law 5: every START gets one END, also where the end tag was cut.",
+    # {"name": "getWeather", "arguments": ""} -> nothing yet: `search`, then `_files`, would run the tool `search`.
+    "tarko/native/recorded loop-2 #2": (
+        "The grammar that every source keeps, 2: of no declared tool, a name may go on until anything else of the call comes."
+    ),
     # {"content": "Hello", "toolCall": {"name": "test" -> text; with }} added it would be a call that nobody wrote.
     "tarko/structured_outputs/malformed JSON does not crash; repaired call yields tool_calls": (
         "Law 6: missing brackets are never added; a cut call is not invoked."

@@ -5,7 +5,8 @@ This is the rule, in one place. It is a broken call if one of its tools' names s
     the opener    a marker that prose cannot have by chance, as `Positions.is_unmistakable` says; behind it may be
                   blanks and further markers
     a word        the name itself, and what follows is a marker, a bracket, a quote or the end of the line; a name with
-                  words behind it counts if the closer of the block comes; any other word is prose
+                  words behind it counts if the closer of the block comes; any other word is prose; within a tag, the
+                  end of a line is a blank
     markup        a bracket, a quote or a tag; then the first name that no other word is beside
 
 Behind an empty line, the closer or another opener nothing is found any more. Then the opener is text, as it is if no
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _TOKEN: Final = re.compile(r"(?P<word>\w[\w.:/-]*+)|(?P<blanks>[^\S\n]++)|(?P<line>\n)|(?P<mark>[^\w\s])")
 _BLANKS: Final = re.compile(r"[ \t]{0,64}+")
+_BLANKS_IN_TAG: Final = re.compile(r"[ \t\r\n]{0,64}+")
 _MOST: Final = 256
 """The most characters of a word that may be a name."""
 _ID: Final = re.compile(r"(?:functions?[._:/]*)?(.*?)(?:[._:]*\d+)?")
@@ -41,6 +43,8 @@ _NEEDED: Final = {**dict.fromkeys(_IN_PROSE, 2), "`": 3}
 """How many characters tell whether markup begins, where the first is not enough."""
 _BESIDE_KEY: Final = frozenset("=:({[\"'<|")
 """What stands behind a word that is markup itself."""
+_BEFORE_NAME: Final = frozenset("=\"'")
+"""Where a marker ends with one of these, the name behind it is within a tag."""
 _IN_PATH: Final = frozenset("/\\-.$@~")
 
 
@@ -108,7 +112,8 @@ class BrokenCall(Stateful):
             if kind == "word":
                 if not self.begun and self._takes_marker(begin, final=final):
                     return source_buffer.position > begin
-                behind = _end_of_blanks(buffer, end)
+                is_in_tag = not self.begun and self.last in _BEFORE_NAME
+                behind = end_of_run(_BLANKS_IN_TAG if is_in_tag else _BLANKS, buffer, end)
                 if behind == len(buffer) and not final and end - begin < _MOST:
                     source_buffer.wait_from(begin)
                     return False
@@ -208,11 +213,6 @@ class BrokenCall(Stateful):
     def dump(self) -> Any:
         """Return the state as plain data."""
         return ["broken", [], super().dump()]
-
-
-def _end_of_blanks(buffer: str, position: int) -> int:
-    """Return where blanks on the same line end, as far as they are looked at."""
-    return end_of_run(_BLANKS, buffer, position)
 
 
 def _begins_markup(buffer: str, position: int) -> bool:

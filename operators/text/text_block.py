@@ -227,7 +227,7 @@ class TextBlock(Stateful):
         if not was_named:
             self.name = grammar.constant_name(at)
         # A tag has not come as a whole with its attributes, nor with the literal that says its name, or only ends it.
-        is_open = was_named and not isinstance(grammar.items[at[0]], Attrs) and not ends_name
+        is_open = was_named and not isinstance(grammar.items[at[0]], Attrs) and not (ends_name and self._may_be_text)
         starts = self.call is None and is_open and not grammar.expects_body(at)
         if starts and not self.start_call(begin, due=source_buffer.position):
             return
@@ -329,6 +329,12 @@ class TextBlock(Stateful):
             grammar.is_first(at) and grammar.is_unmistakable(marker) for marker, at in self.meanings
         )
 
+    @property
+    def _may_be_text(self) -> bool:
+        """Whether a block whose name has come may still be text, or another reading of the opener."""
+        is_only = len(self.readings) == 1 and not self.left_out
+        return not (is_only and self._may_be_broken and self.options.knows(self.name))
+
     def leave_out(self, others: frozenset[int]) -> None:
         """Record the dialects that cannot continue here but could have otherwise."""
         if self.call is None:
@@ -348,7 +354,9 @@ class TextBlock(Stateful):
                 self.leave_before_blanks(start=False)
             else:
                 self.back_to_text()
-        elif self.may_end or (boundary is not None and self.reader is None and call.error is not None):
+        elif (self.may_end and (self.is_over or call.keys)) or (
+            boundary is not None and self.reader is None and call.error is not None
+        ):
             self.leave_before_blanks(start=False)
         else:
             found = source_buffer.buffer[source_buffer.position : source_buffer.position + 1]

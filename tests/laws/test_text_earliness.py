@@ -75,7 +75,7 @@ def waits_for_nothing(
     """Return whether some ways on agree in nothing more than what is given; and what is given stands on each."""
     events = stage(operator).feed(text)
     given = said(events)
-    rest = text[len("".join(event.raw for event in events)) :]
+    rest = text[sum(len(event.raw) for event in events if not isinstance(event, Notice)) :]
     if rest.startswith(tuple(deferring)):
         return True
     first: list[tuple[Any, ...]] | None = None

@@ -91,7 +91,9 @@ def explained_by(
     parted = next((each for each in together if each.at >= at and each.type != "text"), None)
     if parted is None:
         raw = next((each.raw for each in together if each.at == at), "")
-        return [other.name for other in others if raw.endswith(tuple(closer for _, closer in other.reasoning if closer))]
+        return [
+            other.name for other in others if raw.endswith(tuple(closer for _, closer in other.reasoning if closer))
+        ]
     rest = text[parted.at :]
     if parted.at:
         options = {**options, "starts_in_reasoning": False}

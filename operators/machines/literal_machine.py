@@ -182,8 +182,13 @@ class LiteralMachine(ValueMachine):
     def open_quote(self) -> str:
         """The quote of the open string if that is an argument in a single pair of quotes; else an empty text."""
         quote = self._form.quote
-        is_open = self._state in ("opening", "string", "guarded") and len(self._containers) == 1 and not self._in_key
-        return quote if is_open and quote in self._quotes else ""
+        is_argument = self.in_string and len(self._containers) == 1 and not self._in_key
+        return quote if is_argument and quote in self._quotes else ""
+
+    @property
+    def in_string(self) -> bool:
+        """Whether a string is open whose closing quote has not come."""
+        return self._state in ("opening", "string", "guarded")
 
     @property
     def may_close(self) -> bool:

@@ -301,9 +301,14 @@ class BlockJson(Stateful):
         in_arguments = self._started and self._at_args is not None and self._inner is None
         if (in_arguments or self.is_saying) and items:
             last = items[-1]
-            if isinstance(last, Fragment) and last.kind == "TEXT":
+            if isinstance(last, Fragment) and last.kind == "TEXT" and not self._is_behind_string:
                 self.live = self._strip(last.path)
         self._block.source_buffer.position += length
+
+    @property
+    def _is_behind_string(self) -> bool:
+        """Whether the quote of a string of code has come, so that other text may follow."""
+        return isinstance(self.machine, LiteralMachine) and not self.machine.in_string
 
     def _note_mended(self) -> None:
         if isinstance(self.machine, LiteralMachine) and self.machine.mended and self._block.call is not None:
@@ -710,6 +715,7 @@ class BlockAttrs:
     def __init__(self, block: TextBlock, at: At) -> None:
         self._block = block
         self.at = at
+        self.start = block.source_buffer.here
         item = block.grammar.items[at[0]]
         is_tag = isinstance(item, Attrs) and item.form == "tag"
         self.slot = AttrsSlot() if is_tag else JsonAttrsSlot(block.options.limits)
@@ -720,7 +726,6 @@ class BlockAttrs:
         source_buffer = block.source_buffer
         source_buffer.position = slot.feed(source_buffer.buffer, source_buffer.position)
         if slot.is_wrong:
-            block.reader = None
             block.mismatch_in_slot()
         elif slot.ended:
             block.reader = None
@@ -786,8 +791,9 @@ class BlockAttrs:
 
     def dump(self) -> Any:
         """Return the state as plain data."""
-        return ["attrs", list(self.at), self.slot.dump()]
+        return ["attrs", list(self.at), [self.start, self.slot.dump()]]
 
     def load(self, state: Any) -> None:
         """Restore a dumped state."""
-        self.slot.load(state)
+        self.start, slot = state
+        self.slot.load(slot)

@@ -126,7 +126,11 @@ class OutsideText(Stateful):
     @property
     def watch(self) -> UnclosedReasoning | None:
         """What finds calls in the text that comes next, if they may have to be told."""
-        return self.thoughts if self.kind == "reasoning" else self.words
+        return self.watch_of(self.kind)
+
+    def watch_of(self, kind: str) -> UnclosedReasoning | None:
+        """Return what looks for calls in a kind of text, if anything does."""
+        return self.thoughts if kind == "reasoning" else self.words
 
     @property
     def closers(self) -> Collection[str]:
@@ -179,11 +183,15 @@ class OutsideText(Stateful):
     def _wait_from(self, start: int) -> None:
         """Wait with the beginning of a marker; an opener that would be text is emitted while it comes."""
         begun = self._source_buffer.buffer[start:]
-        if all(map(self.stays_text, self.search.continuing(begun))):
+        if self.is_shown(begun):
             self._say_line(start + len(begun))
             self._shown = begun
         else:
             self._source_buffer.wait_from(start)
+
+    def is_shown(self, begun: str) -> bool:
+        """Return whether the beginning of a marker is text, whatever comes."""
+        return all(map(self.stays_text, self.search.continuing(begun)))
 
     def stays_text(self, marker: str) -> bool:
         """Return whether a marker is text, though it means something for what comes behind it."""
@@ -193,7 +201,8 @@ class OutsideText(Stateful):
     def _goes_on_showing(self) -> bool:
         """Read on in what may be an opener of reasoning that is text; return whether it may go on."""
         source_buffer, openers = self._source_buffer, tuple(filter(self.stays_text, self._grammar.reasoning))
-        begun = self._shown + source_buffer.buffer[source_buffer.position :][: max(map(len, openers))]
+        most = max(map(len, openers), default=0)  # none is text any more where native reasoning has come
+        begun = self._shown + source_buffer.buffer[source_buffer.position :][:most]
         self._shown = ""
         if begun.startswith(openers):
             self._show_opener()
@@ -338,7 +347,7 @@ class OutsideText(Stateful):
     def give(self, kind: str, text: str, upto: int) -> None:
         """Emit text of a segment, up to a position in the buffer."""
         answer, source_buffer = self._answer, self._source_buffer
-        if (watch := self.thoughts if kind == "reasoning" else self.words) is not None:
+        if (watch := self.watch_of(kind)) is not None:
             watch.note(text)
         kind = self._type_of(kind)
         if answer.open_type != kind:

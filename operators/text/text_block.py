@@ -291,8 +291,8 @@ class TextBlock(Stateful):
             outside.failed_upto = max(outside.failed_upto, 1 + self.passed[-1][0])
             self.passed = []
         may_be_call = not for_good and self._may_be_broken
-        if may_be_call and source_buffer.here > self.refused_offset:
-            self.refused_offset, self.refused_at = source_buffer.here, self.at
+        if may_be_call and self._reached > self.refused_offset:
+            self.refused_offset, self.refused_at = self._reached, self.at
             self.refused_for = expected or _expected(self.boundary)
         self._put_back()
         if self.opened_at == self.began_at and (readings := self._other_readings()):
@@ -303,6 +303,12 @@ class TextBlock(Stateful):
             self.reader = BrokenCall(self)
         else:
             self.outside.say(source_buffer.position + length)
+
+    @property
+    def _reached(self) -> int:
+        """The offset up to which the block is read; in JSON that of its beginning, wherever the text was cut."""
+        reader = self.reader
+        return reader.start if isinstance(reader, BlockJson | BlockAttrs) else self.source_buffer.here
 
     def _put_back(self) -> None:
         """Abandon the block, and go back to the first character that is not certain."""
@@ -368,7 +374,7 @@ class TextBlock(Stateful):
         if self.call is None:
             self.back_to_text()
         else:
-            self.fail(JsonError("malformed", self.source_buffer.here - self.call.start, "a name", ""))
+            self.fail(JsonError("malformed", self._reached - self.call.start, "a name", ""))
 
     def unread_blanks(self) -> None:
         """Go back to before the blanks that came last."""

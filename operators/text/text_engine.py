@@ -86,6 +86,7 @@ class TextEngine(Stateful):
         if block.held is not None:
             block.release(block.held.close(how, finish))
         while True:
+            source_buffer.wait = ""  # nothing more comes that it could wait for
             self._run(final=True)
             reader = block.reader
             if isinstance(reader, BlockText | BlockJson) and reader.ends_with(how, finish):
@@ -239,7 +240,7 @@ class TextEngine(Stateful):
 def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
     search, segment_id, kind, turn_id = plain
-    markers, watch = block.outside.search, block.outside.watch
+    outside, markers, watch = block.outside, block.outside.search, block.outside.watch
     without_marker = None if watch else plain
 
     def fast_path(text: str) -> Sequence[Segment] | None:
@@ -248,7 +249,7 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
         if found is None:
             source_buffer.wait = ""
             engine.plain = without_marker
-        elif not markers.is_unfinished(found):
+        elif not markers.is_unfinished(found) or outside.is_shown(text[found.start() :]):
             return None
         else:
             start = found.start()
@@ -267,12 +268,12 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
 def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for such text where blanks at the end are held, too."""
     search, segment_id, kind, turn_id = plain
-    markers, watch = block.outside.search, block.outside.watch
+    outside, markers, watch = block.outside, block.outside.search, block.outside.watch
 
     def fast_path(text: str) -> Sequence[Segment] | None:
         text = source_buffer.wait + text
         found = search(text)
-        if found is not None and not markers.is_unfinished(found):
+        if found is not None and (not markers.is_unfinished(found) or outside.is_shown(text[found.start() :])):
             return None
         said = (text if found is None else text[: found.start()]).rstrip()
         if len(text) - len(said) > _MOST_HELD:
@@ -332,13 +333,15 @@ def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> F
 
 def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> FastPath:
     """Return the fast path for text in a string of JSON that is text of the answer."""
-    machine, answer = reader.machine, block.answer
+    machine, answer, watch = reader.machine, block.answer, block.outside.watch_of("text")
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
     def fast_path(text: str) -> Sequence[Segment]:
         items = machine.feed(text)
         is_whole = isinstance(items, tuple) and items and not machine.withheld_length
         if is_whole and isinstance(said := items[0], Fragment):
+            if watch is not None:
+                watch.note(said.value)
             return (SegmentContent(segment_id, "text", said.value, turn_id=turn_id, raw=text),)
         return read_on(reader, items, text)
 
@@ -347,7 +350,7 @@ def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Fas
 
 def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
     """Return the fast path for text in a block that is emitted unchanged."""
-    source_buffer, answer = block.source_buffer, block.answer
+    source_buffer, answer, watch = block.source_buffer, block.answer, block.outside.watch_of(block.saying)
     search = reader.search.pattern.search
     segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
 
@@ -355,6 +358,8 @@ def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
         if search(text) is not None:
             return None
         source_buffer.offset += len(text)
+        if watch is not None:
+            watch.note(text)
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
 
     return fast_path

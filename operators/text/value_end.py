@@ -42,6 +42,8 @@ class InnerCalls(Stateful):
 
     depth: int = 0
     """How many are open."""
+    opened: int = 0
+    """How many have been opened."""
     has_markers: bool = False
     """Whether a closer was content."""
     begun: str = ""
@@ -135,6 +137,7 @@ class InnerCalls(Stateful):
             is_whole = found is not None and (each.has_value or found.end() > len(self._opener))
             if found is not None and is_whole and self._is_name(each, found[found.lastindex or 0]):
                 self.depth += 1
+                self.opened += 1
                 self._opener = ""
                 self._count = 0
                 self._is_bare = marker in self._ends.closers
@@ -210,6 +213,8 @@ class ValueEnd(Stateful):
     """The blanks behind the last of them."""
     _open_others: int = 0
     """How many openers of other arguments are open in the value."""
+    _separators: int = 0
+    """How many markers that stand between values have come in calls in the value."""
     _is_behind_other: bool = False
     """Whether a closer of one that is not open has just come."""
     inner: InnerCalls
@@ -338,6 +343,10 @@ class ValueEnd(Stateful):
                 opened = self._opens_argument(text, position, is_after_closer=False, final=final)
                 if opened is not None:
                     return opened
+        elif ends.is_separated and marker in ends.starts:
+            self._separators += 1
+            # Nobody can tell which of two separators is between the values.
+            self.is_ambiguous = self.is_ambiguous or self._separators > inner.opened
         inner.marker(marker)
         self._note_other(marker)
         return "text", found.end()

@@ -11,6 +11,7 @@ from answered import answered
 from content_cases import shape_of, written
 
 from penstock.events.chunk_response import ChunkResponse
+from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import Completed
@@ -185,6 +186,14 @@ def test_text_behind_the_block_waits_until_the_answer_ends_or_another_call_comes
     assert outcomes(f"{call} Done.", finish="length") == ["truncated"]
     assert outcomes(f"{call} Done. {later}", finish="length")[0] == {"path": "a.py", "text": "x"}
     assert outcomes(f"{call} Done.", finish="length", seal="closer") == [{"path": "a.py", "text": "x"}]
+
+
+@pytest.mark.parametrize("behind", ["<", "<|tool", " \n<|tool_call_start", "x <"])
+def test_the_beginning_of_a_marker_behind_the_block_is_no_less_text_than_any_other(behind: str):
+    text = block(save("x")) + behind
+    for pieces in (list(text), [text]):
+        events = answered(pieces, parse_text("lfm2", tools=TOOLS, turn_id="t"))
+        assert "".join(event.raw for event in events if isinstance(event, SegmentEvent)) == text
 
 
 def test_a_call_without_strings_is_sealed_at_once():

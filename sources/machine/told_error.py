@@ -7,6 +7,7 @@ from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from ..fields.sdk_fields import Fields, entries_of, fields_of
+from ..fields.surrogates import plain_json
 
 _ERROR_MESSAGES = ("error_message", "error_msg", "errorMessage", "errorMsg")
 _ERROR_TYPES = ("error_type", "errorType")
@@ -55,7 +56,8 @@ def told_error(item: Fields, *, is_answer: bool = False) -> ToldError | None:
         return ToldError(found.body, [*found.keys, *marks])
     if marks:
         left_out = frozenset(("choices", *marks))
-        return ToldError({key: value for key, value in item.items() if value and key not in left_out}, item.keys())
+        said = {key: plain_json(item[key]) for key in item if key not in left_out}
+        return ToldError({key: said[key] for key in said if said[key]}, item.keys())
     minimax = fields_of(item.get("base_resp")) or {}
     if (code := minimax.get("status_code")) and str(code) not in _FINE_CODES:
         return ToldError({"message": minimax.get("status_msg"), "code": code}, ("base_resp",))

@@ -77,7 +77,7 @@ def test_answers_that_come_side_by_side_are_read_each_for_itself(random: Random)
     for event in (each for each in closing if not isinstance(each, AnswerEnd)):
         choice = names.get(event.segment_id, -1)
         if choice < 0:
-            choice = names[event.segment_id] = int(f"0{event.segment_id}".partition(":choice_")[2][:1] or 0)
+            choice = names[event.segment_id] = event.metadata.get("choice", 0)
         given_events[choice].append(event)
     assert [without_ids(events) for events in given_events] == alone, (name, options, lines)
 

@@ -158,7 +158,7 @@ wire_deltas = st.fixed_dictionaries(
         "annotations": odd,
     },
 )
-counts = st.sampled_from((None, 0, 3, 2.0, "4", -1, True, "x"))
+counts = st.sampled_from((None, 0, 3, 2.0, "4", -1, "x"))  # of True the SDK makes 1, before we see it
 usages = st.one_of(
     odd,
     st.fixed_dictionaries(

@@ -307,8 +307,11 @@ def test_a_redact_that_makes_no_text_of_a_text_is_told_before_a_file_is_made_tha
         list(record(tmp_path / "answer.jsonl", redact=lambda _: kept)(items))
 
 
-def test_a_disk_that_is_full_ends_the_recording_and_not_the_stream(caplog: pytest.LogCaptureFixture, tmp_path: Path):
+def test_a_disk_that_is_full_ends_the_recording_and_not_the_stream(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     resource = pytest.importorskip("resource")
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # what is imported below would be cut, too
     path = tmp_path / "answer.jsonl"
     most = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (300, most[1]))

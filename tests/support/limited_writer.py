@@ -25,6 +25,7 @@ def main(root: str, limit: str, user: str) -> None:
 
     calls: list[tuple[str, str]] = json.load(sys.stdin)
     if int(limit) >= 0:
+        sys.dont_write_bytecode = True  # what is imported later would be cut, too
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(limit), resource.RLIM_INFINITY))
     if int(user) >= 0:
         os.setgroups([])

@@ -100,6 +100,7 @@ def test_overwrite_keeps_the_old_file_if_the_new_one_cannot_be_written(
     penstock: Penstock, line: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.dont_write_bytecode", True)  # what is imported below would be cut, too
     before = b"before" * 1000
     Path("a.jsonl").write_bytes(before)
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
@@ -209,7 +210,8 @@ def is_python(name: str, text: str, run: list[tuple[str, Any]]) -> bool:
     text = text.strip().replace("f.call(", "f(", 1) if name == "llama_python_tag" else text.strip()
     for source in (f"[{text}]", text, f"[{','.join(text.splitlines())}]"):
         try:
-            body = ast.parse(source, mode="eval").body
+            with warnings.catch_warnings(action="ignore"):  # Python warns of an escape that it does not know
+                body = ast.parse(source, mode="eval").body
             elements = body.elts if isinstance(body, ast.List) else []
             calls = [
                 (ast.unparse(each.func), {str(pair.arg): ast.literal_eval(pair.value) for pair in each.keywords})

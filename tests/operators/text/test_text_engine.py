@@ -103,6 +103,30 @@ CASES = (
         ('<|tool_call>call:f{path:<|"|> =<|"|>,n:true,m:1}<tool_cal',),
         {"limits": Limits(arguments_length=30)},
     ),
+    Case(
+        "the end of code behind a string in an object",
+        "olmo3_pythonic",
+        ("<function_calls>f(n={'n': '", "x'", "})", REASONING, "</function_calls>"),
+    ),
+    Case(
+        "the beginning of a marker behind a call that waits for the end",
+        "minicpm4",
+        ("<|tool_call_start|>```python\nf(a='z')\n```\n<|tool_call_end|><|t",),
+    ),
+    Case("the opener of reasoning that is text, cut by a call", "dots", ("<<th", CALL, "ink>hm")),
+    Case("native reasoning in the opener of reasoning that is text", "think_tags", ("a <thi", REASONING, "nk>b")),
+    Case(
+        "the place at which a call in JSON is broken",
+        "apertus",
+        ('<|tools_prefix|>[{"write": {"a": ""}}, {"f": {"a": "]"}}]<|tools_suffix|>',),
+        {"tools": {"f": {}}, "unknown_tool": "text"},
+    ),
+    Case(
+        "a call in the text of a block, where no tools were declared",
+        "dots",
+        ('<dots_function_call><dots_function_call>\n{"name": "f", "arguments": {"a": 1}}</dots_function_call>',),
+        {"tools": {}},
+    ),
 )
 
 

@@ -14,11 +14,15 @@ END_TOKENS: Final = (
     *("<|END_OF_TURN_TOKEN|>", "<|end_of_msg|>", "<|user|>", "<|observation|>", "<|eos|>"),
     *("<｜hy_eos｜>", "<｜hy_eos:opensource｜>", "<|end_of_sentence|>", "<|assistant_end|>", "<|endofturn|>"),
     *("<|stop|>", "<seed:eos>", "<end_of_sentence>", "<SPECIAL_12>", "<sep>", "</longcat_s>"),
+    "<|python_end|>",  # of Llama 4, behind code that is no call
 )
 """They are dropped at the very end of an answer; everywhere else they are text. None of them opens a block."""
 
 OPENED_BY: Final = {"</s>": "<s>"}
 """A token that is also a closer, and its opener: where that came before, the token is text at the end too."""
+
+CODE_TOKENS: Final = ("<|python_tag|>", "<|python_start|>")
+"""Tokens of Llama with which code begins. Where they come first, and no call behind them, they are nobody's text."""
 
 LONGEST_END: Final = 48
 """The most characters of such tokens, with the blanks between, that are held while they may be the end."""

@@ -7,7 +7,7 @@ does.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
 
@@ -80,12 +80,23 @@ class Markers(NamedTuple):
 
     search: MarkerSearch
     meant: Mapping[str, Sequence[Meaning]]
+    shown: Sequence[str] = ()
+    """The openers of reasoning that are text, though they mean something for what comes behind them."""
+    shown_prefixes: Collection[str] = ()
+    """Their beginnings that are not those of other markers."""
 
 
 @lru_cache(maxsize=1024)
 def markers_at(grammar: Positions, rules: MarkerRules, where: Where) -> Markers:
     """Return the markers that mean something where the text is."""
-    return _compiled(grammar, tuple(_markers(grammar, rules, where).items()))
+    search, meant, *_ = _compiled(grammar, tuple(_markers(grammar, rules, where).items()))
+    if where.leading or not where.may_close or where.kind != "text":
+        return Markers(search, meant)
+    shown = tuple(each for each in grammar.reasoning if each not in grammar.reasoning_anywhere)
+    prefixes = (opener[:length] for opener in shown for length in range(1, len(opener) + 1))
+    return Markers(
+        search, meant, shown, frozenset(each for each in prefixes if {*search.continuing(each)}.issubset(shown))
+    )
 
 
 def _markers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, tuple[At, ...]]:

@@ -301,14 +301,11 @@ class BlockJson(Stateful):
         in_arguments = self._started and self._at_args is not None and self._inner is None
         if (in_arguments or self.is_saying) and items:
             last = items[-1]
-            if isinstance(last, Fragment) and last.kind == "TEXT" and not self._is_behind_string:
+            # Behind the quote of a string of code, other text may follow before the string's DONE comes.
+            is_open = not isinstance(self.machine, LiteralMachine) or self.machine.in_string
+            if is_open and isinstance(last, Fragment) and last.kind == "TEXT":
                 self.live = self._strip(last.path)
         self._block.source_buffer.position += length
-
-    @property
-    def _is_behind_string(self) -> bool:
-        """Whether the quote of a string of code has come, so that other text may follow."""
-        return isinstance(self.machine, LiteralMachine) and not self.machine.in_string
 
     def _note_mended(self) -> None:
         if isinstance(self.machine, LiteralMachine) and self.machine.mended and self._block.call is not None:
@@ -715,7 +712,7 @@ class BlockAttrs:
     def __init__(self, block: TextBlock, at: At) -> None:
         self._block = block
         self.at = at
-        self.start = block.source_buffer.here
+        self.start = block.source_buffer.offset + block.source_buffer.position
         item = block.grammar.items[at[0]]
         is_tag = isinstance(item, Attrs) and item.form == "tag"
         self.slot = AttrsSlot() if is_tag else JsonAttrsSlot(block.options.limits)

@@ -126,11 +126,7 @@ class OutsideText(Stateful):
     @property
     def watch(self) -> UnclosedReasoning | None:
         """What finds calls in the text that comes next, if they may have to be told."""
-        return self.watch_of(self.kind)
-
-    def watch_of(self, kind: str) -> UnclosedReasoning | None:
-        """Return what looks for calls in a kind of text, if anything does."""
-        return self.thoughts if kind == "reasoning" else self.words
+        return self.thoughts if self.kind == "reasoning" else self.words
 
     @property
     def closers(self) -> Collection[str]:
@@ -183,24 +179,15 @@ class OutsideText(Stateful):
     def _wait_from(self, start: int) -> None:
         """Wait with the beginning of a marker; an opener that would be text is emitted while it comes."""
         begun = self._source_buffer.buffer[start:]
-        if self.is_shown(begun):
+        if begun in self.shown_prefixes:
             self._say_line(start + len(begun))
             self._shown = begun
         else:
             self._source_buffer.wait_from(start)
 
-    def is_shown(self, begun: str) -> bool:
-        """Return whether the beginning of a marker is text, whatever comes."""
-        return all(map(self.stays_text, self.search.continuing(begun)))
-
-    def stays_text(self, marker: str) -> bool:
-        """Return whether a marker is text, though it means something for what comes behind it."""
-        is_text = self._may_close and not self._leading and self.kind == "text"
-        return is_text and marker in self._grammar.reasoning and marker not in self._grammar.reasoning_anywhere
-
     def _goes_on_showing(self) -> bool:
         """Read on in what may be an opener of reasoning that is text; return whether it may go on."""
-        source_buffer, openers = self._source_buffer, tuple(filter(self.stays_text, self._grammar.reasoning))
+        source_buffer, openers = self._source_buffer, tuple(self.shown)
         most = max(map(len, openers), default=0)  # none is text any more where native reasoning has come
         begun = self._shown + source_buffer.buffer[source_buffer.position :][:most]
         self._shown = ""
@@ -347,7 +334,7 @@ class OutsideText(Stateful):
     def give(self, kind: str, text: str, upto: int) -> None:
         """Emit text of a segment, up to a position in the buffer."""
         answer, source_buffer = self._answer, self._source_buffer
-        if (watch := self.watch_of(kind)) is not None:
+        if (watch := self.thoughts if kind == "reasoning" else self.words) is not None:
             watch.note(text)
         kind = self._type_of(kind)
         if answer.open_type != kind:
@@ -474,7 +461,7 @@ class OutsideText(Stateful):
         expects_closer = self._owed or not self.said_any
         state = (self.kind, self._closer, self.resume, expects_closer, self._leading, self._may_close)
         where = Where(*state, self._place, self._opened)
-        self.search, self._meant = markers_at(self._grammar, self._rules, where)
+        self.search, self._meant, self.shown, self.shown_prefixes = markers_at(self._grammar, self._rules, where)
 
     def new_part(self, name: str, _state: Any, /) -> CodeSpans | UnclosedReasoning:
         if name == "_code":

@@ -240,7 +240,7 @@ class TextEngine(Stateful):
 def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
     search, segment_id, kind, turn_id = plain
-    outside, markers, watch = block.outside, block.outside.search, block.outside.watch
+    markers, shown, watch = block.outside.search, block.outside.shown_prefixes, block.outside.watch
     without_marker = None if watch else plain
 
     def fast_path(text: str) -> Sequence[Segment] | None:
@@ -249,7 +249,7 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
         if found is None:
             source_buffer.wait = ""
             engine.plain = without_marker
-        elif not markers.is_unfinished(found) or outside.is_shown(text[found.start() :]):
+        elif not markers.is_unfinished(found) or text[found.start() :] in shown:
             return None
         else:
             start = found.start()
@@ -268,12 +268,12 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
 def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
     """Return the fast path for such text where blanks at the end are held, too."""
     search, segment_id, kind, turn_id = plain
-    outside, markers, watch = block.outside, block.outside.search, block.outside.watch
+    markers, shown, watch = block.outside.search, block.outside.shown_prefixes, block.outside.watch
 
     def fast_path(text: str) -> Sequence[Segment] | None:
         text = source_buffer.wait + text
         found = search(text)
-        if found is not None and (not markers.is_unfinished(found) or outside.is_shown(text[found.start() :])):
+        if found is not None and (not markers.is_unfinished(found) or text[found.start() :] in shown):
             return None
         said = (text if found is None else text[: found.start()]).rstrip()
         if len(text) - len(said) > _MOST_HELD:
@@ -333,7 +333,7 @@ def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> F
 
 def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> FastPath:
     """Return the fast path for text in a string of JSON that is text of the answer."""
-    machine, answer, watch = reader.machine, block.answer, block.outside.watch_of("text")
+    machine, answer, watch = reader.machine, block.answer, block.outside.words
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
     def fast_path(text: str) -> Sequence[Segment]:
@@ -350,7 +350,8 @@ def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Fas
 
 def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
     """Return the fast path for text in a block that is emitted unchanged."""
-    source_buffer, answer, watch = block.source_buffer, block.answer, block.outside.watch_of(block.saying)
+    source_buffer, answer, outside = block.source_buffer, block.answer, block.outside
+    watch = outside.thoughts if block.saying == "reasoning" else outside.words
     search = reader.search.pattern.search
     segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
 

@@ -62,7 +62,7 @@ def _outside(before: str, wait: str, block: TextBlock) -> Iterator[Withheld]:
         yield Withheld(wait, "the token is dropped if the answer ends with it", (wait,))
     elif marker:
         found = _markers_from(block.outside.search, wait)
-        could_become = tuple(each for each in found if not block.outside.stays_text(each.lstrip(BLANKS)))
+        could_become = tuple(each for each in found if each.lstrip(BLANKS) not in block.outside.shown)
         yield Withheld(wait, _reason_of_markers(could_become), could_become)
     else:
         yield Withheld(wait, _BLANKS, (wait,))

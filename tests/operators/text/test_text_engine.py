@@ -472,3 +472,14 @@ def test_the_engine_names_no_dialect(name: str):
         node.value for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Constant)
     }
     assert texts & set(DIALECTS) <= ALSO_OTHER_WORDS
+
+
+@pytest.mark.parametrize("dialect", ["auto", "llama3_json", "llama_python_tag"])
+@pytest.mark.parametrize("text", ["<|python_tag|>{}<|eom_id|>", " <|python_start|>{}<|python_end|><|eot|>"])
+def test_a_token_before_code_that_is_no_call_is_nobodys_text(dialect: str, text: str):
+    code = "import os\nprint(os.name)"
+    whole = text.format(code)
+    for pieces in ([whole], list(whole)):
+        events = answered(pieces, parse_text(dialect, tools={"f": {}}, turn_id="t"))
+        assert "".join(event.delta for event in events if isinstance(event, SegmentContent)).strip() == code
+        assert "".join(event.raw for event in events if isinstance(event, SegmentEvent)) == whole

@@ -74,7 +74,7 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         '<|python_tag|>brave_search.call(query="Oslo")<|eom_id|>',
         *("", "", (("brave_search", {"query": "Oslo"}),)),
     ),
-    ("llama_python_tag", "<|python_tag|>import os\nos.call(1)", "<|python_tag|>import os\nos.call(1)", "", ()),
+    ("llama_python_tag", "<|python_tag|>import os\nos.call(1)", "import os\nos.call(1)", "", ()),
     (
         "mistral_old",
         (

@@ -7,7 +7,7 @@ from inspect import Signature, signature
 from typing import Any, NamedTuple, TypeAlias, TypeGuard
 
 from ..events.errors import UsageError
-from ..operators.catalogue.dialects_named import dialects_named
+from ..operators.catalogue.dialect_for import dialects_named
 from ..operators.engine.stage import Operator, compose
 from ..operators.grammar.dialect import Dialect
 from ..operators.interrupt_on import RxOperator

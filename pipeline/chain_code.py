@@ -14,9 +14,8 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from ..events.errors import UsageError
-from ..operators.calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
-from ..operators.calls.known_file_tools import KNOWN_FILE_TOOLS
-from ..operators.catalogue.dialects_named import dialect_name
+from ..operators.calls.field_spec import FILE_TOOLS, KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ..operators.catalogue.dialect_for import dialect_name
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, compose
 from ..operators.engine.step import Step, quoted, short_form

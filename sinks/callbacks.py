@@ -10,11 +10,8 @@ from typing import Any, TypeAlias
 
 from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
-from ..events.file_result import FileResult
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ..events.tool_call_status import ToolCallStatus
-from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ..events.tool_result import ToolResult
+from ..events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from ..operators.engine.where_raised import where_raised
 from .running.channel import as_error
 from .running.sink import TwinSink, each_event

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Protocol
 
+from ..events.errors import without_credentials
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.card import Card, MimeBundle
 from ..events.showing.excerpt import Excerpt, counted, ending
-from ..events.url_secrets import without_credentials
 from .collected.collected import Segment
 from .segment_card import segment_card
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from ..events.answer_end import AnswerEnd
+from ..events.answer_end import AnswerEnd, Output, OutputFailed
+from ..events.chunk_response import ProviderEvent
 from ..events.event_card import PROSE, TONES, brief_card, short_value
-from ..events.output import Output, OutputFailed
-from ..events.provider_event import ProviderEvent
 from ..events.segment_event import SegmentStart
-from ..events.showing.card import Card, MimeBundle, first_of, mime_bundle
+from ..events.showing.card import Card, MimeBundle, code_name, first_of, mime_bundle
 from ..events.showing.excerpt import Excerpt, counted
-from ..events.showing.syntax import code_name
-from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ..events.tool_result import ToolResult
+from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation, ToolResult
 from .collected.collected import Collected, Segment
 from .wording.event_words import subject
 

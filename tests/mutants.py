@@ -119,7 +119,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a chunk goes straight though it has more than text",
-        (Edit("operators/calls/straight_calls.py", "if chunk != like:", "if False:"),),
+        (Edit("operators/calls/native_call.py", "if chunk != like:", "if False:"),),
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
@@ -169,7 +169,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a stage that declines is passed over",
         (
             Edit(
-                "operators/engine/straight_way.py",
+                "operators/engine/withheld.py",
                 "take is not None and (not way.is_heard or take(way))",
                 "take is not None and (not way.is_heard or take(way) or True)",
             ),
@@ -178,7 +178,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "straight text is not kept for the invocation",
-        (Edit("operators/calls/straight_calls.py", "        if is_kept:\n", "        if False:\n"),),
+        (Edit("operators/calls/native_call.py", "        if is_kept:\n", "        if False:\n"),),
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
@@ -442,12 +442,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the whole-text path does not look for surrogates",
-        (Edit("operators/machines/whole_json.py", " or _SURROGATE.search(text)", ""),),
+        (Edit("operators/machines/json_machine.py", " or _SURROGATE.search(text)", ""),),
         ("tests/operators/machines/test_whole_json.py", f"{LAWS} json_loads"),
     ),
     Mutant(
         "the whole-text path does not look at the depth",
-        (Edit("operators/machines/whole_json.py", 'text.count("{") + text.count("[") > limits.depth or ', ""),),
+        (Edit("operators/machines/json_machine.py", 'text.count("{") + text.count("[") > limits.depth or ', ""),),
         ("tests/operators/machines/test_whole_json.py",),
     ),
     Mutant(
@@ -868,7 +868,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a stray backtick hides what is on the next line",
         (
             Edit(
-                "operators/grammar/code_spans.py",
+                "operators/grammar/outside_markers.py",
                 '        self._state = "text" if said is None else "fence"\n',
                 '        self._state = "span" if said is None else "fence"\n',
             ),
@@ -879,7 +879,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the language of a fence does not matter",
         (
             Edit(
-                "operators/grammar/code_spans.py",
+                "operators/grammar/outside_markers.py",
                 'return state == "span" or not (',
                 'return state == "span" and not (',
             ),
@@ -1448,7 +1448,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a retry after an error has the ids of the attempt before",
         (
             Edit(
-                "operators/engine/attempts.py", "            self._attempts.note(*ids.attempt)\n", "            pass\n"
+                "operators/engine/turn_ids.py", "            self._attempts.note(*ids.attempt)\n", "            pass\n"
             ),
         ),
         ("tests/laws/test_retry.py",),
@@ -1468,7 +1468,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a retry is seen in every second subscription",
         (
             Edit(
-                "operators/engine/attempts.py",
+                "operators/engine/turn_ids.py",
                 "    def complete(self) -> None:\n",
                 "    def complete(self) -> None:\n        self.break_off()\n",
             ),
@@ -1741,7 +1741,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a URL keeps its user and password",
         (
             Edit(
-                "events/url_secrets.py",
+                "events/errors.py",
                 'shown = f"{_HIDDEN}@{host}" if at and user else authority',
                 "shown = authority",
             ),
@@ -1750,7 +1750,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a URL keeps the values of its parameters",
-        (Edit("events/url_secrets.py", "if name.lower() in _OPEN else", "if name else"),),
+        (Edit("events/errors.py", "if name.lower() in _OPEN else", "if name else"),),
         (SECRETS,),
     ),
     Mutant(

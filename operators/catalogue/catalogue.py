@@ -9,8 +9,7 @@ from typing import Final
 
 from ..grammar.dialect import Dialect, KnownDialect
 from ..grammar.grammar_items import holds_several
-from ..writing.as_code import as_code
-from ..writing.describe_dialect import describe_dialect
+from ..writing.describe_dialect import as_code, describe_dialect
 from .table import AUTO, AUTO_WITH_TOOLS, DIALECTS
 
 _FILES: Final = {"json": "json_shapes"}

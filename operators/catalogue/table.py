@@ -87,8 +87,7 @@ from ..dialects.tool_call import TOOL_CALL
 from ..dialects.tool_code import TOOL_CODE
 from ..dialects.xlam import XLAM
 from ..dialects.xml import XML
-from ..grammar.dialect import KnownDialect
-from ..grammar.model_dialect import ModelDialect
+from ..grammar.dialect import KnownDialect, ModelDialect
 
 IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # `<tool_call>` or `<function=…>`, and what comes behind tells them apart

@@ -16,11 +16,9 @@ from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ...events.errors import UsageError
-from .attempts import Attempts
 from .step import Step, stage_name
-from .straight_way import StraightWays, straight_ways
-from .turn_ids import TurnIds
-from .withheld import Withheld, withheld_by
+from .turn_ids import Attempts, TurnIds
+from .withheld import StraightWays, Withheld, straight_ways, withheld_by
 
 
 class Completed(Struct, frozen=True):

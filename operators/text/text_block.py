@@ -10,16 +10,14 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ...events.fragment import Fragment, JsonError
-from ...events.segment_event import Status
+from ...events.segment_event import Fragment, JsonError, Status
 from ..calls.answer_segments import AnswerSegments
-from ..calls.segment_end import end_status, ended_regularly
+from ..calls.open_segments import end_status, ended_regularly
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, Back
 from ..grammar.dialect_positions import At, Boundary, Positions
-from ..grammar.end_tokens import CODE_TOKENS
-from ..grammar.outside_markers import Meaning
+from ..grammar.outside_markers import CODE_TOKENS, Meaning
 from ..grammar.tag_attributes import ATTRIBUTE_START
 from ..machines.marker_search import BLANK_RUN, MarkerSearch
 from ..schemas.value_typing import Typed

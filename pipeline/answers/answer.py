@@ -7,11 +7,9 @@ from copy import deepcopy
 from typing import Any, cast
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
-from ...events.chunk_response import TokenUsage
+from ...events.chunk_response import ProviderEvent, TokenUsage
 from ...events.errors import UsageError
-from ...events.provider_event import ProviderEvent
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation, ToolResult
 from ...sinks.collect import collect
 from ...sinks.collected.collected import Collected, Segment
 from .answer_calls import CallsOfMessage, in_text

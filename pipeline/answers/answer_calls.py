@@ -7,8 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 from ...events.errors import UsageError
-from ...events.tool_invocation import InvocationFailed
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import InvocationFailed, ToolResult
 from ...sinks.wording.result_text import result_text
 from .answer_parts import AnswerCall
 from .message_form import CallResult, MessageCall

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.engine.limits import DEFAULT_LIMITS
-from ...operators.machines.whole_json import decode_json
+from ...operators.machines.json_machine import decode_json
 from ...sinks.collected.collected import Collected, Segment
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolResult
 from ...sinks.wording.result_text import result_text
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message

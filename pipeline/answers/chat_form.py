@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, cast
 
 from ...operators.engine.limits import DEFAULT_LIMITS
-from ...operators.machines.whole_json import decode_json
+from ...operators.machines.json_machine import decode_json
 from ...sinks.wording.result_text import result_text
 from .answer_parts import AnswerPart
 from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message

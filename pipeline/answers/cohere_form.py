@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...operators.engine.limits import DEFAULT_LIMITS
-from ...operators.machines.whole_json import decode_json
+from ...operators.machines.json_machine import decode_json
 from ...sinks.wording.result_text import result_text
 from ...sources.fields.sdk_fields import fields_of
 from .answer_parts import AnswerPart

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolResult
 from ...sinks.wording.result_text import result_text
 from ...sources.fields.sdk_fields import fields_of
 from .answer_parts import AnswerPart

@@ -7,8 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from hashlib import sha256
 from typing import Any, NamedTuple, TypeAlias
 
-from ...events.tool_invocation import Notice
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import Notice, ToolResult
 from .answer_parts import AnswerPart
 
 Notices: TypeAlias = list[Notice]

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...events.errors import UsageError
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolResult
 from ...sinks.wording.result_text import result_data, result_text
 from ...sources.fields.sdk_fields import fields_of
 from ...sources.openai.responses_items import call_kind

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from ...events.errors import PenstockError, UsageError
-from ...events.url_secrets import without_credentials
+from ...events.errors import PenstockError, UsageError, without_credentials
 from ...sinks.acting.approval import Approve
 from ...sinks.acting.step import Step
 from ...sinks.resume.stream_runs import StreamRuns

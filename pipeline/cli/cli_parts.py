@@ -12,9 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from ...events.answer_end import AnswerEnd
-from ...events.errors import ProviderError
+from ...events.errors import ProviderError, without_credentials
 from ...events.json_form import Event, to_json
-from ...events.url_secrets import without_credentials
 from ...sinks.wording.printable import printable, shortened
 from ...sources.recognition.apis import APIS
 from ..providers.providers import PROVIDERS

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 
 import typer
 
-from ...events.errors import ProviderError, UsageError
-from ...events.url_secrets import shown_url
+from ...events.errors import ProviderError, UsageError, shown_url
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
 from ..asking.provider_keys import key_from_environment, url_from_environment, with_tools
 from ..asking.run_provider import connected

@@ -13,7 +13,7 @@ import typer
 from ...events.errors import UsageError
 from ...operators.catalogue.catalogue import about_dialect, catalogue_entry
 from ...operators.catalogue.table import DIALECTS
-from ...operators.writing.state_table import state_table
+from ...operators.writing.draw_grammar import state_table
 from ..pipeline_code import strategy_code
 from ..settings import DEFAULT_IN_TEXT, DEFAULT_STRATEGY, settings_from_environment
 from ..strategies.strategies import STRATEGIES, strategy_named

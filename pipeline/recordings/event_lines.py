@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import ChunkResponse, ToolCallDelta
-from ...events.fragment import Path
+from ...events.answer_end import AnswerEnd, Output, OutputFailed
+from ...events.chunk_response import ChunkResponse, ProviderEvent, ToolCallDelta
 from ...events.json_form import to_dict
-from ...events.output import Output, OutputFailed
-from ...events.provider_event import ProviderEvent
-from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ...events.segment_event import AnySegmentEvent, Path, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import (
     InvocationFailed,
     Notice,

@@ -8,8 +8,7 @@ from typing import Literal
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
-from ...operators.calls.field_spec import FieldSpec
-from ...operators.calls.known_file_tools import KNOWN_FILE_TOOLS
+from ...operators.calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec
 from ...operators.engine.known_names import known_names
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Operator, compose

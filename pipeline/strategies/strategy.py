@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from typing import Protocol, TypeAlias
 
-from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import ChunkResponse
-from ...events.file_result import FileResult
-from ...events.output import Output, OutputFailed
-from ...events.provider_event import ProviderEvent
+from ...events.answer_end import AnswerEnd, Output, OutputFailed
+from ...events.chunk_response import ChunkResponse, ProviderEvent
 from ...events.segment_event import AnySegmentEvent
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import InvocationFailed, Notice, ToolCallUpdate, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import (
+    FileResult,
+    InvocationFailed,
+    Notice,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolInvocation,
+    ToolResult,
+)
 from ...operators.engine.stage import Operator
 from ...operators.partial_output import PartialOutput
 from ...operators.to_invocations import Tools

@@ -6,9 +6,8 @@ from collections.abc import Iterable
 from typing import Any, Literal, Unpack
 
 from ...events.errors import UsageError
-from ...operators.calls.field_spec import MARKED_FILE_TOOLS, FieldSpec
-from ...operators.calls.known_file_tools import KNOWN_FILE_TOOLS
-from ...operators.catalogue.dialects_named import dialects_named
+from ...operators.calls.field_spec import KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ...operators.catalogue.dialect_for import dialects_named
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Operator
 from ...operators.engine.step import lasting

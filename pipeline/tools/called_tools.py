@@ -11,8 +11,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from ...events.tool_invocation import ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolInvocation, ToolResult
 from ...operators.engine.stage import How
 from ...sinks.acting.approval import Approve, Postponed
 from ...sinks.acting.call_status import CallStatus

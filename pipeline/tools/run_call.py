@@ -8,9 +8,8 @@ from functools import partial
 from inspect import isgenerator
 from typing import Any
 
-from ...events.tool_invocation import ToolInvocation
-from ...events.tool_result import ToolResult
-from ...events.url_secrets import without_credentials
+from ...events.errors import without_credentials
+from ...events.tool_invocation import ToolInvocation, ToolResult
 from ...operators.engine.where_raised import where_raised
 from ...sinks.acting.in_thread import in_thread
 from ...sinks.acting.user_code import UserCodeError, message_of, result_of

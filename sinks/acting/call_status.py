@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 
-from ...events.tool_call_status import ToolCallState, ToolCallStatus
-from ...events.tool_invocation import ToolInvocation
+from ...events.tool_invocation import ToolCallState, ToolCallStatus, ToolInvocation
 
 
 def raw_sha256(call: ToolInvocation) -> str:

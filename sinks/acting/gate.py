@@ -12,9 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolCallStatus, ToolInvocation, ToolResult
 from ...operators.engine.where_raised import where_raised
 from ..running.user_code import is_async_function
 from .approval import ApprovalRequest, Approve, Denied, Postponed

@@ -9,9 +9,8 @@ from posixpath import join
 from typing import Any, Final, overload
 
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_result import ToolResult
-from ...operators.calls.segment_metadata import is_argument
+from ...events.tool_invocation import ToolCallStatus, ToolResult
+from ...operators.calls.field_spec import is_argument
 from ...operators.engine.stage import How
 from ..parts.answer_parts import CallEnd, CallStart, TextDelta
 from ..parts.part_reader import PartReader

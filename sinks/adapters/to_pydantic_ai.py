@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from ...events.errors import UsageError, how_to_install
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolResult
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind
 from ..parts.call_input import CallInput

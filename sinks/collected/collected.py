@@ -8,13 +8,10 @@ from typing import Any, Generic
 from msgspec import Struct, field
 from typing_extensions import TypeVar
 
-from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import TokenUsage
-from ...events.output import Output, OutputFailed
-from ...events.provider_event import ProviderEvent
+from ...events.answer_end import AnswerEnd, Output, OutputFailed
+from ...events.chunk_response import ProviderEvent, TokenUsage
 from ...events.showing.shown_by import shown_by
-from ...events.tool_invocation import InvocationFailed, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import InvocationFailed, ToolInvocation, ToolResult
 from .collected_frame import collected_frame
 
 

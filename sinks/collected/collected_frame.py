@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from ...events.answer_end import AnswerEnd
+from ...events.answer_end import AnswerEnd, Output, OutputFailed
+from ...events.chunk_response import ProviderEvent
 from ...events.frames.data_frame import Columns, data_frame
-from ...events.output import Output, OutputFailed
-from ...events.provider_event import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.showing.excerpt import value_text
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation, ToolResult
 
 if TYPE_CHECKING:
     from .collected import Collected, Segment

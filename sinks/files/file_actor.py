@@ -10,10 +10,8 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from ...events.file_result import FileChange, FileResult
 from ...events.segment_event import SegmentContent, SegmentStart
-from ...events.tool_invocation import InvocationFailed, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import FileChange, FileResult, InvocationFailed, ToolInvocation, ToolResult
 from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Postponed

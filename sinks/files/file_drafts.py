@@ -8,8 +8,7 @@ from functools import partial
 
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...events.tool_invocation import Notice
-from ...operators.calls.field_spec import NOT_CALLS
-from ...operators.calls.segment_metadata import is_argument
+from ...operators.calls.field_spec import NOT_CALLS, is_argument
 from .disk.root_folder import RootFolder
 from .draft import Draft
 from .edits.refused import RefusedError

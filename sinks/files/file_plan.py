@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
-from ...events.file_result import FileAction, FileChange
+from ...events.tool_invocation import FileAction, FileChange
 from .disk.path_rules import fold
 from .disk.root_folder import Listed, RootFolder, Snapshot
 from .edits.hunk import apply_hunks

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 from msgspec import Meta, Struct
 
 from ...events.errors import UsageError
-from ...operators.calls.known_file_tools import CATALOGUE
+from ...operators.calls.field_spec import CATALOGUE
 
 
 class FileTool(Struct, frozen=True, kw_only=True):

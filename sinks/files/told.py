@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...events.file_result import FileChange
+from ...events.tool_invocation import FileChange
 
 
 def told(changes: Iterable[FileChange], *, dry_run: bool) -> str:

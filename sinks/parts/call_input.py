@@ -6,7 +6,7 @@ import re
 from re import Match
 from typing import Any, Final
 
-from ...events.fragment import JsonError
+from ...events.segment_event import JsonError
 from ...operators.calls.call_arguments import as_json
 from ...operators.engine.limits import Limits
 from ...operators.machines.json_machine import JsonMachine

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.answer_end import AnswerEnd
-from ...events.provider_event import ProviderEvent
+from ...events.chunk_response import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import InvocationFailed, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import InvocationFailed, ToolCallStatus, ToolInvocation, ToolResult
 
 
 class EventChoices:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from ...events.fragment import Fragment, JsonError, Path
+from ...events.segment_event import Fragment, JsonError, Path
 from ...operators.calls.call_arguments import as_json
 
 _CLOSERS = {"{": "}", "[": "]", '"': '"'}

@@ -8,8 +8,7 @@ from typing import Any, Final, TypeAlias, cast
 from ...events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.calls.call_arguments import CallArguments, as_json
-from ...operators.calls.known_file_tools import KNOWN_FILE_TOOLS
-from ...operators.calls.segment_metadata import is_argument, spec_by_type
+from ...operators.calls.field_spec import KNOWN_FILE_TOOLS, is_argument, spec_by_type
 from ..wording.event_words import ending, failure_reason
 from .answer_parts import Call, CallDelta, CallEnd, CallStart
 from .json_text import JsonText

@@ -7,14 +7,11 @@ from typing import Any, Final, TypeAlias, cast, get_args
 from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import ChunkResponse
+from ...events.chunk_response import ChunkResponse, ProviderEvent
 from ...events.errors import UsageError
-from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ...events.tool_result import ToolResult
-from ...operators.calls.segment_end import OpenSegments
+from ...events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
+from ...operators.calls.open_segments import OpenSegments
 from ...operators.engine.stage import How
 from .answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind, TextStart, TurnStart
 from .open_call import OpenCall, Verdict, tool_of, whole_call

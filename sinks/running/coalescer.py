@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...events.fragment import Fragment
-from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from ...events.segment_event import Fragment, SegmentContent, SegmentEnd, SegmentStart
 
 _Identity: TypeAlias = tuple[str | None, str]
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
-from ...operators.calls.segment_metadata import called_name, is_argument
+from ...operators.calls.field_spec import called_name, is_argument
 from .otel_setup import OtelSetup, seconds
 
 _Identity: TypeAlias = tuple[str | None, str]

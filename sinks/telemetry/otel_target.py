@@ -7,14 +7,10 @@ from typing import Any
 
 from opentelemetry import context, trace
 
-from ...events.answer_end import AnswerEnd
-from ...events.file_result import FileResult
-from ...events.output import Output, OutputFailed
-from ...events.provider_event import ProviderEvent
+from ...events.answer_end import AnswerEnd, Output, OutputFailed
+from ...events.chunk_response import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import InvocationFailed, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import FileResult, InvocationFailed, ToolCallStatus, ToolInvocation, ToolResult
 from .answer_span import AnswerSpan
 from .call_times import CallTimes
 from .contained import log_contained

@@ -8,9 +8,7 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, Span, SpanKind
 
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolCallStatus, ToolInvocation, ToolResult
 from .otel_setup import OtelSetup, fail, seconds
 
 _Identity: TypeAlias = tuple[str | None, str]

@@ -11,7 +11,7 @@ from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
 
-from ...events.fragment import Fragment, Path
+from ...events.segment_event import Fragment, Path
 from ..wording.printable import harmless
 from .terminal_region import Line
 from .wrap_rows import last_cells

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import ToolCallUpdate
-from ...operators.calls.segment_end import OpenSegments, end_status
+from ...operators.calls.open_segments import OpenSegments, end_status
 from ...operators.engine.stage import Failed, How, stage
 from ...operators.tool_call_updates import tool_call_updates
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...events.provider_event import ProviderEventKind
+from ...events.chunk_response import ProviderEventKind
 from ..fields.sdk_fields import Fields, entries_of
 from ..fields.surrogates import plain_object
 from ..messages.joined import Joined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...events.fragment import JsonError
+from ...events.segment_event import JsonError
 from ...operators.engine.limits import Limits
 from ...operators.machines.json_machine import JsonMachine
 from ..repeats.text_so_far import TextSoFar

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...events.chunk_response import ChunkResponse
-from ...events.provider_event import ProviderEventKind
+from ...events.chunk_response import ChunkResponse, ProviderEventKind
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..fields.left_out import is_event_left_out
 from ..fields.sdk_fields import Fields, entries_of, fields_of

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any, cast
 
-from ...events.chunk_response import ArgumentsKind, ChunkResponse
+from ...events.chunk_response import ArgumentsKind, ChunkResponse, ProviderEvent
 from ...events.errors import UsageError
-from ...events.provider_event import ProviderEvent
 from ..fields.sdk_fields import Fields, entries_of
 from ..fields.strangers import strangers
 from ..fields.surrogates import plain_json, says_something

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from ...events.provider_event import ProviderEventKind
+from ...events.chunk_response import ProviderEventKind
 from ..fields.sdk_fields import Fields
 from ..fields.surrogates import says_something
 from .gemini_fields import camel_case, wire_form

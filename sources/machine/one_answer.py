@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Literal, TypeAlias
 
-from ...events.chunk_response import ChunkResponse, ToolCallDelta
-from ...events.provider_event import ProviderEvent, ProviderEventKind
+from ...events.chunk_response import ChunkResponse, ProviderEvent, ProviderEventKind, ToolCallDelta
 from ...operators.engine.limits import Limits
 from ..fields.sdk_fields import Fields
 from ..fields.surrogates import (

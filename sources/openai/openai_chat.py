@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ...events.chunk_response import ChunkResponse, ToolCallDelta
+from ...events.chunk_response import ChunkResponse, ProviderEvent, ToolCallDelta
 from ...events.errors import error_fields
-from ...events.provider_event import ProviderEvent
 from ..calls.ended_calls import Key
 from ..fields.left_out import keys_left_out
 from ..fields.sdk_fields import Fields, entries_of, fields_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, TypeAlias
 
-from ...events.provider_event import ProviderEventKind
+from ...events.chunk_response import ProviderEventKind
 from ..fields.left_out import keys_left_out
 from ..fields.sdk_fields import Fields
 from ..fields.surrogates import plain_json, says_something

@@ -7,8 +7,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
-from ...events.errors import ProviderError, error_fields
-from ...events.url_secrets import without_credentials
+from ...events.errors import ProviderError, error_fields, without_credentials
 
 FORMAT: Final = 1
 Form: TypeAlias = Literal["wire", "items", "texts", "chunks"]

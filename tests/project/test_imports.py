@@ -175,8 +175,8 @@ def test_imports_run_one_way_and_come_from_the_file():
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("events/fragment.py", "from ..operators.engine.stage import lift"),
-        ("events/fragment.py", "def f():\n    import penstock.pipeline"),
+        ("events/segment_event.py", "from ..operators.engine.stage import lift"),
+        ("events/segment_event.py", "def f():\n    import penstock.pipeline"),
         ("operators/engine/stage.py", "from penstock.sources.wire.sse import x"),
         ("operators/engine/stage.py", "from penstock import sinks"),
         ("operators/engine/stage.py", "from ... import sources"),

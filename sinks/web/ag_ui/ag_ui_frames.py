@@ -9,11 +9,10 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from ....events.answer_end import AnswerEnd
+from ....events.chunk_response import ProviderEvent
 from ....events.json_form import Event
-from ....events.provider_event import ProviderEvent
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ....events.tool_call_status import ToolCallStatus
-from ....events.tool_result import ToolResult
+from ....events.tool_invocation import ToolCallStatus, ToolResult
 from ....operators.calls.call_arguments import as_json
 from ....operators.engine.stage import Failed, How, Interrupted
 from ...parts.answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, cast
 
 from ....events.answer_end import AnswerEnd
-from ....events.provider_event import ProviderEvent
+from ....events.chunk_response import ProviderEvent
 from ....operators.engine.stage import Failed, How
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextKind, TurnStart
 from ...parts.call_input import CallInput

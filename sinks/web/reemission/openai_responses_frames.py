@@ -11,7 +11,7 @@ from uuid import uuid4
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import FinishReason, TokenUsage
 from ....events.segment_event import Status
-from ....events.tool_result import ToolResult
+from ....events.tool_invocation import ToolResult
 from ....operators.engine.stage import How
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
 from ...parts.event_choices import EventChoices

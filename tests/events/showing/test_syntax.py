@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from test_event_card import EVIL, Page
 
 from penstock.events.showing import syntax
-from penstock.events.showing.syntax import COLOURS, MOST_PIECES, code_name, coloured, html_of
+from penstock.events.showing.card import COLOURS, MOST_PIECES, code_name, coloured, html_of
 
 ROOT = Path(__file__).parents[3]
 PYTHON = 'def f(a):\n    """Say\n    it."""\n    return [a, 12, "x"]  # twelve\n'

@@ -14,8 +14,7 @@ from ..events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, Seg
 from ..events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from ..operators.engine.where_raised import where_raised
 from .running.channel import as_error
-from .running.sink import TwinSink, each_event
-from .running.user_code import is_async_function
+from .running.sink import TwinSink, each_event, is_async_function
 
 _LOGGER = logging.getLogger("penstock")
 

@@ -1362,12 +1362,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a stuck sink that takes events after the end is given up",
-        (Edit("sinks/running/patience.py", "if in_all or left == self._left:", "if left >= 0:"),),
+        (Edit("sinks/running/fan_out.py", "if in_all or left == self._left:", "if left >= 0:"),),
         ("tests/laws/test_stuck_sinks.py makes_progress",),
     ),
     Mutant(
         "a stuck sink of a stream that was left is waited for while it takes events",
-        (Edit("sinks/running/patience.py", "if in_all or left == self._left:", "if left == self._left:"),),
+        (Edit("sinks/running/fan_out.py", "if in_all or left == self._left:", "if left == self._left:"),),
         ("tests/laws/test_stuck_sinks.py the_bound_in_all",),
     ),
     Mutant(
@@ -1384,7 +1384,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a stuck sink that swallows its cancellations keeps its task",
         (
             Edit(
-                "sinks/running/run_sink.py",
+                "sinks/running/sink_line.py",
                 "if self._line.is_abandoned or isinstance(error, GeneratorExit):",
                 "if isinstance(error, GeneratorExit):",
             ),
@@ -1853,7 +1853,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "what comes after content overtakes it",
         (
             Edit(
-                "sinks/running/coalescer.py",
+                "sinks/running/coalesce.py",
                 "                self._shown.discard((event.turn_id, event.segment_id))\n            return [*self.release(), event]",
                 "                self._shown.discard((event.turn_id, event.segment_id))\n            return [event, *self.release()]",
             ),
@@ -1864,7 +1864,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "what waits is lost with an error",
         (
             Edit(
-                "sinks/running/coalesced_stream.py",
+                "sinks/running/coalesce.py",
                 "            yield from coalescer.release()\n            raise",
                 "            raise",
             ),
@@ -1878,7 +1878,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a reader that comes back misses a frame",
         (
             Edit(
-                "sinks/resume/run_reader.py",
+                "sinks/resume/stream_runs.py",
                 "        self.taken = taken\n",
                 "        self.taken = taken + bool(taken)\n",
             ),
@@ -1887,7 +1887,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a gap is not told",
-        (Edit("sinks/resume/run_reader.py", "            self._gap.extend(frames)\n", ""),),
+        (Edit("sinks/resume/stream_runs.py", "            self._gap.extend(frames)\n", ""),),
         ("tests/sinks/resume/test_resuming.py",),
     ),
     Mutant(
@@ -1971,7 +1971,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a cut call is whole in Messages",
         (
             Edit(
-                "sinks/parts/call_input.py",
+                "sinks/parts/json_text.py",
                 '        return "" if self.is_cut else "}"\n',
                 '        return "}" if self._is_over else ""\n',
             ),
@@ -1982,7 +1982,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a repeated call may be run by a front end",
         (
             Edit(
-                "sinks/parts/open_call.py",
+                "sinks/parts/part_reader.py",
                 '        if (first := event.metadata.get("duplicate_of")) is not None:\n',
                 '        if (first := event.metadata.get("duplicate_of")) == "":\n',
             ),
@@ -2037,12 +2037,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "anything that is true lets a call run",
-        (Edit("sinks/acting/gate.py", "if answer is True:", "if answer:"),),
+        (Edit("sinks/acting/approval.py", "if answer is True:", "if answer:"),),
         ("tests/pipeline/tools/test_call_tools_cases.py nothing_but_true",),
     ),
     Mutant(
         "a callback changes what runs",
-        (Edit("sinks/acting/gate.py", "deepcopy(call.arguments)", "call.arguments"),),
+        (Edit("sinks/acting/approval.py", "deepcopy(call.arguments)", "call.arguments"),),
         ("tests/pipeline/tools/test_call_tools.py",),
     ),
     Mutant(
@@ -2092,7 +2092,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a file takes its place at the END of its segment",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "            case ToolInvocation():\n                self._invoked(event)\n",
                 "            case _ if type(event).__name__ == 'SegmentEnd':\n"
                 "                draft = self._drafts.take((event.turn_id, event.segment_id))\n"
@@ -2166,14 +2166,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the quota is off by one",
-        (Edit("sinks/files/quota.py", "if size > self.room():", "if size > self.room() + 1:"),),
+        (Edit("sinks/files/write_files.py", "if size > self.room():", "if size > self.room() + 1:"),),
         (f"{FILE_DRAFTS} quota",),
     ),
     Mutant(
         "trials share no lock",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "        with self._one_at_a_time:\n            self._quota.check(size := _size(files))\n            if job",
                 "        if True:\n            self._quota.check(size := _size(files))\n            if job",
             ),
@@ -2195,7 +2195,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call that was denied is carried out",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "if (refused := await self._asked(job, changes)) is not None:",
                 "if (refused := await self._asked(job, changes)) is changes:",
             ),
@@ -2206,7 +2206,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "calls for one file do not wait for each other",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "        if before:\n            await asyncio.wait(before)\n",
                 "",
             ),
@@ -2254,7 +2254,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a file call that lacks an argument has no result",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "if tool is None and call.name not in self._left else None",
                 "if 0 else None",
             ),
@@ -2303,7 +2303,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call whose approval is postponed runs",
         (
             Edit(
-                "sinks/acting/gate.py",
+                "sinks/acting/approval.py",
                 "        return answer\n    if answer is False:",
                 "        return None\n    if answer is False:",
             ),

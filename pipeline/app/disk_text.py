@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 
 from ...events.errors import UsageError
-from ...sinks.files.disk.confined_path import confined_path
+from ...sinks.files.disk.path_rules import confined_path
 from ...sinks.files.disk.root_folder import RootFolder
 from ...sinks.files.edits.refused import RefusedError
 

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator
 from contextlib import AbstractContextManager, suppress
 from typing import Any, TypeAlias
 
-from ...sinks.async_queue import async_queue
+from ...sinks.queues import async_queue
 from ..runs.run import Run
 
 Open: TypeAlias = Callable[[], AbstractContextManager[Run]]

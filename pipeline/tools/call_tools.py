@@ -9,7 +9,7 @@ from typing import Any
 from ...events.errors import UsageError
 from ...sinks.acting.approval import Approve
 from ...sinks.acting.beside_stream import BesideStream
-from ...sinks.acting.checked_options import check_options
+from ...sinks.acting.step import check_options
 from .called_tools import CalledTools, CallOptions
 from .tool import Tool, as_tools
 

@@ -13,10 +13,8 @@ from msgspec.structs import replace
 
 from ...events.tool_invocation import ToolInvocation, ToolResult
 from ...operators.engine.stage import How
-from ...sinks.acting.approval import Approve, Postponed
-from ...sinks.acting.call_status import CallStatus
-from ...sinks.acting.gate import gate
-from ...sinks.acting.work import Work
+from ...sinks.acting.approval import Approve, CallStatus, Postponed, gate
+from ...sinks.acting.beside_stream import Work
 from .run_call import run_call
 from .tool import Tool
 

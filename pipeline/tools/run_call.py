@@ -11,9 +11,8 @@ from typing import Any
 from ...events.errors import without_credentials
 from ...events.tool_invocation import ToolInvocation, ToolResult
 from ...operators.engine.where_raised import where_raised
-from ...sinks.acting.in_thread import in_thread
-from ...sinks.acting.user_code import UserCodeError, message_of, result_of
-from ...sinks.acting.work import CLEAN_UP
+from ...sinks.acting.beside_stream import CLEAN_UP
+from ...sinks.acting.user_code import UserCodeError, in_thread, message_of, result_of
 from ...sinks.wording.result_text import result_data
 from .checked_call import checked_call, is_async
 from .tool import Tool

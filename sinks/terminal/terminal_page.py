@@ -11,9 +11,8 @@ from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd,
 from ...events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from ..wording.event_words import Told, event_line, stream_error
 from .call_block import CallBlock
-from .file_panel import FilePanel
+from .file_panel import FilePanel, PanelGroup
 from .markdown_flow import MarkdownFlow
-from .panel_group import PanelGroup
 from .terminal_blocks import Block, Flow, Identity, Kind, Medium, OneLine, SegmentBlock
 from .terminal_region import Line
 

@@ -31,7 +31,7 @@ from penstock.operators.parse_text import parse_text
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.pipeline import Pipeline
-from penstock.sinks.to_sse import sse_headers, to_sse
+from penstock.sinks.remote_readers import sse_headers, to_sse
 from penstock.sources.decode_wire import decode_wire
 
 INVOKED = to_invocations(keep_segments=True)

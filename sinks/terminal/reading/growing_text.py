@@ -1,8 +1,10 @@
-"""`FileTail`: the last lines of a growing text, and its number of lines."""
+"""`IncomingText`: the pieces of a text that arrive between two frames, safe to print."""
 
 from __future__ import annotations
 
 from collections import deque
+
+from ...wording.printable import harmless
 
 LINES_KEPT = 400
 WIDEST = 1000
@@ -44,3 +46,36 @@ class FileTail:
         """Return the last lines, at most `number` of them and at most `LINES_KEPT`."""
         lines = [*self._lines, self._open] if self._open else list(self._lines)
         return lines[-number:] if number > 0 else []
+
+
+TAB = 4
+
+
+class IncomingText:
+    r"""Collects pieces and returns them as one text, with line ends as line feeds and tabs as blanks.
+
+    >>> text = IncomingText()
+    >>> text.feed("a\r")
+    >>> text.take()
+    'a'
+    >>> text.feed("\nb")
+    >>> text.take()
+    '\nb'
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+
+    def feed(self, piece: str) -> None:
+        self._pieces.append(piece)
+
+    def take(self, *, ended: bool = False) -> str:
+        """Return what has arrived since the last time; half of a line's end waits for the other half."""
+        if not self._pieces:
+            return ""
+        text = "".join(self._pieces)
+        self._pieces.clear()
+        if text.endswith("\r") and not ended:
+            self._pieces.append("\r")
+            text = text[:-1]
+        return harmless(text.replace("\r\n", "\n")).replace("\t", " " * TAB)

@@ -24,11 +24,11 @@ from ..operators.tracing.trace import LIMIT, Trace
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
-from ..sources.decode_sdk import decode_through
 from ..sources.from_stream import (
     Decode,
     any_machine,
     check_decode,
+    decode_through,
     opened,
     stream_through,
     stream_to_read,

@@ -9,8 +9,8 @@ from typing import Any
 from ..events.chunk_response import ChunkResponse
 from ..operators.engine.stage import How, Operator, StageChain, lift, stage
 from ..operators.engine.turn_ids import TurnIds
+from ..sources.from_stream import SdkOrWire
 from ..sources.machine.machine import Machine
-from ..sources.sdk_or_wire import SdkOrWire
 
 
 class Machines:

@@ -1113,7 +1113,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "items are known by their index alone",
-        (Edit("sources/openai/output_items.py", "if item is None or item.kind:", "if item is None:"),),
+        (Edit("sources/openai/responses_items.py", "if item is None or item.kind:", "if item is None:"),),
         (f"{RESPONSES} share",),
     ),
     Mutant(
@@ -1551,14 +1551,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a body without events is no error",
-        (Edit("sources/decode_wire.py", "            self._unread.settle()\n", "            pass\n"),),
+        (Edit("sources/from_wire.py", "            self._unread.settle()\n", "            pass\n"),),
         ("tests/sources/recognition/test_checked_machine.py without_events",),
     ),
     Mutant(
         "an event stream that is cut in its first event is text",
         (
             Edit(
-                "sources/recognition/body_kinds.py",
+                "sources/recognition/recognised_api.py",
                 'return None if _is_begun_stream(body) else "text"',
                 'return "text"',
             ),
@@ -1583,7 +1583,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what a failing end gives is lost",
-        (Edit("sources/machine/machine_stage.py", "            self.last_words = responses\n", ""),),
+        (Edit("sources/machine/machine.py", "            self.last_words = responses\n", ""),),
         ("tests/sources/recognition/test_checked_machine.py end",),
     ),
     Mutant(
@@ -1612,7 +1612,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a token count of Infinity breaks the stream",
         (
             Edit(
-                "sources/gemini/gemini_fields.py",
+                "sources/gemini/gemini_wire.py",
                 'token_count(fields, "thoughts_token_count"),',
                 'int(fields.get("prompt_token_count") or 0) * 0,',
             ),
@@ -1646,7 +1646,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the replay server believes what a request says of its length",
-        (Edit("sources/replay/replay_requests.py", "if len(body) + len(piece) > longest:", "if False:"),),
+        (Edit("sources/replay/replay_app.py", "if len(body) + len(piece) > longest:", "if False:"),),
         (f"{SERVERS} counted", f"{SERVERS} behind_the_bound"),
     ),
     Mutant(
@@ -1662,12 +1662,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the replay server reads a body that says that it is too long",
-        (Edit("sources/replay/replay_requests.py", "declared.isdecimal() and int(declared) > longest", "False"),),
+        (Edit("sources/replay/replay_app.py", "declared.isdecimal() and int(declared) > longest", "False"),),
         (f"{SERVERS} too_long", f"{SERVERS} behind_the_bound"),
     ),
     Mutant(
         "the log of the replay server has halves of characters",
-        (Edit("sources/replay/replay_apis.py", "without_halves(model[:200])", "model[:200]"),),
+        (Edit("sources/replay/replay_recordings.py", "without_halves(model[:200])", "model[:200]"),),
         (f"{SERVERS} half",),
     ),
     Mutant(
@@ -2314,7 +2314,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the wire's straight way: an event that does not fit is dropped",
         (
             Edit(
-                "sources/decode_wire.py",
+                "sources/from_wire.py",
                 "(chunks := lane(data)) is not None",
                 "(chunks := lane(data) or []) is not None",
             ),

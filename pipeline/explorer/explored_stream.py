@@ -13,14 +13,12 @@ from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, How, Operator
 from ...operators.engine.step import Step
 from ...operators.tracing.trace import Trace, trace
-from ...sources.decode_sdk import decode_sdk
-from ...sources.decode_wire import decode_wire
+from ...sources.from_stream import decode_sdk
+from ...sources.from_wire import decode_wire
 from ...sources.machine.choices import Choices
 from ...sources.recognition.recognised_api import recognised_api
-from ...sources.recordings.raw_form import raw_form
-from ...sources.recordings.read_recording import StreamRecording, TimedItem
-from ...sources.recordings.recording_format import RecordingEnd, RecordingMeta
-from ...sources.recordings.wire_of_recording import wire_of
+from ...sources.recordings.read_recording import StreamRecording, TimedItem, wire_of
+from ...sources.recordings.recording_format import RecordingEnd, RecordingMeta, raw_form
 
 Form: TypeAlias = Literal["wire", "items", "texts", "chunks"]
 """What the items are: bytes of a response, objects of an SDK or of the wire's JSON, texts, or ChunkResponses."""

@@ -10,7 +10,7 @@ from msgspec import Struct, structs
 
 from ...events.json_form import Event, to_dict
 from ...operators.machines.live_view import LiveEvent
-from ...sources.recordings.raw_form import raw_form
+from ...sources.recordings.recording_format import raw_form
 
 
 def plain_event(event: Any) -> Any:

@@ -9,10 +9,9 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.drive import drive
-from ...sources.decode_wire import decode_wire
 from ...sources.fields.sdk_fields import entries_of, fields_of
-from ...sources.machine.provider_error import error_in_body
-from ...sources.machine.told_error import told_error
+from ...sources.from_wire import decode_wire
+from ...sources.machine.provider_error import error_in_body, told_error
 from ...sources.recognition.apis import APIS, api_of
 from ...sources.recognition.checked_machine import has_content
 from ...sources.recognition.recognised_api import recognised_api

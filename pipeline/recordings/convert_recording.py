@@ -6,9 +6,8 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
 from ...sources.recordings.cassette import is_cassette
-from ...sources.recordings.read_recording import StreamRecording, is_recording, read_recording
-from ...sources.recordings.recording_lines import recording_of_body
-from ...sources.recordings.wire_of_recording import wire_of
+from ...sources.recordings.read_recording import StreamRecording, is_recording, read_recording, wire_of
+from ...sources.recordings.recording_format import recording_of_body
 from .checked_stream import checked_stream
 from .recorded import checked_api, out_of_cassette
 

@@ -12,8 +12,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
-from ...sources.recordings.read_recording import is_recording, read_recording
-from ...sources.recordings.wire_of_recording import wire_of
+from ...sources.recordings.read_recording import is_recording, read_recording, wire_of
 from ...sources.replay.replay_recordings import Recordings
 from ...sources.replay.replay_server import ReplayServer
 from ..asking.loopback_sdks import SDKS, loopback

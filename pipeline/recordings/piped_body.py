@@ -9,9 +9,9 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.stage import Completed, StageChain, stage
-from ...sources.decode_wire import decode_wire
+from ...sources.from_wire import decode_wire
 from ...sources.recognition.apis import api_of
-from ...sources.recognition.body_kinds import apis_of_body
+from ...sources.recognition.recognised_api import apis_of_body
 from ...sources.recordings.taps import Tap
 from .checked_stream import checked_stream
 from .text_input import TextInput

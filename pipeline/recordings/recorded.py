@@ -13,10 +13,15 @@ from msgspec import Struct
 from ...events.errors import ProviderError, UsageError
 from ...events.json_form import Event, from_json
 from ...sources.recognition.apis import api_of
-from ...sources.recognition.item_kinds import apis_of
+from ...sources.recognition.recognised_api import apis_of
 from ...sources.recordings.cassette import body_in_cassette, is_cassette
-from ...sources.recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
-from ...sources.recordings.wire_of_recording import api_of_recording
+from ...sources.recordings.read_recording import (
+    StreamRecording,
+    TimedItem,
+    api_of_recording,
+    is_recording,
+    read_recording,
+)
 from ...sources.replay.replay_pieces import split_events
 from ...sources.replay.replay_recordings import Timing
 from .checked_stream import checked_stream

@@ -8,7 +8,7 @@ from typing import Any
 from ....events.errors import UsageError
 from ....operators.tracing.trace import Clock, Trace, no_time, trace
 from ....sources.recordings.read_recording import TimedItem
-from ....sources.recordings.recut import recut
+from ....sources.recordings.timed_replay import recut
 from ...pipeline import Pipeline
 from ...recordings.inspect_recording import PIECE_OF_ITEMS, Progress
 from ...recordings.play_recording import decoders

@@ -1257,19 +1257,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "recursion through items is a reference cycle",
-        (Edit("pipeline/schemas/schema_cycles.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
+        (Edit("pipeline/schemas/schema_references.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
         ("tests/pipeline/schemas/test_schema_cycles.py welcome",),
     ),
     Mutant(
         "reference cycles through dependentSchemas are not seen",
-        (Edit("pipeline/schemas/schema_cycles.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
+        (Edit("pipeline/schemas/schema_references.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
         ("tests/pipeline/schemas/test_schema_cycles.py whatever_form",),
     ),
     Mutant(
         "reference cycles through $dynamicRef are not seen",
         (
             Edit(
-                "pipeline/schemas/schema_cycles.py",
+                "pipeline/schemas/schema_references.py",
                 '("$ref", "$dynamicRef", "$recursiveRef")',
                 '("$ref", "$recursiveRef")',
             ),
@@ -1278,7 +1278,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a reference cycle is named with the way to it",
-        (Edit("pipeline/schemas/schema_cycles.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
+        (Edit("pipeline/schemas/schema_references.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
         ("tests/pipeline/schemas/test_schema_cycles.py names_the_cycle",),
     ),
     Mutant(
@@ -1288,27 +1288,39 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "coerce=False coerces",
-        (Edit("pipeline/schemas/exact_validation.py", "strict=True)", "strict=False)"),),
+        (
+            Edit(
+                "pipeline/schemas/schema_validation.py",
+                "(json.dumps(arguments), strict=True)",
+                "(json.dumps(arguments), strict=False)",
+            ),
+        ),
         ("tests/pipeline/schemas/test_exact_validation.py",),
     ),
     Mutant(
         "coerce=False leaves all to pydantic's strict mode",
-        (Edit("pipeline/schemas/exact_validation.py", "    if faults:\n", "    if faults == [()]:\n"),),
+        (
+            Edit(
+                "pipeline/schemas/schema_validation.py",
+                "    if faults:\n        raise ValidationError.from_exception_data(model.",
+                "    if faults == [()]:\n        raise ValidationError.from_exception_data(model.",
+            ),
+        ),
         ("tests/pipeline/schemas/test_exact_validation.py",),
     ),
     Mutant(
         "coerce=False makes a whole number infinite",
-        (Edit("pipeline/schemas/exact_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
+        (Edit("pipeline/schemas/schema_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
         ("tests/pipeline/schemas/test_exact_validation.py wherever",),
     ),
     Mutant(
         "coerce=False refuses dates behind a validator",
-        (Edit("pipeline/schemas/exact_validation.py", "        if faults or any(", "        if True or any("),),
+        (Edit("pipeline/schemas/schema_validation.py", "        if faults or any(", "        if True or any("),),
         ("tests/pipeline/schemas/test_exact_validation.py around",),
     ),
     Mutant(
         "coerce=False takes sets of anything behind a validator",
-        (Edit("pipeline/schemas/exact_validation.py", "        if faults or any(", "        if any("),),
+        (Edit("pipeline/schemas/schema_validation.py", "        if faults or any(", "        if any("),),
         ("tests/pipeline/schemas/test_exact_validation.py around",),
     ),
     Mutant(
@@ -1331,7 +1343,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a function beside a JSON Schema runs without validation",
         (
             Edit(
-                "pipeline/tools/checked_call.py",
+                "pipeline/tools/tool_from_function.py",
                 "        tool.validate(invocation.arguments)\n        return",
                 "        return",
             ),
@@ -1477,7 +1489,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a retry of a pipeline loses its number where the stream says what it is",
-        (Edit("pipeline/strategy_by_stream.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
+        (Edit("pipeline/strategy_maker.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
         ("tests/laws/test_retry.py turn_id_of_its_own",),
     ),
     Mutant(
@@ -1686,7 +1698,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "text is read whatever comes",
-        (Edit("pipeline/recordings/text_input.py", "if self._left < 0:", "if False:"),),
+        (Edit("pipeline/recordings/read_input.py", "if self._left < 0:", "if False:"),),
         (f"{ENDS} without_an_end",),
     ),
     Mutant(
@@ -2007,7 +2019,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a repeated call runs twice",
         (
             Edit(
-                "pipeline/tools/called_tools.py",
+                "pipeline/tools/call_tools.py",
                 "if identity in self._known:",
                 "if identity in ():",
             ),
@@ -2016,14 +2028,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "results come out of order",
-        (Edit("pipeline/tools/called_tools.py", "if not self._options.ordered:", "if True:"),),
+        (Edit("pipeline/tools/call_tools.py", "if not self._options.ordered:", "if True:"),),
         ("tests/pipeline/tools/test_call_tools.py",),
     ),
     Mutant(
         "calls run without a limit",
         (
             Edit(
-                "pipeline/tools/called_tools.py",
+                "pipeline/tools/call_tools.py",
                 "nullcontext() if limit is None else asyncio.Semaphore(limit)",
                 "nullcontext()",
             ),
@@ -2032,7 +2044,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a claimed call runs",
-        (Edit("pipeline/tools/called_tools.py", "event.claimed_by is not None or not", "not"),),
+        (Edit("pipeline/tools/call_tools.py", "event.claimed_by is not None or not", "not"),),
         ("tests/pipeline/tools/test_call_tools.py",),
     ),
     Mutant(
@@ -2049,7 +2061,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "an event that is changed changes what runs",
         (
             Edit(
-                "pipeline/tools/called_tools.py",
+                "pipeline/tools/call_tools.py",
                 "arguments=deepcopy(event.arguments), model=None",
                 "arguments=event.arguments",
             ),
@@ -2276,7 +2288,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the app needs no token",
         (
             Edit(
-                "pipeline/app/app_guard.py",
+                "pipeline/app/app_routes.py",
                 'return hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode())',
                 "return self._token is not header",
             ),
@@ -2287,7 +2299,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the app approves a call that was not shown",
         (
             Edit(
-                "pipeline/app/app_approvals.py",
+                "pipeline/app/app_session.py",
                 "if decision.sha256 != question.request.sha256:",
                 "if not question.request.sha256:",
             ),

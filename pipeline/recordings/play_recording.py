@@ -15,7 +15,7 @@ from ...sources.from_wire import decode_wire
 from ...sources.recordings.read_recording import TimedItem
 from ...sources.recordings.timed_replay import recut
 from ..pipeline import Pipeline
-from .emitted import Emit, made_behind, only
+from .event_lines import Emit, made_behind, only
 from .recorded import Recorded
 
 LONGEST_WAIT = 86400.0

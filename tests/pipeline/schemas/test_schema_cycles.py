@@ -22,8 +22,8 @@ from penstock.operators.schemas.schema_kinds import example_arguments, kinds_of,
 from penstock.operators.schemas.value_typing import DEFAULT_RULES, convert
 from penstock.operators.writing.dialect_instructions import dialect_instructions
 from penstock.pipeline import Pipeline, as_tools, tool
-from penstock.pipeline.schemas.schema_cycles import reference_cycle
-from penstock.pipeline.schemas.without_nulls import accepts_null, without_nulls
+from penstock.pipeline.schemas.provider_schemas import accepts_null, without_nulls
+from penstock.pipeline.schemas.schema_references import reference_cycle
 from penstock.pipeline.tools.tool import Tool
 from penstock.pipeline.tools.tool_schemas import tool_schemas
 

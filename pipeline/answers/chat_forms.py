@@ -1,4 +1,4 @@
-"""The messages of the Chat Completions family: OpenAI, its relatives, and Mistral."""
+"""The messages that are a text with calls: the Chat Completions family, Cohere's chat and Ollama's."""
 
 from __future__ import annotations
 
@@ -11,8 +11,155 @@ from typing import Any, NamedTuple, cast
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.json_machine import decode_json
 from ...sinks.wording.result_text import result_text
-from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
+from ...sources.fields.sdk_fields import fields_of
+from .message_form import (
+    AnswerPart,
+    CallResult,
+    MessageCall,
+    MessageForm,
+    Notices,
+    fitting_id,
+    left_out,
+    said_parts,
+    text_and_calls,
+    user_message,
+)
+
+_OLLAMA = "ollama"
+_OLLAMA_KEYS = {"text": "content", "refusal": "content", "reasoning": "thinking"}
+_OLLAMA_SENT = ("content", "thinking", "images")
+
+
+def _ollama_sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    for key, value in message.items():
+        if value and key not in (*_OLLAMA_SENT, "role", "tool_calls"):
+            left_out(notices, key, _OLLAMA)
+    sent = {key: value for key, value in message.items() if key in _OLLAMA_SENT and value is not None}
+    if calls := message.get("tool_calls"):
+        sent["tool_calls"] = [
+            {"function": _ollama_function(_ollama_fields(_ollama_fields(call).get("function")), notices)}
+            for call in calls
+        ]
+    return {"role": "assistant", **sent}
+
+
+def _ollama_fields(value: Any) -> dict[str, Any]:
+    """Return an object's fields; none for what a broken stream has in its place."""
+    return fields_of(value) or {}
+
+
+def _ollama_function(function: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    arguments: Any = function.get("arguments")
+    if isinstance(arguments, str) and arguments.strip():
+        arguments = decode_json(arguments, DEFAULT_LIMITS)[0]
+    elif arguments is None or isinstance(arguments, str):
+        arguments = {}
+    if not isinstance(arguments, dict):
+        left_out(notices, "arguments that are not a JSON object", _OLLAMA)
+        arguments = {}
+    return {"name": str(function.get("name") or ""), "arguments": arguments}
+
+
+def _ollama_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
+    texts: dict[str, str] = {}
+    calls: list[dict[str, Any]] = []
+    for part in said_parts(parts, notices, _OLLAMA, _OLLAMA_KEYS):
+        if part.call is None:
+            key = _OLLAMA_KEYS[part.type]
+            texts[key] = texts.get(key, "") + part.text
+        else:
+            calls.append({"function": {"name": part.call.name, "arguments": part.call.arguments}})
+    return _ollama_sendable({**texts, "tool_calls": calls}, notices)
+
+
+def _ollama_calls(message: dict[str, Any]) -> list[MessageCall]:
+    return [MessageCall("", call["function"]["name"]) for call in message.get("tool_calls", ())]
+
+
+def _ollama_results(results: list[CallResult]) -> list[dict[str, Any]]:
+    return [{"role": "tool", "tool_name": call.name, "content": result_text(result)} for call, result in results]
+
+
+def _ollama_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [message] if message.get("content") or message.get("tool_calls") else []
+
+
+OLLAMA_FORM = MessageForm(
+    _OLLAMA,
+    "ollama",
+    _ollama_sendable,
+    _ollama_plain,
+    _ollama_calls,
+    _ollama_entries,
+    _ollama_results,
+    user_message,
+)
+"""Calls have no ids: results go back in the order of the calls."""
+
+
+_COHERE = "cohere"
+_COHERE_SENT = ("tool_plan", "content", "tool_calls", "citations")
+
+
+def _cohere_sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    sent: dict[str, Any] = {"role": "assistant"}
+    for key, value in message.items():
+        if key in _COHERE_SENT and value:
+            sent[key] = value
+        elif key != "role" and value:
+            left_out(notices, key, _COHERE)
+    if isinstance(sent.get("content"), list):
+        parts: list[dict[str, Any]] = sent["content"]
+        said = [part for part in parts if any(value for key, value in part.items() if key != "type")]
+        sent["content"] = said
+        if not said:
+            del sent["content"]
+    if calls := sent.get("tool_calls"):
+        sent["tool_calls"] = [_cohere_call(fields_of(each) or {}, place, notices) for place, each in enumerate(calls)]
+    return sent
+
+
+def _cohere_call(call: dict[str, Any], place: int, notices: Notices) -> dict[str, Any]:
+    function = fields_of(call.get("function")) or {}
+    arguments = function.get("arguments")
+    is_text = isinstance(arguments, str) and bool(arguments.strip())
+    if not is_text or not isinstance(decode_json(str(arguments), DEFAULT_LIMITS)[0], dict):
+        if is_text:
+            left_out(notices, "arguments that are not a JSON object", _COHERE)
+        arguments = "{}"
+    said = {"name": str(function.get("name") or ""), "arguments": arguments}
+    return {"id": call.get("id") or f"call_{place}", "type": "function", "function": said}
+
+
+def _cohere_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
+    text, calls = text_and_calls(parts, notices, _COHERE)
+    return _cohere_sendable({"content": text, "tool_calls": calls}, notices)
+
+
+def _cohere_calls(message: dict[str, Any]) -> list[MessageCall]:
+    return [MessageCall(call["id"], call["function"]["name"], holder=call) for call in message.get("tool_calls", ())]
+
+
+def _cohere_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [message] if message.get("content") or message.get("tool_calls") else []
+
+
+def _cohere_results(results: list[CallResult]) -> list[dict[str, Any]]:
+    return [{"role": "tool", "tool_call_id": call.id, "content": result_text(result)} for call, result in results]
+
+
+COHERE_FORM = MessageForm(
+    _COHERE,
+    "cohere",
+    _cohere_sendable,
+    _cohere_plain,
+    _cohere_calls,
+    _cohere_entries,
+    _cohere_results,
+    user_message,
+)
+"""The plan, the thinking and the citations go back as they came."""
+
 
 _KEYS = frozenset(("role", "content", "tool_calls", "function_call"))
 _CALL_KEYS = frozenset(("id", "type", "function"))

@@ -1,16 +1,140 @@
-"""`strict_schema`: a tool's parameters in the subset of JSON Schema that a strict mode allows."""
+"""A tool's parameters in the subset of JSON Schema that a provider takes: a strict mode, or Ollama's client."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar, cast
 
 from msgspec import Struct
 
 from ...events.errors import UsageError
 from .json_schema import Schema, map_subschemas, types_of, with_note
-from .schema_references import lone_reference, recursive_references
-from .without_nulls import accepts_null
+from .schema_references import definition, inline_references, lone_reference, recursive_references
+
+_OLLAMA_KEYWORDS = ("type", "description", "enum", "items")
+_LEFT_OUT_SILENTLY = ("title", "$schema", "$comment", "discriminator")
+
+
+def ollama_parameters(parameters: Schema, tool: str) -> Schema:
+    """Return parameters in the keywords that Ollama's client sends: type, enum, items and description.
+
+    >>> ollama_parameters({"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}, "f")["properties"]
+    {'a': {'type': 'integer', 'description': '{"minimum": 1}'}}
+
+    Other keywords go to the description. `UsageError` for a recursive schema, which needs `$ref`.
+    """
+    if recursive := recursive_references(parameters):
+        message = f"tool {tool!r}: Ollama cannot take {min(recursive)!r}, which refers to itself; inline it"
+        raise UsageError(message)
+    whole = inline_references(parameters)
+    properties = {name: _ollama_property(each) for name, each in whole["properties"].items()}
+    required = {"required": whole["required"]} if whole.get("required") else {}
+    return {"type": "object", "properties": properties, **required}
+
+
+def _ollama_property(given: Any) -> Schema:
+    if not isinstance(given, dict):  # True: anything
+        return {}
+    schema = cast("Schema", given)
+    alternatives: list[Any] = schema.get("anyOf") or schema.get("oneOf") or []
+    values = [each for each in alternatives if each != {"type": "null"}]
+    if len(values) == 1 and isinstance(values[0], dict):
+        # The usual form of an optional value: the value's own, and null among its types.
+        schema = cast("Schema", values[0]) | {key: schema[key] for key in schema if key not in ("anyOf", "oneOf")}
+        if "type" in schema and len(alternatives) > 1:
+            schema["type"] = [*types_of(schema), "null"]
+    elif alternatives and all("type" in each for each in alternatives):
+        # Described in full below; the client can send only the types.
+        names = list(dict.fromkeys(name for each in alternatives for name in types_of(each)))
+        schema = {**schema, "type": names if len(names) > 1 else names[0]}
+    if "const" in schema:
+        schema = {key: schema[key] for key in schema if key != "const"} | {"enum": [schema["const"]]}
+    carried = {key: schema[key] for key in _OLLAMA_KEYWORDS if key in schema}
+    told = {
+        key: value
+        for key, value in schema.items()
+        if key not in (*_OLLAMA_KEYWORDS, *_LEFT_OUT_SILENTLY) and value is not None
+    }
+    return with_note(carried, told)
+
+
+Data = TypeVar("Data", dict[str, Any], list[Any])
+_ANY = ("anyOf", "oneOf")
+
+
+def without_nulls(data: Data, schema: Schema) -> Data:
+    """Return JSON data without the nulls of optional properties that cannot be null, at any depth.
+
+    >>> schema = {"properties": {"a": {"type": "string"}, "b": {"type": ["string", "null"]}}}
+    >>> without_nulls({"a": None, "b": None, "c": None}, schema)
+    {'b': None, 'c': None}
+
+    Strict modes make every property required and let a model write null for one that it would leave out; without
+    strict mode, models do so on their own. Only nulls that would be invalid are dropped.
+    """
+    return cast("Data", _pruned(data, schema, schema))
+
+
+def _pruned(value: Any, schema: Schema, root: Schema) -> Any:
+    branches = list(_branches(schema, root))
+    if isinstance(value, list):
+        items = _one_of([branch["items"] for branch in branches if isinstance(branch.get("items"), dict)])
+        several = cast("list[object]", value)
+        return [_pruned(each, items, root) if isinstance(each, dict | list) else each for each in several]
+    kept: dict[str, Any] = {}
+    for key, each in cast("dict[str, Any]", value).items():
+        declaring = [branch for branch in branches if isinstance(branch.get("properties", {}).get(key), dict)]
+        declared = [branch["properties"][key] for branch in declaring]
+        is_optional = any(key not in branch.get("required", ()) for branch in declaring)
+        if each is None and is_optional and not any(accepts_null(one, root) for one in declared):
+            continue
+        kept[key] = _pruned(each, _one_of(declared), root) if isinstance(each, dict | list) else each
+    return kept
+
+
+def _one_of(schemas: list[Schema]) -> Schema:
+    return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}
+
+
+def _branches(schema: Schema, root: Schema) -> Iterator[Schema]:
+    """Yield a schema, its references and its alternatives, as far as they describe the same value."""
+    seen: set[str] = set()
+    waiting = [schema]
+    while waiting:
+        each = waiting.pop()
+        yield each
+        for key in (*_ANY, "allOf"):
+            waiting += [branch for branch in each.get(key, ()) if isinstance(branch, dict)]
+        if isinstance(reference := each.get("$ref"), str) and reference not in seen:
+            seen.add(reference)
+            waiting.append(definition(root, reference))
+
+
+def accepts_null(schema: Schema, root: Schema) -> bool:
+    """Return whether a schema accepts null, judging by types, enums, alternatives and references."""
+    return _accepts_null(schema, root, {})
+
+
+def _accepts_null(schema: Any, root: Schema, known: dict[str, bool]) -> bool:
+    """Return what `accepts_null` does; `known` has the resolved references, True while one is being resolved."""
+    if not isinstance(schema, dict):
+        return schema is not False
+    described = cast("Schema", schema)
+    reference = described.get("$ref")
+    if isinstance(reference, str):
+        if reference not in known:
+            known[reference] = True
+            known[reference] = _accepts_null(definition(root, reference), root, known)
+        if not known[reference]:
+            return False
+    return (
+        ("type" not in described or "null" in types_of(described))
+        and None in described.get("enum", (None,))
+        and described.get("const") is None
+        and all(any(_accepts_null(each, root, known) for each in described.get(key, (True,))) for key in _ANY)
+        and all(_accepts_null(each, root, known) for each in described.get("allOf", ()))
+    )
+
 
 _FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
 _SHAPE = frozenset(("type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const"))

@@ -1,12 +1,13 @@
-"""`penstock diff`: where two recordings, two strategies or two cuttings first differ."""
+"""`penstock diff` and `penstock marbles`: what each stage did with a recorded answer, compared or drawn."""
 
 from __future__ import annotations
 
 import json
 import sys
 from collections import deque
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, NamedTuple, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple, TypeVar
 
 import typer
 
@@ -14,11 +15,111 @@ from ....events.errors import UsageError
 from ....events.json_form import to_dict
 from ....operators.engine.stage import Completed, Failed, Interrupted
 from ....operators.tracing.first_divergence import Divergence, first_divergence
-from ....operators.tracing.trace import Trace
+from ....operators.tracing.trace import Clock, Trace, no_time, trace
 from ....sinks.wording.printable import printable
+from ....sources.recordings.read_recording import TimedItem
+from ....sources.recordings.timed_replay import recut
+from ...pipeline import Pipeline
 from ...recordings.event_lines import short_line
-from ..cli_parts import ApiName, complete_strategy, strategy_name
-from .traced_file import traced_file
+from ...recordings.inspect_recording import PIECE_OF_ITEMS, Progress
+from ...recordings.play_recording import decoders
+from ...recordings.recorded import Recorded, read_recorded
+from ..cli_parts import ApiName, Interaction, StrategyName, complete_strategy, strategy_name
+from .stream_parts import new_output, progress_shown
+
+NO_STREAM = "it has the events of a strategy, not the stream of a model; name a recording, a body or a cassette"
+
+
+def traced_file(
+    file: str,
+    strategy: str,
+    *,
+    api: str | None = None,
+    chunk_size: int | None = None,
+    interaction: int | None = None,
+) -> Trace:
+    """Run a recorded answer through a strategy and return the trace of all its items.
+
+    `chunk_size` cuts the bytes anew. `UsageError` for a file that is no stream, and for one whose items are no bytes
+    that could be cut.
+    """
+    with progress_shown(file) as progress:
+        recorded = read_recorded(file, api, timed=True, interaction=interaction)
+        if recorded.kind == "events":
+            message = f"{file}: {NO_STREAM}"
+            raise UsageError(message)
+        items = _cut(file, recorded, chunk_size)
+        times = [*(each.at for each in items), max(recorded.ends_at, items[-1].at if items else 0.0)]
+        clock: Clock = _clock(times) if recorded.has_times else no_time
+        operators = (*decoders(recorded), Pipeline(strategy).operator)
+        seen = trace(*operators, limit=len(items) + 1)
+        return seen.run(_items(items, recorded.error, progress), clock=clock)
+
+
+def _cut(file: str, recorded: Recorded, chunk_size: int | None) -> list[TimedItem]:
+    if chunk_size is None:
+        return list(recorded.items)
+    if recorded.kind != "wire":
+        message = f"{file} has no bytes that --chunk-size could cut; leave it out"
+        raise UsageError(message)
+    return recut(recorded.items, chunk_size)
+
+
+def _items(items: list[TimedItem], error: Exception | None, progress: Progress | None) -> Iterator[Any]:
+    for number, each in enumerate(items, 1):
+        yield each.item
+        if progress is not None and number % PIECE_OF_ITEMS == 0:
+            progress(number, len(items))
+    if error is not None:
+        raise error
+
+
+def _clock(times: Iterable[float]) -> Clock:
+    left = iter(times)
+    return lambda: round(next(left) * 1e9)
+
+
+MARBLES_EXAMPLES = """\b
+Examples:
+  penstock marbles answer.jsonl -o answer.svg
+  penstock marbles answer.jsonl -o answer.svg --axis time --by segment
+  penstock marbles answer.sse -o - --strategy hermes > answer.svg
+"""
+
+
+def marbles(  # noqa: PLR0913 - the options of the command
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A recording, a body or a cassette; - for the input.")],
+    *,
+    output: Annotated[str, typer.Option("-o", "--output", metavar="FILE", help="The SVG; - for the output.")],
+    axis: Annotated[
+        Literal["items", "time"], typer.Option(help="Equal room for each item, or distances that are times.")
+    ] = "items",
+    by: Annotated[Literal["operator", "segment"], typer.Option(help="What has a lane of its own.")] = "operator",
+    title: Annotated[str | None, typer.Option(help="The title, by default the file's name.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the SVG if it exists.")] = False,
+    api: ApiName = None,
+    interaction: Interaction = None,
+    strategy: StrategyName = None,
+) -> None:
+    """Draw a recorded answer as a marble diagram.
+
+    The SVG shows what came, what each operator made of it, and what it held back. It needs nothing else, and a long
+    answer is drawn as an overview. A body and a cassette have no times, so --axis time needs a recording.
+    """
+    write = new_output(output, overwrite=overwrite)
+    from ....operators.marble_diagrams.marbles import marbles as drawn  # noqa: PLC0415 - help needs none of it
+
+    traced = traced_file(file, strategy_name(strategy), api=api, interaction=interaction)
+    if axis == "time" and not any(each.t_ns is not None for each in traced):
+        message = f"{file} has no times; leave out --axis time, or take a file of penstock record"
+        raise UsageError(message)
+    svg = str(drawn(traced, axis=axis, by=by, title=title if title is not None else _name(file)))
+    write((f"{svg}\n" if output == "-" else svg).encode())
+
+
+def _name(file: str) -> str:
+    return "" if file == "-" else Path(file).name
+
 
 DIFF_EXAMPLES = """\b
 Examples:

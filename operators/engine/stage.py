@@ -64,7 +64,7 @@ class Stage(Protocol[In_contra, Out_co]):
     it, `trace` finds the withheld text itself, and does not know the reason.
 
     A stage may offer text in the middle of a string a straight way to the end of the chain, with a method
-    `offer_straight`, and take part in one with `take_straight`; see straight_way.py. Without them it declines.
+    `offer_straight`, and take part in one with `take_straight`; see withheld.py. Without them it declines.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...

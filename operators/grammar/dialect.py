@@ -250,6 +250,7 @@ class Dialect(Struct, frozen=True):
 class KnownDialect(Dialect, frozen=True, kw_only=True):
     """A dialect of the catalogue: its grammar, and what is known about it.
 
+    - `about`: which models write it, and its peculiarities; its first line stands in lists.
     - `models`: patterns for the names of the models that write it, as matched by `dialect_for`; a model that writes
       several dialects is listed with each of them.
     - `thinking`: such patterns for models whose chat template ends the prompt inside the reasoning, unless thinking is
@@ -266,6 +267,7 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
     - `answer`: a text for the tests, with the call in `example`, or else with the call that all dialects share.
     """
 
+    about: str = ""
     models: tuple[str, ...] = ()
     thinking: tuple[str, ...] = ()
     thinking_if_asked: tuple[str, ...] = ()

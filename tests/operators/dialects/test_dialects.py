@@ -74,7 +74,7 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         '<|python_tag|>brave_search.call(query="Oslo")<|eom_id|>',
         *("", "", (("brave_search", {"query": "Oslo"}),)),
     ),
-    ("llama_python_tag", "<|python_tag|>import os\nos.call(1)", "<|python_tag|>import os\nos.call(1)", "", ()),
+    ("llama_python_tag", "<|python_tag|>import os\nos.call(1)", "import os\nos.call(1)", "", ()),
     (
         "mistral_old",
         (
@@ -535,7 +535,7 @@ def test_values_without_a_schema_may_be_read_as_literals():
 
 
 @pytest.mark.parametrize("name", ANSWERED)
-def test_the_answer_in_a_dialects_own_file_gives_its_call(name: str):
+def test_the_answer_that_a_dialect_shows_gives_its_call(name: str):
     dialect = DIALECTS[name]
     for pieces in ([dialect.answer], list(dialect.answer)):
         found = run(pieces, [name], {"tools": TOOLS})[True]

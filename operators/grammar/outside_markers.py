@@ -255,7 +255,12 @@ def markers_at(grammar: Positions, rules: MarkerRules, where: Where) -> Markers:
     search, meant, *_ = _compiled(grammar, tuple(_markers(grammar, rules, where).items()))
     if where.leading or not where.may_close or where.kind != "text":
         return Markers(search, meant)
-    shown = tuple(each for each in grammar.reasoning if each not in grammar.reasoning_anywhere)
+    shown = tuple(
+        opener
+        for opener in grammar.reasoning
+        if opener not in grammar.reasoning_anywhere
+        and not any(opener.startswith(each) for each in meant if each != opener)
+    )
     prefixes = (opener[:length] for opener in shown for length in range(1, len(opener) + 1))
     return Markers(
         search, meant, shown, frozenset(each for each in prefixes if {*search.continuing(each)}.issubset(shown))

@@ -15,6 +15,7 @@ from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
 from ..grammar.dialect_positions import At, Positions
 from ..grammar.outside_markers import (
+    CODE_TOKENS,
     END_TOKENS,
     NO_CODE,
     OPENED_BY,
@@ -242,7 +243,7 @@ class OutsideText(Stateful):
         """Return the opener of the block at a marker; read a marker that opens no block."""
         self.readings = ()
         if not left:
-            self.say(start + 1)
+            self.refuse(start)
             return None
         marker, at = left[0]
         if at:
@@ -255,6 +256,16 @@ class OutsideText(Stateful):
         else:
             self._take_marker(marker, start + len(marker))
         return None
+
+    def refuse(self, start: int, length: int = 1) -> None:
+        """Emit the first characters of an opener that is text; a token before code that is no call is nobody's."""
+        source_buffer = self._source_buffer
+        tokens = CODE_TOKENS if self._leading else ()
+        token = next((each for each in tokens if source_buffer.buffer.startswith(each, start)), "")
+        if token:
+            source_buffer.position = start + len(token)
+        else:
+            self.say(start + length)
 
     def _take_end(self, marker: str, start: int, *, final: bool) -> None:
         """Read a token that is dropped if the answer ends with it."""

@@ -17,7 +17,7 @@ from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, Back
 from ..grammar.dialect_positions import At, Boundary, Positions
-from ..grammar.outside_markers import CODE_TOKENS, Meaning
+from ..grammar.outside_markers import Meaning
 from ..grammar.tag_attributes import ATTRIBUTE_START
 from ..machines.marker_search import BLANK_RUN, MarkerSearch
 from ..schemas.value_typing import Typed
@@ -300,10 +300,8 @@ class TextBlock(Stateful):
             self.is_open, self.meanings = True, ()
             self.readings, self.left_out = self.readings[:1], frozenset()
             self.reader = BrokenCall(self)
-        elif self.readings[0].marker in CODE_TOKENS and self.outside.is_leading:
-            source_buffer.position += len(self.readings[0].marker)
         else:
-            self.outside.say(source_buffer.position + length)
+            self.outside.refuse(source_buffer.position, length)
 
     @property
     def _reached(self) -> int:

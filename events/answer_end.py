@@ -1,4 +1,4 @@
-"""`AnswerEnd`: how one answer ended, and what is known of it as a whole."""
+"""`AnswerEnd`: how one answer ended, what is known of it as a whole, and the result if it is a structured answer."""
 
 from __future__ import annotations
 

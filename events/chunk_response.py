@@ -1,4 +1,4 @@
-"""`ChunkResponse`: a provider's stream, normalised; the input of every chain."""
+"""`ChunkResponse`: a provider's stream, normalised, the input of every chain, and `ProviderEvent` for all else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exceptions: one base class, one for the caller's mistakes, one for the provider's errors."""
+"""The exceptions: the base class, the caller's mistakes, the provider's errors; and URLs without their credentials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Segments: what a screen shows, from its start to its end."""
+"""Segments: what a screen shows, from its start to its end, with the pieces of a JSON value as they arrive."""
 
 from __future__ import annotations
 

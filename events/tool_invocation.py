@@ -1,4 +1,4 @@
-"""The results of a chain: calls that may be run, calls that must not, and warnings."""
+"""The results of a chain: calls that may be run or must not, what became of each, updates on the way, and warnings."""
 
 from __future__ import annotations
 

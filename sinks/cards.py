@@ -1,4 +1,4 @@
-"""`OpenCards`: the cards of segments that have not ended."""
+"""The cards that show segments and a `Collected` in a notebook; `OpenCards`: those of segments that have not ended."""
 
 from __future__ import annotations
 

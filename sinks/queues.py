@@ -1,4 +1,4 @@
-"""`async_queue`: the events of a stream for another task."""
+"""The events of a stream for another reader: `async_queue` for a task, `thread_queue` for a thread."""
 
 from __future__ import annotations
 

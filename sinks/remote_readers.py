@@ -1,4 +1,7 @@
-"""`to_sse`: events as server-sent events, for any web framework that streams bytes."""
+"""Send events to a remote reader: `to_sse`, `to_json_lines`, and `to_websocket`, where it can cancel the stream.
+
+The first two are for any web framework that streams bytes.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Card`: a value shown in a notebook, as plain text and as HTML.
+"""`Card`: a value shown in a notebook, as plain text and as HTML, with code in colours where Pygments is installed.
 
 The HTML is for any page, dark or light, that may strip styles and runs no scripts: colours are inherited, borders are
 half-transparent grey, badges bring their own background, and without any style it still reads as headings, text and

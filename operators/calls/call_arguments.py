@@ -1,4 +1,4 @@
-"""One open call of a stream of segments: its name, the source text of its arguments, and their fragments."""
+"""`each_call`: run a machine for each call in a stream of segments; `CallArguments`: the arguments of one open call."""
 
 from __future__ import annotations
 

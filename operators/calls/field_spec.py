@@ -1,4 +1,8 @@
-"""The catalogue of the file tools and shells of known agents, as data: which argument of each is its text."""
+"""`FieldSpec`: the arguments of a tool that stream as segments of their own, and how their metadata are read.
+
+`FILE_TOOLS` are the built-in ones. `CATALOGUE` has the file tools and shells of known agents, as data: which argument
+of each is its text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The straight way of native calls: a chunk that has nothing but more text for an open string of one call."""
+"""One open native call: its identity, its arguments so far, whether their root has closed, and its straight way.
+
+The straight way is for a chunk that has nothing but more text for an open string of one call.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Follow each call among segments from its START to its END, and pass all other segments on."""
+"""Follow each call among segments from its START to its END, and end those that are open at the end of the stream.
+
+All other segments pass on.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`dialect_for`: the dialect of a model, by its name."""
+"""`dialect_for`: the dialect of a model, by its name and by whether the request switches thinking on or off."""
 
 from __future__ import annotations
 

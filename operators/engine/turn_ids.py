@@ -1,4 +1,7 @@
-"""Number the attempts at a turn: a retry subscribes again to an Observable that did not complete."""
+"""The ids of one turn, unique and generated only if the wire has none, and the numbers of the attempts at it.
+
+A retry is a further attempt: it subscribes again to an Observable that did not complete.
+"""
 
 from __future__ import annotations
 

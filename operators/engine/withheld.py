@@ -1,4 +1,10 @@
-"""`Withheld`: text that a stage keeps back for the moment, and why."""
+"""`Withheld`: text that a stage keeps back for the moment, and why; `StraightWay`: how text passes without events.
+
+The straight way through a chain is for text in the middle of an open string. The stage that reads the string offers a
+`StraightWay` to each stage behind it in turn. A stage that takes it writes into it what becomes of the text there. A
+stage that does not, or has no `take_straight`, declines, and the text goes from stage to stage as events. Both ways
+have the same results.
+"""
 
 from __future__ import annotations
 

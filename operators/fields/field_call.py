@@ -1,4 +1,7 @@
-"""`FieldCall`: one call of a tool with one streamed argument, and what its events say."""
+"""`FieldCall`: one call of a tool with one streamed argument; `StreamedArguments`: one call with several.
+
+The one argument is the content of the call's own segment; each of several becomes a segment beside that of the call.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ModelDialect`: the dialects and options of `parse_text` for a model."""
+"""`Dialect`: the format of a model's tool calls and reasoning, as a grammar; `ModelDialect`: those of a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""What may stand behind the opener of a block, as one regular expression: most openers in other texts fail at once."""
+"""Answer questions about the items of a grammar: how they begin, what they contain, and what is wrong with them.
+
+`fault_of` finds items in meaningless places, and items that exclude each other. `look_ahead` makes one regular
+expression of what may stand behind the opener of a block: most openers in other texts fail at once.
+"""
 
 from __future__ import annotations
 

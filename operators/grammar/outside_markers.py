@@ -1,7 +1,8 @@
-"""The markers that mean something outside of blocks, for each state of the text: a table, filled as it is needed.
+"""The markers that mean something outside of blocks, for each state of the text, with code spans and end tokens.
 
-Inside reasoning it may be the closer alone; some openers count only where nothing came before them; in code hardly any
-does.
+The table of the markers is filled as it is needed. Inside reasoning it may be the closer alone; some openers count only
+where nothing came before them; in code hardly any does. Code is as Markdown writes it: between backticks on one line,
+or in a fence with a language. With end tokens models end their answer, and some servers leave them in the text.
 """
 
 from __future__ import annotations

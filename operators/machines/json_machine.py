@@ -1,4 +1,8 @@
-"""Decode complete JSON in one step, with exactly the results of the incremental machine."""
+"""Read JSON in pieces, with the fragments that are certain, or decode it whole, with exactly the same results.
+
+The whole of a chunk is handled by regular expressions and the C string decoder; what is held of an escape is at most
+eleven characters.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""Python's literals as JSON values, for models that write `True`, `None` and single quotes where JSON was due."""
+"""Read call arguments in code or in a custom literal, in pieces, and decode whole literals of Python.
+
+The machine has the interface of the JSON machine and emits the same fragments. The text of a string is matched by one
+regular expression for each chunk. Whole literals are for models that write `True`, `None` and single quotes where JSON
+was due.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The inside of a string literal: its certain text, and the decoded value.
+"""The parts of literals: brackets of which it is not known yet what they open, and the inside of strings.
 
 A form is one way to write a string: what closes it, and what a backslash does in it. Each compiles to one regular
 expression that takes all the certain text of a chunk at once: it stops before the closing quote, before what the next

@@ -1,4 +1,4 @@
-"""`lane_of`: a lane from the items of each moment."""
+"""`lane_of`: a lane from the items of each moment, with the label of each mark and the kind of its segment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`marbles`: a stream as a picture."""
+"""`marbles`: a stream or a trace as a picture, a `MarblePicture`, for files and notebooks.
+
+A trace has a lane for its input, and one for each operator or each segment.
+"""
 
 from __future__ import annotations
 

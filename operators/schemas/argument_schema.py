@@ -1,4 +1,8 @@
-"""What a tool's schema says of one argument, and which value a text for it stands for."""
+"""What a tool's schema says of one argument, and which value a text for it stands for.
+
+XML elements, with a mark before each tag or without, become objects, arrays and strings, typed by the schema if there
+is one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Make example arguments from a JSON Schema."""
+"""The types that a JSON Schema allows, and example arguments made from it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Read tools in any form: the name, description and parameters of each."""
+"""Read name, description and parameters of tools in any form, and find the tool that a name means, whole or begun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Convert unquoted text to values by the types of a tool's schema."""
+"""Convert unquoted text to values, by the types of a tool's schema or by its own form.
+
+`unquoted_literal` is for formats in which only strings are written as they are, and everything else as a literal.
+"""
 
 from __future__ import annotations
 

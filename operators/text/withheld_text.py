@@ -1,4 +1,8 @@
-"""`withheld_text`: what the reader of text keeps back between two texts, and what that may still become."""
+"""`withheld_text`: what the reader of text keeps back between two texts, and what that may still become.
+
+`ways_on` finds what the held text of a block may become, by its grammar, the tools' names and their schemas. A trace
+asks it for each item. So what depends on the grammar alone is looked up once, and lists are not generators.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`first_divergence`: where two traces first differ in what was said."""
+"""`first_divergence`: where two traces first differ in what was said.
+
+`said_in` tells what an output says, without what only tells how a text was cut.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`TracedChain`: a chain that notes what each of its stages does."""
+"""`TracedChain`: a chain that notes for each item what each of its stages returns, withholds and has as state.
+
+`UnexplainedText` finds from outside what a stage withholds that does not say it. `StateSize` measures the state of a
+stage, at a cost per item that does not grow with the state.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Describe a dialect for the catalogue, by writing calls with it and reading them back."""
+"""Describe a dialect for the catalogue, by writing calls with it and reading them back.
+
+`dialect_limits` finds what its calls cannot contain, by trying variations of a call.
+"""
 
 from __future__ import annotations
 

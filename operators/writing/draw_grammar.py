@@ -1,4 +1,7 @@
-"""`state_table`: the states of a grammar, one a row, as its reader has them."""
+"""`draw_grammar`: a dialect's grammar as a picture; `state_table`: its states, one a row, as its reader has them.
+
+The picture has markers in quotes, slots in capitals, groups in brackets.
+"""
 
 from __future__ import annotations
 

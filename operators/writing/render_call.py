@@ -1,4 +1,4 @@
-"""Write a call in a dialect, by walking its grammar."""
+"""Write a call in a dialect, by walking its grammar, and read it back to find out whether it is the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Write texts into a dialect's slots and attributes, or refuse those that do not fit."""
+"""Write values and texts into a dialect's slots and attributes, or refuse those that do not fit.
+
+Values are written as JSON, code or custom literals.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`gate`: ask whether a call may run. Every step that acts on calls asks here."""
+"""`gate`: ask the `Approve` callback whether a call may run; `CallStatus`: the statuses of that call.
+
+Every step that acts on calls asks here. All statuses of a call have the hash of what the model wrote.
+"""
 
 from __future__ import annotations
 

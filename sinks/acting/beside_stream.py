@@ -1,4 +1,4 @@
-"""`BesideStream`: a stream with work that runs beside it, whose events come in between."""
+"""`BesideStream`: a stream with `Work` that runs beside it, whose events come in between."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Step`: a function that adds events to a stream; and steps in a row."""
+"""`Step`: a function that adds events to a stream; steps in a row, and checks of the options that they share."""
 
 from __future__ import annotations
 

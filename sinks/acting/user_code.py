@@ -1,4 +1,7 @@
-"""`result_of`: run a function of the user's beside a stream, and contain what it raises."""
+"""`result_of`: run a function of the user's beside a stream, and contain what it raises.
+
+`in_thread` and `in_future` run a function in a thread of its own, which may hang without holding anything up.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`to_acp`: events as the updates of an Agent Client Protocol session."""
+"""`to_acp`: events as the updates of an Agent Client Protocol session; `acp_approval`: ask its user about a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`FileDrafts`: the files of one stream that are written while their calls still stream."""
+"""`FileDrafts`: the files that are written while their calls still stream; `FileJob`: one call that is carried out.
+
+`to_its_end` runs the parts of a job in threads.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`FilePlan`: what the files will be after a call, worked out before anything is written."""
+"""`FilePlan`: what the files will be after a call, worked out before anything is written.
+
+`encoded` and `decoded` turn texts into the bytes on the disk and back: UTF-8, with line breaks as they are.
+"""
 
 from __future__ import annotations
 

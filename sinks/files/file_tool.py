@@ -1,4 +1,4 @@
-"""`FileOptions`: the options of `write_files`, checked."""
+"""`FileTool`: which arguments of a tool name the file and the edit; `FileOptions`: checked options of `write_files`."""
 
 from __future__ import annotations
 

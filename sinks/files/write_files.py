@@ -1,4 +1,8 @@
-"""`write_files`: a step that writes the files of an answer to the disk."""
+"""`write_files`: a step that writes the files of an answer to the disk, and tells the model what each call did.
+
+`FileActor` is what it does with the events of one stream, `Quota` how many bytes that stream may still write, and
+`told` what a call did, in one sentence.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`JsonText`: the JSON text of a value that arrives as fragments."""
+"""`JsonText`: the JSON text of a value that arrives as fragments; `CallInput`: a call's arguments as they come.
+
+`CallInput` makes pieces of the input of one `tool_use` block that Anthropic's SDKs can read.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`PartReader`: events -> the parts of answers."""
+"""`PartReader`: turn events into the parts of answers.
+
+`EventChoices` says which of n answers an event belongs to, and `OpenCall` is one call on its way to a foreign
+protocol, with its arguments as JSON text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`KeptStream`: read a stream into a buffer for any number of readers, while there are some and a while longer."""
+"""`KeptStream`: read a stream into a buffer for any number of readers, while there are some and a while longer.
+
+The `FrameBuffer` keeps the newest frames of the stream, numbered from 1, in bounded memory.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`StreamRuns`: streams that go on while their readers are away, so that these can resume."""
+"""`StreamRuns`: streams that go on while their readers are away, so that these can resume.
+
+`StreamRun` is one of them, `RunReader` one reader of it, from a frame on, and `gap_frames` tells a reader in its
+protocol that frames which it missed are gone.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`coalesce`: fewer, larger CONTENT events, for a reader to whom each event costs something."""
+"""`coalesce`: fewer, larger CONTENT events, for a reader to whom each event costs something.
+
+`Coalescer` merges them; it has no clock, it is told the time. `coalesced` is for a plain stream, `CoalescedStream`
+for an async one, and `coalesced_observable` for an Observable.
+"""
 
 from __future__ import annotations
 

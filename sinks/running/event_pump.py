@@ -1,4 +1,7 @@
-"""Streams that close their source even if they are closed before the first item, when no `finally` has begun."""
+"""`EventPump`: read a stream in a task of its own, so that its reader may wait or leave; and close streams safely.
+
+`ClosedUnread` closes its source even if it is closed before the first item, when no `finally` has begun.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`FanOut` and `AsyncFanOut`: the events of one stream for several sinks, each at its own pace."""
+"""`FanOut` and `AsyncFanOut`: the events of one stream for several sinks, each at its own pace.
+
+`Patience` is how long a finished stream waits for one of its sinks.
+"""
 
 from __future__ import annotations
 

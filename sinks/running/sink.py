@@ -1,4 +1,4 @@
-"""`Sink`, and `each_event`, which makes a sink from a `Target`."""
+"""`Sink`; `each_event`, which makes a sink from a `Target`; and checks of functions that users pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Run one sink in a thread or in a task, to its end, whatever it does with cancellations."""
+"""`SinkLine`: one of several sinks of a stream, and its queue; `run_sink`: run one in a thread or in a task.
+
+A sink is run to its end, whatever it does with cancellations.
+"""
 
 from __future__ import annotations
 

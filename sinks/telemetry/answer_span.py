@@ -1,4 +1,7 @@
-"""`AnswerSpan`: the span of one answer, and the metrics that are recorded at its end."""
+"""`AnswerSpan`: the span of one answer, and the metrics that are recorded at its end.
+
+`output_messages` returns what the model wrote, in the form of `gen_ai.output.messages`.
+"""
 
 from __future__ import annotations
 

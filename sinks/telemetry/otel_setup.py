@@ -1,4 +1,7 @@
-"""`OtelSetup`: what all streams of one `observe_otel` share."""
+"""`OtelSetup`: what all streams of one `observe_otel` share, with its metrics (`OtelInstruments`).
+
+`log_contained` reports an exception that must not end the stream that is observed.
+"""
 
 from __future__ import annotations
 

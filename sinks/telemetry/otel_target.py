@@ -1,4 +1,7 @@
-"""`OtelStart`: finds the SDK when a stream begins. Needs `pip install ".[otel]"`."""
+"""`OtelTarget`: spans and metrics of one stream of events; `OtelStart`: find the SDK when a stream begins.
+
+Needs `pip install ".[otel]"`.
+"""
 
 from __future__ import annotations
 

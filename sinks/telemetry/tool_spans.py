@@ -1,4 +1,7 @@
-"""`ToolSpans`: a span for each call, from its invocation to its result."""
+"""`ToolSpans`: a span for each call, from its invocation to its result; `CallTimes`: how long its writing takes.
+
+`CallTimes` also counts how many calls fail.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`CallBlock`: a call on a terminal, with a line for each of its arguments. Needs `pip install ".[terminal]"`."""
+"""`CallBlock`: a call on a terminal, with a line for each of its arguments as they arrive (`ArgumentLines`).
+
+Needs `pip install ".[terminal]"`.
+"""
 
 from __future__ import annotations
 

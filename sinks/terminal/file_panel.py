@@ -1,4 +1,7 @@
-"""`PanelGroup`: files that are written at the same time, side by side. Needs `pip install ".[terminal]"`."""
+"""`FilePanel`: a file on a terminal while it is written; `PanelGroup`: several files side by side.
+
+Needs `pip install ".[terminal]"`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`MarkdownFlow`: a text whose Markdown is drawn block by block. Needs `pip install ".[terminal]"`."""
+"""`MarkdownFlow`: a text whose Markdown is drawn block by block, with rich (`MarkdownRows`).
+
+Needs `pip install ".[terminal]"`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""`LiveRegion`: the last rows of a terminal, which are drawn again and again. Needs `pip install ".[terminal]"`.
+"""`LiveRegion`: the last rows of a terminal, which are drawn again and again; `row_starts`: where rows begin.
+
+Needs `pip install ".[terminal]"`.
 
 Rows are written over those before them and nothing is erased first, so nothing flickers, even if a terminal does not
 know how to hold a frame back until it is whole. What is printed above goes into the scrollback with the same write.

@@ -1,4 +1,7 @@
-"""The protocols in which remote readers may be told of a stream, one row for each."""
+"""The protocols in which remote readers may be told of a stream, one row for each, and encoders of our own ones.
+
+Our own are `segments`, which sends every event, and `tool_call_updates`, which sends calls as updates.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Read one stream of events as frames, in a task of its own, so that the reader may wait, send heartbeats or leave."""
+"""`UiFrames`: the frames for a remote reader; `FramePump`: read a stream as frames in a task of its own.
+
+Each frame is one JSON object in one line. A reader of a `FrameSource` may wait, send heartbeats or leave.
+"""
 
 from __future__ import annotations
 

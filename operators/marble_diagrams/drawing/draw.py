@@ -1,4 +1,8 @@
-"""`draw`: a diagram as a static SVG that stands for itself: no script, no font and no style from elsewhere."""
+"""`draw`: a diagram as a static SVG that stands for itself, with a mark for each item or an overview of many.
+
+It needs no script, no font and no style from elsewhere. The overview has bars that say how many items came, bands, and
+what was held back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`draw_marks`: a picture with a mark for each item."""
+"""`draw_marks`: a picture with a mark for each item; `places`: where each moment stands, and how long labels are."""
 
 from __future__ import annotations
 

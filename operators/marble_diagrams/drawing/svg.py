@@ -1,4 +1,7 @@
-"""SVG as text: elements whose texts are escaped, and how wide a text is."""
+"""SVG as text: elements whose texts are escaped, how wide a text is, and the colour of each kind of segment.
+
+The colours read on white and on black, with white text on them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`confined_path`: the names that lead from the root to a file, or the reason why a path is refused."""
+"""The rules for the path of a file: which names lead to it from the root, or why a path is refused.
+
+`why_refused` says what no path may be on any system, `ProtectedPaths` are those that no call may touch, by names and
+patterns as in `.gitignore`, and `confined_path` asks both; none of them looks at the disk.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`FilePatch`: what a patch does with one file."""
+"""`FilePatch`: what a patch does with one file; `Hunk`: some lines of a patch, and their place in the file.
+
+`line_places` finds where some lines stand among others, for many of them in one walk.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`search_replace`: blocks of SEARCH and REPLACE, as Cline, Roo Code and Aider write them."""
+"""Replace texts of a file: `search_replace` by blocks of SEARCH and REPLACE, `replace_text` one text by another.
+
+Cline, Roo Code and Aider write such blocks; `Edit` and `str_replace` replace one text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`unified_diff`: read a unified diff, as `diff -u` and git write it."""
+"""`unified_diff`: read a unified diff, as `diff -u` and git write it, with the headers of git (`git_header`).
+
+Such a header stands before the hunks and says copies, renames, modes, and names in quotes.
+"""
 
 from __future__ import annotations
 

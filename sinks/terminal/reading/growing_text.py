@@ -1,4 +1,7 @@
-"""`IncomingText`: the pieces of a text that arrive between two frames, safe to print."""
+"""`IncomingText`: the pieces of a growing text, safe to print; `FileTail`: its last lines, and their number.
+
+`IncomingText` collects the pieces that arrive between two frames.
+"""
 
 from __future__ import annotations
 

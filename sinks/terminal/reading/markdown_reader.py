@@ -1,4 +1,9 @@
-"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs `pip install ".[terminal]"`."""
+"""`MarkdownReader`: divide a growing Markdown text into its blocks; `OpenFence`: a block of code that grows.
+
+`show_all` changes tokens so that rich shows all that was written.
+
+Needs `pip install ".[terminal]"`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""`AgUi`: the events of AG-UI 1.0."""
+"""`AgUi`: the events of AG-UI 1.0, in the order and with the parents that clients need.
+
+`OneAtATime` sees to it that nothing begins before what began first has ended. `AdjacentParents` attaches calls as
+clients need it that look for the parent in the last message only.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`AnthropicFrames`: events as the stream of a message of Anthropic's API."""
+"""`AnthropicFrames`: events as the stream of a message of Anthropic's API, with the words for how a message ends.
+
+These are the words for a finish, the counts of tokens, and the errors.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""`StreamTotals`: the model and the tokens of a stream that may have several turns."""
+"""What the ends of answers say: why they ended or failed, and the model and tokens of the stream (`StreamTotals`).
+
+`missing_arguments` gives the arguments of a call that ended without any.
+"""
 
 from __future__ import annotations
 

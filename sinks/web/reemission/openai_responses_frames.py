@@ -1,4 +1,7 @@
-"""`ResponseEvents`: any answer as the events of OpenAI's Responses API."""
+"""`ResponseEvents`: any answer as the events of OpenAI's Responses API; `OpenItem`: an output item that arrives.
+
+The forms of the output items are here too.
+"""
 
 from __future__ import annotations
 

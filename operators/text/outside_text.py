@@ -260,9 +260,9 @@ class OutsideText(Stateful):
     def refuse(self, start: int, length: int = 1) -> None:
         """Emit the first characters of an opener that is text; a token before code that is no call is nobody's."""
         source_buffer = self._source_buffer
-        tokens = CODE_TOKENS if self._leading else ()
-        token = next((each for each in tokens if source_buffer.buffer.startswith(each, start)), "")
-        if token:
+        begun = source_buffer.buffer[start:] if self._leading else ""
+        token = next((each for each in CODE_TOKENS if begun.startswith(each)), "")
+        if token and begun[len(token) :].lstrip()[:1] not in ("", "{", "["):  # with which no statement begins
             source_buffer.position = start + len(token)
         else:
             self.say(start + length)

@@ -32,11 +32,11 @@ from lanes import APIS, straight_of
 from penstock.events import SegmentContent
 from penstock.operators import lift, stage, to_segments
 from penstock.sources import decode_wire
-from penstock.sources.decode_wire import WireMachine
-from penstock.sources.machine.machine_stage import MachineStage
+from penstock.sources.from_wire import WireMachine
+from penstock.sources.machine.machine import MachineStage
 from penstock.sources.recognition.apis import api_of
-from penstock.sources.recognition.body_kinds import apis_of_body
 from penstock.sources.recognition.checked_machine import checked_machine
+from penstock.sources.recognition.recognised_api import apis_of_body
 
 ROUNDS = 15
 DELTAS = 500

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from penstock import operators
 from penstock.operators.marble_diagrams.docstring_marble import docstring_diagram
-from penstock.operators.marble_diagrams.marble_picture import MarblePicture
+from penstock.operators.marble_diagrams.marbles import MarblePicture
 
 FOLDER = Path(__file__).parents[1] / "operators"
 HEAD = Path(__file__).with_name("operators.md")

@@ -1,17 +1,32 @@
 """The events: immutable values that every stage takes and emits. Imports nothing else of Penstock."""
 
-from .answer_end import AnswerEnd, AnswerStatus
-from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from .answer_end import AnswerEnd, AnswerStatus, Output, OutputFailed, OutputFailure
+from .chunk_response import ChunkResponse, ProviderEvent, ProviderEventKind, TokenUsage, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError
-from .file_result import FileAction, FileChange, FileResult
-from .fragment import Fragment, JsonError, Path
 from .json_form import Event, from_json, json_schema, to_dict, to_json
-from .output import Output, OutputFailed, OutputFailure
-from .provider_event import ProviderEvent, ProviderEventKind
-from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from .tool_call_status import ToolCallState, ToolCallStatus
-from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
-from .tool_result import ToolResult
+from .segment_event import (
+    AnySegmentEvent,
+    Fragment,
+    JsonError,
+    Path,
+    SegmentContent,
+    SegmentEnd,
+    SegmentEvent,
+    SegmentStart,
+)
+from .tool_invocation import (
+    FileAction,
+    FileChange,
+    FileResult,
+    InvocationFailed,
+    Notice,
+    ToolCallArgumentProgress,
+    ToolCallState,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolInvocation,
+    ToolResult,
+)
 
 __all__ = [
     "AnswerEnd",

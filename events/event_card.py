@@ -8,18 +8,20 @@ from typing import Any, cast
 from msgspec import Struct
 from msgspec.structs import fields
 
-from .answer_end import AnswerEnd
-from .chunk_response import ChunkResponse
-from .file_result import FileResult
-from .output import Output, OutputFailed
-from .provider_event import ProviderEvent
+from .answer_end import AnswerEnd, Output, OutputFailed
+from .chunk_response import ChunkResponse, ProviderEvent
 from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
-from .showing.card import Card, MimeBundle, Tone, first_of, mime_bundle
+from .showing.card import Card, MimeBundle, Tone, code_name, first_of, mime_bundle
 from .showing.excerpt import CHARACTERS, counted, ending, value_text
-from .showing.syntax import code_name
-from .tool_call_status import ToolCallState, ToolCallStatus
-from .tool_invocation import InvocationFailed, Notice, ToolInvocation
-from .tool_result import ToolResult
+from .tool_invocation import (
+    FileResult,
+    InvocationFailed,
+    Notice,
+    ToolCallState,
+    ToolCallStatus,
+    ToolInvocation,
+    ToolResult,
+)
 
 TONES: Mapping[str, Tone] = {
     "complete": "good",

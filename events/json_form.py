@@ -7,17 +7,20 @@ from typing import Any, TypeAlias, cast, overload
 import msgspec
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
-from .answer_end import AnswerEnd
-from .chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
+from .answer_end import AnswerEnd, Output, OutputFailed
+from .chunk_response import ChunkResponse, ProviderEvent, TokenUsage, ToolCallDelta
 from .errors import UsageError
-from .file_result import FileResult
-from .fragment import Fragment, JsonError
-from .output import Output, OutputFailed
-from .provider_event import ProviderEvent
-from .segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from .tool_call_status import ToolCallStatus
-from .tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
-from .tool_result import ToolResult
+from .segment_event import AnySegmentEvent, Fragment, JsonError, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from .tool_invocation import (
+    FileResult,
+    InvocationFailed,
+    Notice,
+    ToolCallArgumentProgress,
+    ToolCallStatus,
+    ToolCallUpdate,
+    ToolInvocation,
+    ToolResult,
+)
 
 Event: TypeAlias = (
     ChunkResponse

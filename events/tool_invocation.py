@@ -1,4 +1,4 @@
-"""The results of a chain: calls that may be run, calls that must not, and warnings."""
+"""The results of a chain: calls that may be run or must not, what became of each, updates on the way, and warnings."""
 
 from __future__ import annotations
 
@@ -6,8 +6,115 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .fragment import Fragment
+from .errors import UsageError
+from .segment_event import Fragment
 from .showing.shown_by import shown_by
+
+
+class _OfCall(Struct, frozen=True, gc=False):
+    id: Annotated[str, Meta(description="The call's id, as its ToolInvocation or InvocationFailed has it.")]
+
+
+class ToolResult(
+    _OfCall, frozen=True, gc=False, kw_only=True, repr_omit_defaults=True, tag="TOOL_RESULT", tag_field="type"
+):
+    """The result of one call: a value, an error, or the reason why it was not run.
+
+    >>> ToolResult("call_1", value={"celsius": 21}).is_error, ToolResult("call_2", denied="not on Sundays").is_error
+    (False, True)
+
+    Raises `UsageError` if more than one of `value`, `error` and `denied` is given. Without any, the value is None.
+    """
+
+    turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
+    value: Annotated[Any, Meta(description="What the tool returned: text, or anything that JSON can represent.")] = None
+    error: Annotated[str | None, Meta(description="What went wrong, in words for the model.")] = None
+    denied: Annotated[str | None, Meta(description="Why the call was not run, in words for the model.")] = None
+
+    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
+
+    def __post_init__(self) -> None:
+        if sum(each is not None for each in (self.value, self.error, self.denied)) > 1:
+            message = f"a ToolResult has one of value=, error= and denied=; {self.id!r} has several"
+            raise UsageError(message)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the call did not succeed."""
+        return self.error is not None or self.denied is not None
+
+
+FileAction: TypeAlias = Literal["created", "changed", "unchanged", "deleted", "moved"]
+
+
+class FileChange(Struct, frozen=True, gc=False, repr_omit_defaults=True):
+    """What a call did to one file, or would do."""
+
+    path: Annotated[str, Meta(description="The file, relative to the root, with '/' between folders.")]
+    action: Annotated[FileAction, Meta(description="What happened to it; moved: it was `moved_from` before.")]
+    moved_from: Annotated[str | None, Meta(description="Where the file was before it was moved.")] = None
+    size: Annotated[int | None, Meta(description="Its bytes; null of a deleted file.")] = None
+    sha256: Annotated[str | None, Meta(description="SHA-256 of its bytes, hexadecimal; null of a deleted file.")] = None
+    additions: Annotated[int | None, Meta(description="Lines that are new; null if they were not counted.")] = None
+    deletions: Annotated[int | None, Meta(description="Lines that are gone; null if they were not counted.")] = None
+    diff: Annotated[
+        str | None,
+        Meta(description="The change as a unified diff; null if the file is not text, or the diff is too long."),
+    ] = None
+    executable: Annotated[
+        bool | None, Meta(description="Whether the file may be executed from now on; null if that does not change.")
+    ] = None
+
+
+class FileResult(
+    ToolResult, frozen=True, gc=False, kw_only=True, repr_omit_defaults=True, tag="FILE_RESULT", tag_field="type"
+):
+    """The `ToolResult` of a call that writes files: `value` is a sentence for the model, `files` is for programs.
+
+        ToolInvocation  FileResult(value="created a.py (2 lines)", files=(FileChange("a.py", "created", ...),))
+        ToolInvocation  FileResult(error="the path '../a.py' is refused: '..' leads out of a folder")
+
+    With an error or a denial nothing was written, and `files` is empty.
+    """
+
+    files: Annotated[tuple[FileChange, ...], Meta(description="What happened to each file, in the call's order.")] = ()
+    dry_run: Annotated[bool, Meta(description="Whether nothing was written, because only a trial was asked for.")] = (
+        False
+    )
+
+
+ToolCallState: TypeAlias = Literal["requested", "approved", "denied", "started", "finished", "failed"]
+
+
+class ToolCallStatus(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag="TOOL_CALL_STATUS", tag_field="type"):
+    """One moment in the life of a call that a step acts on.
+
+        ToolInvocation  requested  approved  started  finished  ToolResult(value=...)
+        ToolInvocation  requested  denied                       ToolResult(denied=...)
+        ToolInvocation                       started  failed    ToolResult(error=...)
+
+    >>> ToolCallStatus("call_1", name="deploy", state="denied", reason="not on Fridays")
+    ToolCallStatus(id='call_1', name='deploy', state='denied', reason='not on Fridays')
+    """
+
+    id: Annotated[str, Meta(description="The call's id, which is also its segment's id.")]
+    turn_id: Annotated[str | None, Meta(description="The turn that the call belongs to.")] = None
+    name: Annotated[str, Meta(description="The tool's name.")] = ""
+    state: Annotated[
+        ToolCallState,
+        Meta(
+            description="requested: somebody is asked whether the call may run. approved, denied: the answer. "
+            "started: it runs. finished, failed: it ran, or could not."
+        ),
+    ] = "started"
+    sha256: Annotated[
+        str | None,
+        Meta(description="SHA-256 of the call's raw text as UTF-8, hexadecimal: the same text in every state."),
+    ] = None
+    reason: Annotated[str | None, Meta(description="Why it was denied or failed.")] = None
+
+    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
+
 
 FailureReason: TypeAlias = Literal[
     "truncated",

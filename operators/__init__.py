@@ -9,22 +9,19 @@ from .engine.lazy_names import lazy_names
 if TYPE_CHECKING:
     from .aggregate_fragments import PathValue, aggregate_fragments
     from .argument_progress import argument_progress
-    from .calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
-    from .calls.known_file_tools import KNOWN_FILE_TOOLS
+    from .calls.field_spec import FILE_TOOLS, KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
     from .catalogue.dialect_for import dialect_for
     from .engine.drive import adrive, drive
     from .engine.limits import Limits
     from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, compose, lift, stage
     from .engine.withheld import Withheld
     from .extract_json_fields import extract_json_fields
-    from .grammar.dialect import Dialect
-    from .grammar.model_dialect import ModelDialect
+    from .grammar.dialect import Dialect, ModelDialect
     from .holdback import holdback
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
-    from .marble_diagrams.marble_picture import MarblePicture
     from .marble_diagrams.marble_string import MarbleString, marble_string
-    from .marble_diagrams.marbles import marbles
+    from .marble_diagrams.marbles import MarblePicture, marbles
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
     from .partial_output import PartialOutput, partial_output
@@ -38,7 +35,7 @@ if TYPE_CHECKING:
     from .tracing.first_divergence import Divergence, first_divergence
     from .tracing.trace import Trace
     from .tracing.trace import trace as trace
-    from .tracing.traced_item import StageTrace, TracedItem
+    from .tracing.traced_chain import StageTrace, TracedItem
     from .whole_calls import whole_calls
     from .within import within
     from .writing.dialect_instructions import dialect_instructions
@@ -103,24 +100,21 @@ lazy_names(
     __all__,
     {
         "aggregate_fragments": ("PathValue",),
-        "calls.field_spec": ("FILE_TOOLS", "MARKED_FILE_TOOLS", "FieldSpec"),
-        "calls.known_file_tools": ("KNOWN_FILE_TOOLS",),
+        "calls.field_spec": ("FILE_TOOLS", "MARKED_FILE_TOOLS", "FieldSpec", "KNOWN_FILE_TOOLS"),
         "catalogue.dialect_for": ("dialect_for",),
         "engine.drive": ("adrive", "drive"),
         "engine.limits": ("Limits",),
         "engine.stage": ("Completed", "Failed", "Interrupted", "Operator", "Stage", "compose", "lift", "stage"),
         "engine.withheld": ("Withheld",),
-        "grammar.dialect": ("Dialect",),
-        "grammar.model_dialect": ("ModelDialect",),
-        "marble_diagrams.marble_picture": ("MarblePicture",),
+        "grammar.dialect": ("Dialect", "ModelDialect"),
+        "marble_diagrams.marbles": ("MarblePicture", "marbles"),
         "marble_diagrams.marble_string": ("MarbleString", "marble_string"),
-        "marble_diagrams.marbles": ("marbles",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
         "schemas.value_typing": ("TypingRules",),
         "tracing.first_divergence": ("Divergence", "first_divergence"),
         "tracing.trace": ("Trace", "trace"),
-        "tracing.traced_item": ("StageTrace", "TracedItem"),
+        "tracing.traced_chain": ("StageTrace", "TracedItem"),
         "writing.dialect_instructions": ("dialect_instructions",),
         "writing.render_call": ("render_call",),
     },

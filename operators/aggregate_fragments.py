@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from ..events.errors import UsageError
-from ..events.fragment import Fragment, JsonError, Path
+from ..events.segment_event import Fragment, JsonError, Path
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful

@@ -8,7 +8,7 @@ from types import EllipsisType
 from typing import Any, cast
 
 from ..events.errors import UsageError
-from ..events.fragment import Fragment, JsonError
+from ..events.segment_event import Fragment, JsonError
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift

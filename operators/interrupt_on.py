@@ -12,8 +12,7 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
 from ..events.segment_event import SegmentEnd, SegmentStart
-from .calls.segment_end import OpenSegments, end_status
-from .engine.attempts import Attempts
+from .calls.open_segments import OpenSegments, end_status
 from .engine.stage import (
     Completed,
     Failed,
@@ -27,6 +26,7 @@ from .engine.stage import (
     stage,
 )
 from .engine.state import Stateful
+from .engine.turn_ids import Attempts
 
 RxOperator: TypeAlias = Callable[[Observable[Any]], Observable[Any]]
 

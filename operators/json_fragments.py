@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from ..events.fragment import Fragment, JsonError
+from ..events.segment_event import Fragment, JsonError
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Completed, How, Operator, lift

@@ -9,7 +9,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from .calls.answer_segments import AnswerSegments, Segment
 from .calls.response_answers import ResponseAnswers
-from .catalogue.dialects_named import dialect_name, dialects_named, with_names
+from .catalogue.dialect_for import dialect_name, dialects_named, with_names
 from .catalogue.table import DIALECTS
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator

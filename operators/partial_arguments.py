@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..events.fragment import Fragment, Path
-from ..events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart, Status
-from .calls.call_arguments import CallArguments
-from .calls.each_call import each_call
-from .calls.field_spec import FieldSpec
-from .calls.known_file_tools import KNOWN_FILE_TOOLS
-from .calls.segment_metadata import Specs
+from ..events.segment_event import AnySegmentEvent, Fragment, Path, SegmentEnd, SegmentStart, Status
+from .calls.call_arguments import CallArguments, each_call
+from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, Specs
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
-from .engine.straight_way import FurtherEvent
+from .engine.withheld import FurtherEvent
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.live_view import LiveEvent, ObjectView, changes
 

@@ -8,10 +8,9 @@ from typing import Any, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 
-from ..events.fragment import Fragment, Path
-from ..events.output import Output, OutputFailed, OutputFailure
-from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from .calls.segment_end import OpenSegments, error_detail
+from ..events.answer_end import Output, OutputFailed, OutputFailure
+from ..events.segment_event import Fragment, Path, SegmentContent, SegmentEnd, SegmentStart
+from .calls.open_segments import OpenSegments, error_detail
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift

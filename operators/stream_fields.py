@@ -9,20 +9,17 @@ from typing import Any, Literal
 from msgspec.structs import replace
 
 from ..events.errors import UsageError
-from ..events.fragment import Fragment
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ..events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentStart
 from .calls.answer_segments import Segment, SegmentInput
-from .calls.call_follower import CallFollower
-from .calls.field_spec import FieldSpec
-from .calls.known_file_tools import KNOWN_FILE_TOOLS
-from .calls.segment_metadata import spec_by_type
+from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, spec_by_type
+from .calls.open_segments import CallFollower
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift, stage
-from .engine.straight_way import StraightWay
-from .engine.withheld import Withheld
+from .engine.withheld import StraightWay, Withheld
 from .fields.field_call import (
     FieldCall,
+    StreamedArguments,
     free_form_pieces,
     is_due,
     known_metadata,
@@ -32,7 +29,6 @@ from .fields.field_call import (
     verdict,
 )
 from .fields.specs_by_tool import checked_specs, specs_by_tool
-from .fields.streamed_arguments import StreamedArguments
 from .machines.fragment_aggregator import FragmentAggregator
 from .machines.json_machine import JsonMachine
 from .machines.path_tree import PathNode, path_tree, read_path

@@ -10,27 +10,22 @@ from msgspec.structs import replace
 from pydantic import BaseModel
 
 from ..events.answer_end import AnswerEnd
+from ..events.chunk_response import ProviderEvent
 from ..events.errors import UsageError
-from ..events.fragment import JsonError
-from ..events.provider_event import ProviderEvent
-from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
+from ..events.segment_event import AnySegmentEvent, JsonError, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
 from .calls.answer_segments import SegmentInput
-from .calls.call_follower import CallFollower
-from .calls.field_spec import FieldSpec
-from .calls.known_file_tools import KNOWN_FILE_TOOLS
+from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, called_name, spec_by_type, told_arguments
+from .calls.open_segments import CallFollower, error_detail
 from .calls.same_arguments import arguments_digest, value_digest
-from .calls.segment_end import error_detail
-from .calls.segment_metadata import called_name, spec_by_type, told_arguments
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
-from .engine.straight_way import StraightWay
-from .engine.withheld import Withheld, tail_of
+from .engine.withheld import StraightWay, Withheld, tail_of
 from .fields.specs_by_tool import specs_by_tool
 from .machines.fragment_aggregator import FragmentAggregator, GrowingText
-from .machines.whole_json import decode_json
+from .machines.json_machine import decode_json
 from .schemas.tool_parameters import known_name
 from .schemas.validated import validated
 

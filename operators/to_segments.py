@@ -134,7 +134,7 @@ def _unseen_reader(options: TextOptions) -> TextEngine:
 @lru_cache(maxsize=1)
 def _any_dialect() -> Positions:
     """Return the dialects that a model may fall into; only the names of tools tell their calls from other text."""
-    from .catalogue.dialects_named import dialects_named  # noqa: PLC0415 - as above
+    from .catalogue.dialect_for import dialects_named  # noqa: PLC0415 - as above
     from .grammar.dialect_positions import compiled  # noqa: PLC0415
 
     dialects = dialects_named("auto", "cline", "pythonic", has_tools=True)

@@ -8,15 +8,12 @@ from typing import Any
 
 from ..events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import ToolCallUpdate
-from .calls.call_arguments import CallArguments
-from .calls.each_call import each_call
-from .calls.field_spec import FieldSpec
-from .calls.known_file_tools import KNOWN_FILE_TOOLS
-from .calls.segment_metadata import Specs
+from .calls.call_arguments import CallArguments, each_call
+from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, Specs
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
-from .engine.straight_way import FurtherEvent
+from .engine.withheld import FurtherEvent
 
 
 @public_operator

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 from ..events.answer_end import AnswerEnd
-from ..events.provider_event import ProviderEvent
+from ..events.chunk_response import ProviderEvent
 from ..events.segment_event import (
     AnySegmentEvent,
     SegmentContent,
@@ -15,7 +15,7 @@ from ..events.segment_event import (
     SegmentStart,
     Status,
 )
-from .calls.segment_end import OpenSegments, end_status
+from .calls.open_segments import OpenSegments, end_status
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful

@@ -9,9 +9,8 @@ from typing import Any, NoReturn, TypeAlias, cast
 from msgspec.structs import replace
 
 from ..events.errors import ProviderError, UsageError
-from ..events.fragment import Fragment
-from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from .calls.segment_end import OpenSegments
+from ..events.segment_event import Fragment, SegmentContent, SegmentEnd, SegmentStart
+from .calls.open_segments import OpenSegments
 from .engine.public_operator import public_operator
 from .engine.stage import (
     Completed,

@@ -12,33 +12,33 @@ from ..operators.engine.lazy_names import lazy_names
 if TYPE_CHECKING:
     from .answers.answer import Answer
     from .explorer.explore import explore
-    from .outputs.output_options import output_options
-    from .outputs.output_type import OutputType
+    from .outputs.output_type import OutputType, output_options
     from .pipeline import Pipeline
     from .runs.async_run import AsyncRun
     from .runs.run import Run
     from .settings import Settings
-    from .strategies.strategies import STRATEGIES, api_tool_call, pass_through
-    from .strategies.strategy import PipelineEvent, StrategyEvent
-    from .strategies.text_strategies import (
+    from .strategies.strategies import (
+        STRATEGIES,
+        TextStrategy,
+        api_tool_call,
         auto,
         harmony,
         hermes,
         json_answer,
+        pass_through,
         pythonic,
         qwen3_coder,
         sentinel,
         tool_call,
     )
-    from .strategies.text_strategies import json as json
-    from .strategies.text_strategies import xml as xml
-    from .strategies.text_strategy import TextStrategy
+    from .strategies.strategies import json as json
+    from .strategies.strategies import xml as xml
+    from .strategies.strategy import PipelineEvent, StrategyEvent
     from .tools.call_tools import call_tools
     from .tools.file_tools import FILE_TOOL_DEFINITIONS
     from .tools.streamed import Streamed
     from .tools.tool import Tool, as_tools, tool
-    from .tools.tool_choice import tool_choice
-    from .tools.tool_schemas import tool_schemas
+    from .tools.tool_schemas import tool_choice, tool_schemas
 
 __all__ = [
     "FILE_TOOL_DEFINITIONS",
@@ -80,32 +80,32 @@ lazy_names(
     {
         "answers.answer": ("Answer",),
         "explorer.explore": ("explore",),
-        "outputs.output_options": ("output_options",),
-        "outputs.output_type": ("OutputType",),
+        "outputs.output_type": ("OutputType", "output_options"),
         "pipeline": ("Pipeline",),
         "runs.async_run": ("AsyncRun",),
         "runs.run": ("Run",),
         "settings": ("Settings",),
-        "strategies.strategy": ("PipelineEvent", "StrategyEvent"),
-        "strategies.strategies": ("STRATEGIES", "api_tool_call", "pass_through"),
-        "strategies.text_strategies": (
+        "strategies.strategies": (
+            "STRATEGIES",
+            "TextStrategy",
+            "api_tool_call",
             "auto",
             "harmony",
             "hermes",
             "json",
             "json_answer",
+            "pass_through",
             "pythonic",
             "qwen3_coder",
             "sentinel",
             "tool_call",
             "xml",
         ),
-        "strategies.text_strategy": ("TextStrategy",),
+        "strategies.strategy": ("PipelineEvent", "StrategyEvent"),
         "tools.call_tools": ("call_tools",),
         "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
         "tools.streamed": ("Streamed",),
         "tools.tool": ("Tool", "as_tools", "tool"),
-        "tools.tool_choice": ("tool_choice",),
-        "tools.tool_schemas": ("tool_schemas",),
+        "tools.tool_schemas": ("tool_choice", "tool_schemas"),
     },
 )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from inspect import Signature, signature
-from typing import Any, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard
 
 from ..events.errors import UsageError
-from ..operators.catalogue.dialects_named import dialects_named
+from ..operators.catalogue.dialect_for import dialects_named
 from ..operators.engine.stage import Operator, compose
 from ..operators.grammar.dialect import Dialect
 from ..operators.interrupt_on import RxOperator
@@ -212,3 +213,33 @@ def _with(chain: Chain, setting: str, value: Any) -> Chain:
         return _again(part, **{setting: value})
 
     return tuple(map(completed, chain))
+
+
+Change: TypeAlias = Literal["replace", "before", "after"]
+
+
+@dataclass(frozen=True)
+class ChangedStrategy:
+    """What `Pipeline.replace` and `Pipeline.insert` make of a strategy; `options` are those of the strategy."""
+
+    strategy: Any
+    options: Mapping[str, Any]
+    name: str
+    """The name of the operator that is replaced, or beside which the other one is put."""
+    how: Change
+    new: Chain
+
+    def changed(self, chain: Chain, tools: tuple[Tool, ...] | None, turn_id: str | None) -> Chain:
+        """Return a chain of the strategy after the change; only the new operators are completed with tools and turn id.
+
+        `UsageError` if a new operator has other tools or another turn id, or if no operator is left to use the turn id.
+        """
+        place = place_of(chain, self.name)
+        new = with_tools(self.new, tools)
+        if turn_id is not None and takes(new, "turn_id"):
+            new = with_turn_id(new, turn_id)
+        begin, end = place + (self.how == "after"), place + (self.how != "before")
+        whole = (*chain[:begin], *new, *chain[end:])
+        if turn_id is not None and takes(chain, "turn_id") and not takes(whole, "turn_id"):
+            with_turn_id(whole, turn_id)  # raises, and says which operators would take it
+        return whole

@@ -15,20 +15,20 @@ from reactivex.subject import Subject
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.engine.attempts import Attempts
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
+from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
 from ..operators.tracing.trace import LIMIT, Trace
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
-from ..sources.decode_sdk import decode_through
 from ..sources.from_stream import (
     Decode,
     any_machine,
     check_decode,
+    decode_through,
     opened,
     stream_through,
     stream_to_read,
@@ -36,25 +36,19 @@ from ..sources.from_stream import (
 from ..sources.machine.choices import Choices
 from ..sources.record import record as recorder
 from ..sources.streams.wake_stream import wake_stream
-from .chain import Chain, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
-from .changed_strategy import Change, ChangedStrategy
-from .outputs.output_options import options_for
-from .outputs.output_type import OutputType
+from .chain import Chain, Change, ChangedStrategy, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
+from .outputs.output_type import OutputType, options_for
 from .pipeline_code import INDENT, pipeline_code
 from .providers.providers import provider_of
 from .runs.async_run import AsyncRun
-from .runs.flow import Flow
-from .runs.kept_answer import KeptAnswer
+from .runs.flow import Flow, KeptAnswer
 from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
+from .strategies.strategies import TEXT_STRATEGIES, TextStrategy
 from .strategies.strategy import StrategyEvent
-from .strategies.text_strategies import TEXT_STRATEGIES
-from .strategies.text_strategy import TextStrategy
-from .strategy_by_stream import Machines, strategy_by_stream
-from .strategy_maker import NewChain, StrategyLike, resolved, strategy_maker, with_output
+from .strategy_maker import Machines, NewChain, StrategyLike, resolved, strategy_by_stream, strategy_maker, with_output
 from .tools.tool import Tool, as_tools
-from .tools.tool_choice import tool_choice
-from .tools.tool_schemas import schemas_for
+from .tools.tool_schemas import schemas_for, tool_choice
 
 if TYPE_CHECKING:
     from .runs.stream_tracer import StreamTracer

@@ -1,16 +1,159 @@
-"""Write a pipeline as Python code, to be read or to be run."""
+"""Write a pipeline, its operators and their settings as Python code, to be read or to be run."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from keyword import iskeyword
+from math import isfinite
+from types import GenericAlias, NoneType, UnionType
+from typing import Any, Final, TypeGuard, cast, get_args
 
-from msgspec.structs import asdict
+from msgspec import Struct
+from msgspec.structs import asdict, fields
 
+from ..events.errors import UsageError
+from ..operators.calls.field_spec import FILE_TOOLS, KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from ..operators.catalogue.dialect_for import dialect_name
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..operators.engine.stage import Operator, compose
+from ..operators.engine.step import Step, quoted, short_form
+from ..operators.schemas.value_typing import TypingRules
 from .chain import Chain, Part, chain_of, is_ours, name_of, takes, without_tools
-from .chain_code import ChainCode
 from .strategies.strategy import Strategy
+
+_CONSTANTS: Final[Mapping[str, Any]] = {
+    "FILE_TOOLS": FILE_TOOLS,
+    "KNOWN_FILE_TOOLS": KNOWN_FILE_TOOLS,
+    "MARKED_FILE_TOOLS": MARKED_FILE_TOOLS,
+}
+_VALUES: Final = (FieldSpec, Limits, TypingRules)
+"""The types of values that are written as a call of their class."""
+_TAKEN: Final = ("Pipeline", "Settings", "set", "frozenset")
+"""Names that the code uses already, so that nothing else may be called so."""
+_ADVICE: Final = "write a function that makes the chain, and pass it as the strategy"
+
+
+class ChainCode:
+    """Writes operators as code that uses the public names of Penstock, and the tools by their names.
+
+    >>> from penstock.operators import holdback, within
+    >>> ChainCode().operator(within("text", holdback("<a>")))
+    'within("text", holdback("<a>"))'
+
+    A value without such a name raises a `UsageError`; with `is_shown=True`, for reading only, a short form is written.
+    """
+
+    def __init__(self, *, is_shown: bool = False) -> None:
+        self._is_shown = is_shown
+        self._named: dict[str, object] = {}
+        """The objects that the code uses, by name."""
+
+    def operator(self, operator: Operator[Any, Any]) -> str:
+        written = [self.step(step) for step in operator.steps]
+        return written[0] if len(written) == 1 else self._written(compose, f"compose({', '.join(written)})")
+
+    def step(self, step: Step) -> str:
+        name = step.function.__name__
+        argument = partial(self._item, name=f"{name}(...)")
+        return self._written(
+            step.function, step.written(argument, lambda key, each: self.setting(f"{name}({key}=...)", each))
+        )
+
+    def setting(self, name: str, value: Any) -> str:
+        """Return the code of a value; `name` is used in error messages."""
+        if type(value) is not tuple:
+            return self._item(value, name)
+        several = cast("Any", value)
+        for constant, known in _CONSTANTS.items():
+            if several == known:
+                return self._written(known, constant)
+        return f"[{', '.join(self._item(each, name) for each in several)}]"
+
+    def named(self, thing: object, name: str, *, called: str = "", short: str = "") -> str:
+        """Return the name of a tool, a function or a class.
+
+        `called`: the tool's own name, if it is a tool; `short`: the short form for a thing without a name.
+        """
+        written = called or _importable(thing)
+        if not written.isidentifier() or iskeyword(written) or written in _TAKEN:
+            return self._nameless(thing, name, short=short)
+        if (other := self._named.setdefault(written, thing)) is not thing and other != thing:
+            return self._nameless(thing, name, f"two things in this chain are named {written!r}")
+        return written
+
+    def _item(self, value: Any, name: str) -> str:
+        value = dialect_name(value)
+        if type(value) is str:
+            return quoted(value)
+        if value is None or value is ... or type(value) in (bool, int, bytes):
+            return "..." if value is ... else repr(value)
+        if type(value) is float and isfinite(value):
+            return repr(value)
+        if _is_operator(value):
+            return self.operator(value)
+        if isinstance(value, _VALUES):
+            return self._struct(value, name)
+        if type(value) in (tuple, list, set, frozenset, dict):
+            return self._container(value, name)
+        if isinstance(value, GenericAlias | UnionType):
+            return self._alias(value, name)
+        is_tool = callable(getattr(value, "validate", None)) and not isinstance(value, type)
+        own = getattr(value, "name", "") if is_tool else ""
+        return self.named(value, name, called=own if isinstance(own, str) else "")
+
+    def _alias(self, value: GenericAlias | UnionType, name: str) -> str:
+        inner = [self._item(None if each is NoneType else each, name) for each in get_args(value)]
+        return " | ".join(inner) if isinstance(value, UnionType) else f"{value.__origin__.__name__}[{', '.join(inner)}]"
+
+    def _container(self, value: Any, name: str) -> str:
+        if isinstance(value, dict):
+            pairs = cast("Mapping[Any, Any]", value).items()
+            return f"{{{', '.join(f'{self._item(key, name)}: {self._item(each, name)}' for key, each in pairs)}}}"
+        kind = type(value).__name__
+        items = [self._item(each, name) for each in value]
+        if kind in ("set", "frozenset"):
+            return f"{kind}({{{', '.join(sorted(items))}}})" if items else f"{kind}()"
+        inside = ", ".join(items)
+        return f"[{inside}]" if kind == "list" else f"({inside}{',' if len(items) == 1 else ''})"
+
+    def _struct(self, value: Struct, name: str) -> str:
+        kind = self.named(type(value), name)
+        positional = type(value).__match_args__
+        given: list[str] = []
+        for field in fields(value):
+            each = getattr(value, field.name)
+            if field.name in positional and (field.required or (field.name == "field" and each)):
+                given.append(self._item(each, name))
+            elif each != field.default and not (field.name == "segment_type" and each == getattr(value, "tool", "")):
+                given.append(f"{field.name}={self._item(each, name)}")
+        return f"{kind}({', '.join(given)})"
+
+    def _written(self, thing: object, code: str) -> str:
+        name = code.partition("(")[0]
+        if self._named.setdefault(name, thing) is not thing:
+            return self._nameless(thing, name, f"{name!r} is the name of an operator and of something else")
+        return code
+
+    def _nameless(self, thing: object, name: str, why: str = "", *, short: str = "") -> str:
+        short = short or short_form(thing)
+        if not self._is_shown:
+            message = f"{name}: {why or f'{short} has no name that code could use'}; {_ADVICE}"
+            raise UsageError(message)
+        return short
+
+
+def _is_operator(value: object) -> TypeGuard[Operator[Any, Any]]:
+    return isinstance(value, Operator)
+
+
+def _importable(thing: object) -> str:
+    """Return a thing's name if it can be imported from its module by that name, else an empty string."""
+    name = str(getattr(thing, "__qualname__", ""))
+    module = sys.modules.get(str(getattr(thing, "__module__", "")))
+    return name if module is not None and getattr(module, name, None) is thing else ""
+
 
 INDENT = "    "
 

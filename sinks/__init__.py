@@ -9,12 +9,10 @@ from ..operators.engine.lazy_names import lazy_names
 if TYPE_CHECKING:
     from .acting.approval import ApprovalRequest, Approve, Denied, Postponed
     from .acting.step import Step
-    from .adapters.acp_approval import acp_approval
     from .adapters.ag_ui_approval import ag_ui_approval
-    from .adapters.to_acp import to_acp
+    from .adapters.to_acp import acp_approval, to_acp
     from .adapters.to_langchain import to_langchain
     from .adapters.to_pydantic_ai import to_pydantic_ai
-    from .async_queue import AsyncQueue, async_queue
     from .callbacks import callbacks
     from .collect import acollect, collect
     from .collected.collected import Collected, Segment
@@ -23,9 +21,10 @@ if TYPE_CHECKING:
     from .json_lines import json_lines, read_json_lines
     from .notebook_view import notebook_view
     from .plain_view import plain_view
+    from .queues import AsyncQueue, ThreadQueue, async_queue, thread_queue
+    from .remote_readers import JSON_LINES_HEADERS, SSE_HEADERS, sse_headers, to_json_lines, to_sse, to_websocket
     from .resume.stream_routes import stream_routes
-    from .resume.stream_run import StreamRun
-    from .resume.stream_runs import StreamRuns
+    from .resume.stream_runs import StreamRun, StreamRuns
     from .running.channel import StreamCutError
     from .running.coalesce import coalesce
     from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
@@ -33,10 +32,6 @@ if TYPE_CHECKING:
     from .telemetry.log_answers import log_answers
     from .telemetry.observe_otel import OtelObserver, observe_otel
     from .terminal_view import terminal_view
-    from .thread_queue import ThreadQueue, thread_queue
-    from .to_json_lines import JSON_LINES_HEADERS, to_json_lines
-    from .to_sse import SSE_HEADERS, sse_headers, to_sse
-    from .to_websocket import to_websocket
 
 __all__ = [
     "JSON_LINES_HEADERS",
@@ -92,30 +87,64 @@ lazy_names(
     __name__,
     __all__,
     {
-        "acting.approval": ("ApprovalRequest", "Approve", "Denied", "Postponed"),
+        "acting.approval": (
+            "ApprovalRequest",
+            "Approve",
+            "Denied",
+            "Postponed",
+        ),
         "acting.step": ("Step",),
-        "adapters.acp_approval": ("acp_approval",),
         "adapters.ag_ui_approval": ("ag_ui_approval",),
-        "adapters.to_acp": ("to_acp",),
+        "adapters.to_acp": (
+            "acp_approval",
+            "to_acp",
+        ),
         "adapters.to_langchain": ("to_langchain",),
         "adapters.to_pydantic_ai": ("to_pydantic_ai",),
-        "async_queue": ("AsyncQueue",),
         "collect": ("acollect",),
-        "collected.collected": ("Collected", "Segment"),
+        "collected.collected": (
+            "Collected",
+            "Segment",
+        ),
         "files.file_tool": ("FileTool",),
         "files.write_files": ("write_files",),
         "json_lines": ("read_json_lines",),
+        "queues": (
+            "AsyncQueue",
+            "ThreadQueue",
+            "async_queue",
+            "thread_queue",
+        ),
+        "remote_readers": (
+            "JSON_LINES_HEADERS",
+            "SSE_HEADERS",
+            "sse_headers",
+            "to_json_lines",
+            "to_sse",
+            "to_websocket",
+        ),
         "resume.stream_routes": ("stream_routes",),
-        "resume.stream_run": ("StreamRun",),
-        "resume.stream_runs": ("StreamRuns",),
+        "resume.stream_runs": (
+            "StreamRun",
+            "StreamRuns",
+        ),
         "running.channel": ("StreamCutError",),
         "running.coalesce": ("coalesce",),
-        "running.sink": ("Sink", "SyncSink", "Target", "TwinSink", "each_event"),
-        "running.sink_line": ("SlowSinkError", "StuckSinkError"),
+        "running.sink": (
+            "Sink",
+            "SyncSink",
+            "Target",
+            "TwinSink",
+            "each_event",
+        ),
+        "running.sink_line": (
+            "SlowSinkError",
+            "StuckSinkError",
+        ),
         "telemetry.log_answers": ("log_answers",),
-        "telemetry.observe_otel": ("OtelObserver", "observe_otel"),
-        "thread_queue": ("ThreadQueue",),
-        "to_json_lines": ("JSON_LINES_HEADERS",),
-        "to_sse": ("SSE_HEADERS", "sse_headers"),
+        "telemetry.observe_otel": (
+            "OtelObserver",
+            "observe_otel",
+        ),
     },
 )

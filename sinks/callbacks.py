@@ -10,15 +10,11 @@ from typing import Any, TypeAlias
 
 from ..events.answer_end import AnswerEnd
 from ..events.errors import UsageError
-from ..events.file_result import FileResult
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ..events.tool_call_status import ToolCallStatus
-from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ..events.tool_result import ToolResult
+from ..events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from ..operators.engine.where_raised import where_raised
 from .running.channel import as_error
-from .running.sink import TwinSink, each_event
-from .running.user_code import is_async_function
+from .running.sink import TwinSink, each_event, is_async_function
 
 _LOGGER = logging.getLogger("penstock")
 

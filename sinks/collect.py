@@ -9,13 +9,10 @@ from reactivex import Observable
 from reactivex import operators as rx
 from typing_extensions import TypeVar
 
-from ..events.answer_end import AnswerEnd
-from ..events.file_result import FileResult
-from ..events.output import Output, OutputFailed
-from ..events.provider_event import ProviderEvent
+from ..events.answer_end import AnswerEnd, Output, OutputFailed
+from ..events.chunk_response import ProviderEvent
 from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ..events.tool_invocation import InvocationFailed, ToolInvocation
-from ..events.tool_result import ToolResult
+from ..events.tool_invocation import FileResult, InvocationFailed, ToolInvocation, ToolResult
 from .collected.collected import Collected, Segment
 
 E = TypeVar("E", default=Any)

@@ -15,9 +15,8 @@ from ..events.errors import UsageError
 from ..events.event_card import brief_card
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.showing.card import Card, MimeBundle, mime_bundle
-from .open_card import OpenCard, OpenCards, Shown, error_card
+from .cards import TOLD, OpenCard, OpenCards, Shown, error_card
 from .running.sink import TwinSink, each_event
-from .segment_card import TOLD
 
 
 class Waiting(Protocol):

@@ -8,12 +8,9 @@ from typing import IO, Any, TypeAlias
 
 from msgspec import Struct, field
 
-from ..events.answer_end import AnswerEnd
-from ..events.output import OutputFailed
+from ..events.answer_end import AnswerEnd, OutputFailed
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
-from ..events.tool_call_status import ToolCallStatus
-from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ..events.tool_result import ToolResult
+from ..events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from .running.sink import TwinSink, each_event
 from .wording.event_words import PROSE, ending, event_line, stream_error, subject
 from .wording.printable import harmless

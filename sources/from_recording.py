@@ -14,8 +14,8 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .decode_wire import wire_machine
 from .from_stream import any_machine
+from .from_wire import wire_machine
 from .machine.choices import Choices
 from .machine.machine import Machine
 from .recognition.apis import api_of
@@ -23,8 +23,7 @@ from .recognition.recognised_api import recognised_api
 from .recordings.cassette import body_in_cassette, is_cassette
 from .recordings.read_recording import StreamRecording, TimedItem, is_recording, read_recording
 from .recordings.recording_format import LONGEST_TIME
-from .recordings.recut import recut
-from .recordings.timed_replay import timed_replay
+from .recordings.timed_replay import recut, timed_replay
 from .streams.stream_bridge import bridge
 
 RecordingPace: TypeAlias = Literal["instant", "original"] | float

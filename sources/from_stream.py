@@ -1,30 +1,140 @@
-"""`from_stream`: a stream of any provider's SDK, as ChunkResponses; the provider is detected from the first item."""
+"""`from_stream` and `decode_sdk`: a stream of any SDK, as ChunkResponses; its first item shows whose it is."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
 from json import JSONDecodeError
+from operator import attrgetter
 from traceback import walk_tb
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
-from ..events.errors import ProviderError, UsageError
+from ..events.errors import PenstockError, ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .bedrock.bedrock_stream import bedrock_events
-from .from_gemini import check_gemini_stream
-from .from_openai_chat import check_choices
+from ..operators.engine.public_operator import public_operator
+from ..operators.engine.stage import Failed, How, Operator, lift
+from .bedrock.bedrock_wire import bedrock_events
+from .from_wire import wire_machine
 from .machine.choices import Choices
-from .machine.machine import Machine
+from .machine.machine import Machine, MachineStage
 from .machine.provider_error import provider_error
+from .recognition.any_provider import AnyProvider
 from .recognition.apis import APIS
-from .sdk_or_wire import SdkOrWire
+from .recognition.checked_machine import checked_machine
+from .recognition.recognised_api import KNOWN_APIS
+from .sdk_sources import check_choices, check_gemini_stream
 from .streams.response_bytes import bytes_of_stream, raw_bytes
 from .streams.sdk_stream import translated
-from .streams.stream_bridge import bridge
-from .streams.stream_check import check_stream
+from .streams.stream_bridge import bridge, check_stream
+from .wire.served import WireBody
+
+
+class SdkOrWire:
+    """The machine for what an SDK streams, or for the bytes of its response, after a `WireBody`.
+
+    {"type": "message_start", ...}         the machine of the SDK's items, from here on
+    WireBody("openai", "/v1/responses")    the wire's, which takes bytes
+    """
+
+    if TYPE_CHECKING:
+
+        @property
+        def stopped(self) -> bool: ...
+        @property
+        def failure(self) -> PenstockError | None: ...
+        def feed(self, item: Any, /) -> list[ChunkResponse]: ...
+    else:  # read for every item, and so without a call; the machines change their `feed`, too
+        stopped = property(attrgetter("_machine.stopped"))
+        failure = property(attrgetter("_machine.failure"))
+        feed = property(attrgetter("_machine.feed"))
+
+    def __init__(
+        self,
+        api: str | None = None,
+        *,
+        choices: Choices = 0,
+        turn_id: str | None = None,
+        limits: Limits = DEFAULT_LIMITS,
+        keep_message: bool = False,
+        logprobs: bool = False,
+    ) -> None:
+        self._api = api
+        self._options: dict[str, Any] = {
+            "choices": choices,
+            "turn_id": turn_id,
+            "limits": limits,
+            "keep_message": keep_message,
+            "logprobs": logprobs,
+        }
+        self._wire: str | None = None
+        self._of_items: Machine = AnyProvider(**self._options) if api is None else checked_machine(api, **self._options)
+        self._machine: Machine = _First(self, self._of_items)
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the stream is plain text, in which no native call can come."""
+        return isinstance(self._machine, AnyProvider) and self._machine.is_text
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        return self._machine.close(how)
+
+    def dump(self) -> Any:
+        """Return the state as plain data."""
+        return [self._wire, self._machine is not self._of_items, self._machine.dump()]
+
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state."""
+        wire, is_first, machine = state
+        self._wire = None
+        if wire is not None:
+            self.become_wire(wire)
+        elif is_first:
+            self._machine = _First(self, self._of_items)
+        else:
+            self.become_sdk()
+        self._machine.load(machine)
+
+    def become_sdk(self) -> None:
+        self._machine = self._of_items
+
+    def become_wire(self, api: str) -> None:
+        self._wire = api
+        self._machine = wire_machine(api, **self._options)
+
+    def api_of_body(self, body: WireBody) -> str:
+        return self._api or _api_of(body)
+
+
+class _First:
+    """The machine before the first item; it hands over to the one that reads it."""
+
+    stopped = False
+    failure = None
+
+    def __init__(self, owner: SdkOrWire, of_items: Machine) -> None:
+        self._owner = owner
+        self.close, self.dump, self.load = of_items.close, of_items.dump, of_items.load
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        if isinstance(item, WireBody):
+            self._owner.become_wire(self._owner.api_of_body(item))
+            return []
+        self._owner.become_sdk()
+        return self._owner.feed(item)
+
+
+def _api_of(body: WireBody) -> str:
+    """Return the API that a request went to; `UsageError` where neither the SDK nor the path shows it."""
+    of_sdk = [api for api in APIS if body.sdk in api.sdks]
+    found = of_sdk if len(of_sdk) == 1 else [api for api in of_sdk or APIS if api.served.path.search(body.path)]
+    if len(found) == 1:
+        return found[0].name
+    message = f"the request went to {body.path}, which does not show the API; pass api=, one of {KNOWN_APIS}"
+    raise UsageError(message)
+
 
 Decode: TypeAlias = Literal["sdk", "wire"]
 """Who decodes the events of an SDK's stream."""
@@ -176,3 +286,49 @@ def _came_out_of_an_sdk(error: Exception) -> bool:
 
 def _is_checked(_: object) -> None:
     """Accept every value, because streams are checked when they are opened."""
+
+
+@public_operator
+def decode_sdk(
+    api: str | None = None,
+    *,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
+    logprobs: bool = False,
+) -> Operator[Any, ChunkResponse]:
+    """Decode the objects of an SDK's stream, or the wire's JSON as dicts: for loops, with real backpressure.
+
+        stream = await client.chat.completions.create(..., stream=True)
+        async for event in adrive(stream, decode_sdk(), to_segments(), to_invocations()): ...
+
+    >>> from penstock.operators import drive
+    >>> chunks = [{"choices": [{"delta": {"content": "Hi"}}]}]
+    >>> [chunk.content for chunk in drive(chunks, decode_sdk())]
+    ['Hi']
+
+    The next item is read when the loop asks for it, so a slow loop slows the provider down. `api` and the other
+    options are those of `from_stream`: without `api` the provider is detected from the first item. An exception of the
+    SDK, and a fatal error inside the stream, is raised as `ProviderError` after the END of each open segment; other
+    exceptions pass unchanged.
+    """
+    return decode_through(
+        any_machine(api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs)
+    )
+
+
+def decode_through(new_machine: Callable[[], Machine]) -> Operator[Any, ChunkResponse]:
+    """Return `decode_sdk` with a given function that makes the machine of each stream."""
+    return lift(partial(_stage, new_machine))
+
+
+class _SdkStage(MachineStage):
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        if isinstance(how, Failed) and (ours := any_exception(how.error)):
+            raise ours
+        return super().close(how)
+
+
+def _stage(new_machine: Callable[[], Machine]) -> MachineStage:
+    return _SdkStage(new_machine())

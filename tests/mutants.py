@@ -119,7 +119,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a chunk goes straight though it has more than text",
-        (Edit("operators/calls/straight_calls.py", "if chunk != like:", "if False:"),),
+        (Edit("operators/calls/native_call.py", "if chunk != like:", "if False:"),),
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
@@ -169,7 +169,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a stage that declines is passed over",
         (
             Edit(
-                "operators/engine/straight_way.py",
+                "operators/engine/withheld.py",
                 "take is not None and (not way.is_heard or take(way))",
                 "take is not None and (not way.is_heard or take(way) or True)",
             ),
@@ -178,7 +178,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "straight text is not kept for the invocation",
-        (Edit("operators/calls/straight_calls.py", "        if is_kept:\n", "        if False:\n"),),
+        (Edit("operators/calls/native_call.py", "        if is_kept:\n", "        if False:\n"),),
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
@@ -442,12 +442,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the whole-text path does not look for surrogates",
-        (Edit("operators/machines/whole_json.py", " or _SURROGATE.search(text)", ""),),
+        (Edit("operators/machines/json_machine.py", " or _SURROGATE.search(text)", ""),),
         ("tests/operators/machines/test_whole_json.py", f"{LAWS} json_loads"),
     ),
     Mutant(
         "the whole-text path does not look at the depth",
-        (Edit("operators/machines/whole_json.py", 'text.count("{") + text.count("[") > limits.depth or ', ""),),
+        (Edit("operators/machines/json_machine.py", 'text.count("{") + text.count("[") > limits.depth or ', ""),),
         ("tests/operators/machines/test_whole_json.py",),
     ),
     Mutant(
@@ -868,7 +868,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a stray backtick hides what is on the next line",
         (
             Edit(
-                "operators/grammar/code_spans.py",
+                "operators/grammar/outside_markers.py",
                 '        self._state = "text" if said is None else "fence"\n',
                 '        self._state = "span" if said is None else "fence"\n',
             ),
@@ -879,7 +879,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the language of a fence does not matter",
         (
             Edit(
-                "operators/grammar/code_spans.py",
+                "operators/grammar/outside_markers.py",
                 'return state == "span" or not (',
                 'return state == "span" and not (',
             ),
@@ -1113,7 +1113,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "items are known by their index alone",
-        (Edit("sources/openai/output_items.py", "if item is None or item.kind:", "if item is None:"),),
+        (Edit("sources/openai/responses_items.py", "if item is None or item.kind:", "if item is None:"),),
         (f"{RESPONSES} share",),
     ),
     Mutant(
@@ -1257,19 +1257,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "recursion through items is a reference cycle",
-        (Edit("pipeline/schemas/schema_cycles.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
+        (Edit("pipeline/schemas/schema_references.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
         ("tests/pipeline/schemas/test_schema_cycles.py welcome",),
     ),
     Mutant(
         "reference cycles through dependentSchemas are not seen",
-        (Edit("pipeline/schemas/schema_cycles.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
+        (Edit("pipeline/schemas/schema_references.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
         ("tests/pipeline/schemas/test_schema_cycles.py whatever_form",),
     ),
     Mutant(
         "reference cycles through $dynamicRef are not seen",
         (
             Edit(
-                "pipeline/schemas/schema_cycles.py",
+                "pipeline/schemas/schema_references.py",
                 '("$ref", "$dynamicRef", "$recursiveRef")',
                 '("$ref", "$recursiveRef")',
             ),
@@ -1278,7 +1278,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a reference cycle is named with the way to it",
-        (Edit("pipeline/schemas/schema_cycles.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
+        (Edit("pipeline/schemas/schema_references.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
         ("tests/pipeline/schemas/test_schema_cycles.py names_the_cycle",),
     ),
     Mutant(
@@ -1288,27 +1288,39 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "coerce=False coerces",
-        (Edit("pipeline/schemas/exact_validation.py", "strict=True)", "strict=False)"),),
+        (
+            Edit(
+                "pipeline/schemas/schema_validation.py",
+                "(json.dumps(arguments), strict=True)",
+                "(json.dumps(arguments), strict=False)",
+            ),
+        ),
         ("tests/pipeline/schemas/test_exact_validation.py",),
     ),
     Mutant(
         "coerce=False leaves all to pydantic's strict mode",
-        (Edit("pipeline/schemas/exact_validation.py", "    if faults:\n", "    if faults == [()]:\n"),),
+        (
+            Edit(
+                "pipeline/schemas/schema_validation.py",
+                "    if faults:\n        raise ValidationError.from_exception_data(model.",
+                "    if faults == [()]:\n        raise ValidationError.from_exception_data(model.",
+            ),
+        ),
         ("tests/pipeline/schemas/test_exact_validation.py",),
     ),
     Mutant(
         "coerce=False makes a whole number infinite",
-        (Edit("pipeline/schemas/exact_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
+        (Edit("pipeline/schemas/schema_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
         ("tests/pipeline/schemas/test_exact_validation.py wherever",),
     ),
     Mutant(
         "coerce=False refuses dates behind a validator",
-        (Edit("pipeline/schemas/exact_validation.py", "        if faults or any(", "        if True or any("),),
+        (Edit("pipeline/schemas/schema_validation.py", "        if faults or any(", "        if True or any("),),
         ("tests/pipeline/schemas/test_exact_validation.py around",),
     ),
     Mutant(
         "coerce=False takes sets of anything behind a validator",
-        (Edit("pipeline/schemas/exact_validation.py", "        if faults or any(", "        if any("),),
+        (Edit("pipeline/schemas/schema_validation.py", "        if faults or any(", "        if any("),),
         ("tests/pipeline/schemas/test_exact_validation.py around",),
     ),
     Mutant(
@@ -1331,7 +1343,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a function beside a JSON Schema runs without validation",
         (
             Edit(
-                "pipeline/tools/checked_call.py",
+                "pipeline/tools/tool_from_function.py",
                 "        tool.validate(invocation.arguments)\n        return",
                 "        return",
             ),
@@ -1362,12 +1374,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a stuck sink that takes events after the end is given up",
-        (Edit("sinks/running/patience.py", "if in_all or left == self._left:", "if left >= 0:"),),
+        (Edit("sinks/running/fan_out.py", "if in_all or left == self._left:", "if left >= 0:"),),
         ("tests/laws/test_stuck_sinks.py makes_progress",),
     ),
     Mutant(
         "a stuck sink of a stream that was left is waited for while it takes events",
-        (Edit("sinks/running/patience.py", "if in_all or left == self._left:", "if left == self._left:"),),
+        (Edit("sinks/running/fan_out.py", "if in_all or left == self._left:", "if left == self._left:"),),
         ("tests/laws/test_stuck_sinks.py the_bound_in_all",),
     ),
     Mutant(
@@ -1384,7 +1396,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a stuck sink that swallows its cancellations keeps its task",
         (
             Edit(
-                "sinks/running/run_sink.py",
+                "sinks/running/sink_line.py",
                 "if self._line.is_abandoned or isinstance(error, GeneratorExit):",
                 "if isinstance(error, GeneratorExit):",
             ),
@@ -1448,7 +1460,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a retry after an error has the ids of the attempt before",
         (
             Edit(
-                "operators/engine/attempts.py", "            self._attempts.note(*ids.attempt)\n", "            pass\n"
+                "operators/engine/turn_ids.py", "            self._attempts.note(*ids.attempt)\n", "            pass\n"
             ),
         ),
         ("tests/laws/test_retry.py",),
@@ -1468,7 +1480,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a retry is seen in every second subscription",
         (
             Edit(
-                "operators/engine/attempts.py",
+                "operators/engine/turn_ids.py",
                 "    def complete(self) -> None:\n",
                 "    def complete(self) -> None:\n        self.break_off()\n",
             ),
@@ -1477,7 +1489,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a retry of a pipeline loses its number where the stream says what it is",
-        (Edit("pipeline/strategy_by_stream.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
+        (Edit("pipeline/strategy_maker.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
         ("tests/laws/test_retry.py turn_id_of_its_own",),
     ),
     Mutant(
@@ -1551,14 +1563,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a body without events is no error",
-        (Edit("sources/decode_wire.py", "            self._unread.settle()\n", "            pass\n"),),
+        (Edit("sources/from_wire.py", "            self._unread.settle()\n", "            pass\n"),),
         ("tests/sources/recognition/test_checked_machine.py without_events",),
     ),
     Mutant(
         "an event stream that is cut in its first event is text",
         (
             Edit(
-                "sources/recognition/body_kinds.py",
+                "sources/recognition/recognised_api.py",
                 'return None if _is_begun_stream(body) else "text"',
                 'return "text"',
             ),
@@ -1583,7 +1595,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what a failing end gives is lost",
-        (Edit("sources/machine/machine_stage.py", "            self.last_words = responses\n", ""),),
+        (Edit("sources/machine/machine.py", "            self.last_words = responses\n", ""),),
         ("tests/sources/recognition/test_checked_machine.py end",),
     ),
     Mutant(
@@ -1612,7 +1624,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a token count of Infinity breaks the stream",
         (
             Edit(
-                "sources/gemini/gemini_fields.py",
+                "sources/gemini/gemini_wire.py",
                 'token_count(fields, "thoughts_token_count"),',
                 'int(fields.get("prompt_token_count") or 0) * 0,',
             ),
@@ -1646,7 +1658,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the replay server believes what a request says of its length",
-        (Edit("sources/replay/replay_requests.py", "if len(body) + len(piece) > longest:", "if False:"),),
+        (Edit("sources/replay/replay_app.py", "if len(body) + len(piece) > longest:", "if False:"),),
         (f"{SERVERS} counted", f"{SERVERS} behind_the_bound"),
     ),
     Mutant(
@@ -1662,12 +1674,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the replay server reads a body that says that it is too long",
-        (Edit("sources/replay/replay_requests.py", "declared.isdecimal() and int(declared) > longest", "False"),),
+        (Edit("sources/replay/replay_app.py", "declared.isdecimal() and int(declared) > longest", "False"),),
         (f"{SERVERS} too_long", f"{SERVERS} behind_the_bound"),
     ),
     Mutant(
         "the log of the replay server has halves of characters",
-        (Edit("sources/replay/replay_apis.py", "without_halves(model[:200])", "model[:200]"),),
+        (Edit("sources/replay/replay_recordings.py", "without_halves(model[:200])", "model[:200]"),),
         (f"{SERVERS} half",),
     ),
     Mutant(
@@ -1686,7 +1698,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "text is read whatever comes",
-        (Edit("pipeline/recordings/text_input.py", "if self._left < 0:", "if False:"),),
+        (Edit("pipeline/recordings/read_input.py", "if self._left < 0:", "if False:"),),
         (f"{ENDS} without_an_end",),
     ),
     Mutant(
@@ -1741,7 +1753,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a URL keeps its user and password",
         (
             Edit(
-                "events/url_secrets.py",
+                "events/errors.py",
                 'shown = f"{_HIDDEN}@{host}" if at and user else authority',
                 "shown = authority",
             ),
@@ -1750,7 +1762,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a URL keeps the values of its parameters",
-        (Edit("events/url_secrets.py", "if name.lower() in _OPEN else", "if name else"),),
+        (Edit("events/errors.py", "if name.lower() in _OPEN else", "if name else"),),
         (SECRETS,),
     ),
     Mutant(
@@ -1853,7 +1865,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "what comes after content overtakes it",
         (
             Edit(
-                "sinks/running/coalescer.py",
+                "sinks/running/coalesce.py",
                 "                self._shown.discard((event.turn_id, event.segment_id))\n            return [*self.release(), event]",
                 "                self._shown.discard((event.turn_id, event.segment_id))\n            return [event, *self.release()]",
             ),
@@ -1864,7 +1876,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "what waits is lost with an error",
         (
             Edit(
-                "sinks/running/coalesced_stream.py",
+                "sinks/running/coalesce.py",
                 "            yield from coalescer.release()\n            raise",
                 "            raise",
             ),
@@ -1878,7 +1890,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a reader that comes back misses a frame",
         (
             Edit(
-                "sinks/resume/run_reader.py",
+                "sinks/resume/stream_runs.py",
                 "        self.taken = taken\n",
                 "        self.taken = taken + bool(taken)\n",
             ),
@@ -1887,7 +1899,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a gap is not told",
-        (Edit("sinks/resume/run_reader.py", "            self._gap.extend(frames)\n", ""),),
+        (Edit("sinks/resume/stream_runs.py", "            self._gap.extend(frames)\n", ""),),
         ("tests/sinks/resume/test_resuming.py",),
     ),
     Mutant(
@@ -1971,7 +1983,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a cut call is whole in Messages",
         (
             Edit(
-                "sinks/parts/call_input.py",
+                "sinks/parts/json_text.py",
                 '        return "" if self.is_cut else "}"\n',
                 '        return "}" if self._is_over else ""\n',
             ),
@@ -1982,7 +1994,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a repeated call may be run by a front end",
         (
             Edit(
-                "sinks/parts/open_call.py",
+                "sinks/parts/part_reader.py",
                 '        if (first := event.metadata.get("duplicate_of")) is not None:\n',
                 '        if (first := event.metadata.get("duplicate_of")) == "":\n',
             ),
@@ -2007,7 +2019,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a repeated call runs twice",
         (
             Edit(
-                "pipeline/tools/called_tools.py",
+                "pipeline/tools/call_tools.py",
                 "if identity in self._known:",
                 "if identity in ():",
             ),
@@ -2016,14 +2028,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "results come out of order",
-        (Edit("pipeline/tools/called_tools.py", "if not self._options.ordered:", "if True:"),),
+        (Edit("pipeline/tools/call_tools.py", "if not self._options.ordered:", "if True:"),),
         ("tests/pipeline/tools/test_call_tools.py",),
     ),
     Mutant(
         "calls run without a limit",
         (
             Edit(
-                "pipeline/tools/called_tools.py",
+                "pipeline/tools/call_tools.py",
                 "nullcontext() if limit is None else asyncio.Semaphore(limit)",
                 "nullcontext()",
             ),
@@ -2032,24 +2044,24 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a claimed call runs",
-        (Edit("pipeline/tools/called_tools.py", "event.claimed_by is not None or not", "not"),),
+        (Edit("pipeline/tools/call_tools.py", "event.claimed_by is not None or not", "not"),),
         ("tests/pipeline/tools/test_call_tools.py",),
     ),
     Mutant(
         "anything that is true lets a call run",
-        (Edit("sinks/acting/gate.py", "if answer is True:", "if answer:"),),
+        (Edit("sinks/acting/approval.py", "if answer is True:", "if answer:"),),
         ("tests/pipeline/tools/test_call_tools_cases.py nothing_but_true",),
     ),
     Mutant(
         "a callback changes what runs",
-        (Edit("sinks/acting/gate.py", "deepcopy(call.arguments)", "call.arguments"),),
+        (Edit("sinks/acting/approval.py", "deepcopy(call.arguments)", "call.arguments"),),
         ("tests/pipeline/tools/test_call_tools.py",),
     ),
     Mutant(
         "an event that is changed changes what runs",
         (
             Edit(
-                "pipeline/tools/called_tools.py",
+                "pipeline/tools/call_tools.py",
                 "arguments=deepcopy(event.arguments), model=None",
                 "arguments=event.arguments",
             ),
@@ -2092,7 +2104,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a file takes its place at the END of its segment",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "            case ToolInvocation():\n                self._invoked(event)\n",
                 "            case _ if type(event).__name__ == 'SegmentEnd':\n"
                 "                draft = self._drafts.take((event.turn_id, event.segment_id))\n"
@@ -2166,14 +2178,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the quota is off by one",
-        (Edit("sinks/files/quota.py", "if size > self.room():", "if size > self.room() + 1:"),),
+        (Edit("sinks/files/write_files.py", "if size > self.room():", "if size > self.room() + 1:"),),
         (f"{FILE_DRAFTS} quota",),
     ),
     Mutant(
         "trials share no lock",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "        with self._one_at_a_time:\n            self._quota.check(size := _size(files))\n            if job",
                 "        if True:\n            self._quota.check(size := _size(files))\n            if job",
             ),
@@ -2195,7 +2207,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call that was denied is carried out",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "if (refused := await self._asked(job, changes)) is not None:",
                 "if (refused := await self._asked(job, changes)) is changes:",
             ),
@@ -2206,7 +2218,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "calls for one file do not wait for each other",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "        if before:\n            await asyncio.wait(before)\n",
                 "",
             ),
@@ -2254,7 +2266,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a file call that lacks an argument has no result",
         (
             Edit(
-                "sinks/files/file_actor.py",
+                "sinks/files/write_files.py",
                 "if tool is None and call.name not in self._left else None",
                 "if 0 else None",
             ),
@@ -2276,7 +2288,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the app needs no token",
         (
             Edit(
-                "pipeline/app/app_guard.py",
+                "pipeline/app/app_routes.py",
                 'return hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode())',
                 "return self._token is not header",
             ),
@@ -2287,7 +2299,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the app approves a call that was not shown",
         (
             Edit(
-                "pipeline/app/app_approvals.py",
+                "pipeline/app/app_session.py",
                 "if decision.sha256 != question.request.sha256:",
                 "if not question.request.sha256:",
             ),
@@ -2303,7 +2315,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call whose approval is postponed runs",
         (
             Edit(
-                "sinks/acting/gate.py",
+                "sinks/acting/approval.py",
                 "        return answer\n    if answer is False:",
                 "        return None\n    if answer is False:",
             ),
@@ -2314,7 +2326,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the wire's straight way: an event that does not fit is dropped",
         (
             Edit(
-                "sources/decode_wire.py",
+                "sources/from_wire.py",
                 "(chunks := lane(data)) is not None",
                 "(chunks := lane(data) or []) is not None",
             ),

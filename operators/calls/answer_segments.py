@@ -10,8 +10,7 @@ from weakref import proxy
 from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
-from ...events.provider_event import ProviderEvent
+from ...events.chunk_response import ChunkResponse, FinishReason, ProviderEvent, ToolCallDelta
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
@@ -21,7 +20,7 @@ from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
 from ..schemas.tool_parameters import Schema
 from .native_calls import NativeCalls
-from .segment_end import end_status
+from .open_segments import end_status
 
 if TYPE_CHECKING:
     from .text_call_watch import TextCallWatch

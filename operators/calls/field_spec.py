@@ -1,13 +1,19 @@
-"""`FieldSpec`: the arguments of a tool that stream as segments of their own; `FILE_TOOLS`: the built-in ones."""
+"""`FieldSpec`: the arguments of a tool that stream as segments of their own, and how their metadata are read.
+
+`FILE_TOOLS` are the built-in ones. `CATALOGUE` has the file tools and shells of known agents, as data: which argument
+of each is its text.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, NamedTuple
 
 from msgspec import Meta, Struct
 from msgspec.structs import force_setattr, replace
 
 from ...events.errors import UsageError
+from ...events.segment_event import SegmentEnd, SegmentStart
 from ..machines.path_tree import read_path, write_path
 
 NOT_CALLS = frozenset(("text", "reasoning", "refusal", "media", "tool_call"))
@@ -120,3 +126,148 @@ MARKED_FILE_TOOLS: tuple[FieldSpec, ...] = tuple(
 )
 """`FILE_TOOLS` for prompts that ask for `__START_CONTENT__` and `__END_CONTENT__` around a file, `…_PATCH__` around a
 patch; these markers are removed."""
+
+
+RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "arguments", "mistyped")) | {
+    "choice",
+    "duplicate_of",
+    "repeats",
+    "call_id",
+    "streamed",
+}
+"""Reserved metadata keys, which an argument never has."""
+
+Specs = Mapping[str, FieldSpec]
+"""Field specs by segment type."""
+
+
+def spec_by_type(specs: Iterable[FieldSpec]) -> dict[str, FieldSpec]:
+    """Return the first spec of each segment type, which says what a segment means that was read back from JSON."""
+    by_type: dict[str, FieldSpec] = {}
+    for spec in specs:
+        if not spec.paths:  # the segments of several arguments are not calls
+            by_type.setdefault(spec.segment_type, spec)
+    return by_type
+
+
+def called_name(start: SegmentStart, specs: Specs) -> str | None:
+    """Return the name of the tool that a START calls.
+
+    None for other segments, those of a call's arguments among them, and for calls that the provider runs.
+    """
+    metadata = start.metadata
+    if is_argument(start):
+        return None
+    name: str | None = metadata.get("tool_name")
+    if name is None and (spec := specs.get(start.segment_type or "")) is not None:
+        name = spec.tool
+    if metadata.get("executed_by") == "provider" or (name is None and start.segment_type != "tool_call"):
+        return None
+    return name or ""
+
+
+def is_argument(event: SegmentStart | SegmentEnd) -> bool:
+    """Return whether a segment is one argument of a call that has a segment of its own."""
+    call_id = event.metadata.get("call_id")
+    return isinstance(call_id, str) and event.segment_id.startswith(f"{call_id}/")
+
+
+def told_arguments(metadata: Mapping[str, Any], spec: FieldSpec | None) -> dict[str, Any]:
+    """Return the arguments in a segment's metadata; with `spec`, one under an alias gets its own name, if any."""
+    aliases = {} if spec is None else dict(spec.aliases)
+    named = ((aliases.get(key, key), value) for key, value in metadata.items() if key not in RESERVED)
+    arguments = {name: value for name, value in named if name}
+    more = metadata.get("arguments")
+    return arguments | more if isinstance(more, dict) else arguments
+
+
+class KnownTool(NamedTuple):
+    """A tool of a known agent: its name, its streamed text, the arguments that it always has, and where it is from.
+
+    `text` is an argument, or a path such as edits[*].new_string. Only a call with that text and with `others` is taken
+    for this tool.
+    """
+
+    tool: str
+    text: str
+    others: tuple[str, ...]
+    segment_type: str
+    source: str
+
+    @property
+    def spec(self) -> FieldSpec:
+        if "[" in self.text:
+            return FieldSpec(self.tool, "", self.others, (), self.segment_type, strict=False, paths=(self.text,))
+        required = (*self.others, self.text)
+        return FieldSpec(self.tool, self.text, self.others, required, self.segment_type, strict=False)
+
+
+_WRITE, _EDIT, _PATCH, _RUN = "write_file", "edit_file", "patch_file", "run_bash"
+_PATH, _FILE, _FILE_PATH, _FILENAME, _TARGET = ("path",), ("file_path",), ("filePath",), ("filename",), ("target_file",)
+_TEXT_EDITOR = "Anthropic, text editor tool (anthropic.types.ToolTextEditor20250728Param)"
+_OLD_TEXT_EDITOR = "Anthropic, text editor tool (anthropic.types.ToolTextEditor20250124Param); OpenHands"
+_BASH = "Anthropic, bash tool (anthropic.types.ToolBash20250124Param)"
+_OPENAI = "OpenAI, Responses API (openai.types.responses.ApplyPatchToolParam)"
+_CLAUDE_CODE = "Claude Code, tools reference (code.claude.com/docs/en/tools-reference)"
+_GEMINI = "Gemini CLI (google-gemini/gemini-cli, packages/core/src/tools)"
+_ROO = "Roo Code (RooCodeInc/Roo-Code, src/core/prompts/tools/native-tools)"
+_CLINE = "Cline (cline/cline, src/core/prompts/system-prompt/tools)"
+_COPILOT = "Copilot Chat of VS Code (microsoft/vscode-copilot-chat, package.json)"
+_OPENCODE = "opencode (sst/opencode, packages/opencode/src/tool)"
+_CURSOR = "Cursor (x1xhlol/system-prompts-and-models-of-ai-tools)"
+_MCP = "MCP filesystem server (modelcontextprotocol/servers, src/filesystem)"
+_AUTOGPT = "AutoGPT (Significant-Gravitas/AutoGPT, file operations)"
+_LANGCHAIN = "LangChain (langchain-ai/langchain-community, tools/file_management)"
+_WINDSURF = "Windsurf (x1xhlol/system-prompts-and-models-of-ai-tools)"
+_PI = "pi (earendil-works/pi, packages/coding-agent)"
+
+CATALOGUE: tuple[KnownTool, ...] = (
+    KnownTool("write_file", "content", _FILE, _WRITE, _GEMINI),
+    KnownTool("write_file", "text", _FILE, _WRITE, _LANGCHAIN),
+    KnownTool("write_file", "contents", _FILENAME, _WRITE, _AUTOGPT),
+    KnownTool("write_to_file", "content", _PATH, _WRITE, f"{_CLINE}; {_ROO}"),
+    KnownTool("write_to_file", "text", _FILENAME, _WRITE, _AUTOGPT),
+    KnownTool("write_to_file", "CodeContent", ("TargetFile",), _WRITE, _WINDSURF),
+    KnownTool("create_file", "content", _FILE_PATH, _WRITE, _COPILOT),
+    KnownTool("create_file", "content", _PATH, _WRITE, "Amp (x1xhlol/system-prompts-and-models-of-ai-tools)"),
+    KnownTool("create_file", "file_text", _PATH, _WRITE, "Claude (x1xhlol/system-prompts-and-models-of-ai-tools)"),
+    KnownTool("Write", "content", _FILE, _WRITE, _CLAUDE_CODE),
+    KnownTool("write", "content", _FILE_PATH, _WRITE, _OPENCODE),
+    KnownTool("write", "content", _PATH, _WRITE, _PI),
+    KnownTool("str_replace_based_edit_tool", "file_text", _PATH, _WRITE, _TEXT_EDITOR),
+    KnownTool("str_replace_based_edit_tool", "new_str", _PATH, _EDIT, _TEXT_EDITOR),
+    KnownTool("str_replace_based_edit_tool", "insert_text", _PATH, _EDIT, _TEXT_EDITOR),
+    KnownTool("str_replace_editor", "file_text", _PATH, _WRITE, _OLD_TEXT_EDITOR),
+    KnownTool("str_replace_editor", "new_str", _PATH, _EDIT, _OLD_TEXT_EDITOR),
+    KnownTool("str_replace_editor", "insert_text", _PATH, _EDIT, _OLD_TEXT_EDITOR),
+    KnownTool("Edit", "new_string", _FILE, _EDIT, _CLAUDE_CODE),
+    KnownTool("MultiEdit", "edits[*].new_string", _FILE, _EDIT, _CLAUDE_CODE),
+    KnownTool("NotebookEdit", "new_source", ("notebook_path",), _EDIT, _CLAUDE_CODE),
+    KnownTool("replace", "new_string", _FILE, _EDIT, _GEMINI),
+    KnownTool("edit", "new_string", _FILE, _EDIT, _ROO),
+    KnownTool("edit", "newString", _FILE_PATH, _EDIT, _OPENCODE),
+    KnownTool("edit", "newText", _PATH, _EDIT, _PI),
+    KnownTool("edit_file", "new_string", _FILE, _EDIT, _ROO),
+    KnownTool("edit_file", "code_edit", _TARGET, _EDIT, _CURSOR),
+    KnownTool("edit_file", "edits[*].newText", _PATH, _EDIT, _MCP),
+    KnownTool("search_replace", "new_string", _FILE, _EDIT, f"{_ROO}; {_CURSOR}"),
+    KnownTool("replace_string_in_file", "newString", _FILE_PATH, _EDIT, _COPILOT),
+    KnownTool("multi_replace_string_in_file", "replacements[*].newString", (), _EDIT, _COPILOT),
+    KnownTool("insert_edit_into_file", "code", _FILE_PATH, _EDIT, _COPILOT),
+    KnownTool("replace_in_file", "diff", _PATH, _PATCH, _CLINE),
+    KnownTool("apply_diff", "diff", _PATH, _PATCH, _ROO),
+    KnownTool("apply_patch", "input", (), _PATCH, f"Codex (openai/codex, codex-rs/core/src/tools); {_COPILOT}"),
+    KnownTool("apply_patch", "patch", (), _PATCH, _ROO),
+    KnownTool("apply_patch", "patchText", (), _PATCH, _OPENCODE),
+    KnownTool("apply_patch", "diff", _PATH, _PATCH, _OPENAI),
+    KnownTool("Bash", "command", (), _RUN, _CLAUDE_CODE),
+    KnownTool("bash", "command", (), _RUN, f"{_BASH}; {_OPENCODE}"),
+    KnownTool("run_shell_command", "command", (), _RUN, _GEMINI),
+    KnownTool("execute_command", "command", (), _RUN, f"{_CLINE}; {_ROO}"),
+    KnownTool("run_in_terminal", "command", (), _RUN, _COPILOT),
+    KnownTool("run_terminal_cmd", "command", (), _RUN, _CURSOR),
+)
+"""A row for each way in which an agent names its text; with one tool in several rows, the first that fits counts."""
+
+KNOWN_FILE_TOOLS: tuple[FieldSpec, ...] = (*FILE_TOOLS, *(known.spec for known in CATALOGUE))
+"""`FILE_TOOLS`, and the file tools and shells of known agents."""

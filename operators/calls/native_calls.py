@@ -8,22 +8,26 @@ from typing import Any, Protocol, TypeAlias
 from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import ToolCallDelta
-from ...events.fragment import Fragment, JsonError
-from ...events.provider_event import ProviderEvent
-from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart, Status
+from ...events.chunk_response import ProviderEvent, ToolCallDelta
+from ...events.segment_event import (
+    AnySegmentEvent,
+    Fragment,
+    JsonError,
+    SegmentContent,
+    SegmentEnd,
+    SegmentStart,
+    Status,
+)
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld, held_by, tail_of
-from ..machines.whole_json import decode_json
-from ..schemas.grown_names import grown_name, is_begun_name, may_grow
+from ..machines.json_machine import decode_json
 from ..schemas.inner_schema import property_names
-from ..schemas.tool_parameters import Schema, known_name
-from .native_call import BLANKS, NativeCall
-from .segment_end import error_detail
-from .straight_calls import Lanes
+from ..schemas.tool_parameters import Schema, grown_name, is_begun_name, known_name, may_grow
+from .native_call import BLANKS, Lanes, NativeCall
+from .open_segments import error_detail
 
 Events: TypeAlias = list[AnySegmentEvent | Notice | ProviderEvent | AnswerEnd]
 

@@ -13,11 +13,10 @@ from ...events.errors import error_fields
 from ...events.segment_event import SegmentContent
 from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
-from ..engine.straight_way import Offer
 from ..engine.turn_ids import TurnIds
-from ..engine.withheld import Withheld
+from ..engine.withheld import Offer, Withheld
 from .answer_segments import AnswerSegments, Segment
-from .straight_calls import Lane, Lanes, lane_to_open, open_lane
+from .native_call import Lane, Lanes, lane_to_open, open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""

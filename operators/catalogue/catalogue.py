@@ -3,27 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from importlib import import_module
 from textwrap import indent
-from typing import Final
 
 from ..grammar.dialect import Dialect, KnownDialect
 from ..grammar.grammar_items import holds_several
-from ..writing.as_code import as_code
-from ..writing.describe_dialect import describe_dialect
+from ..writing.describe_dialect import as_code, describe_dialect
 from .table import AUTO, AUTO_WITH_TOOLS, DIALECTS
-
-_FILES: Final = {"json": "json_shapes"}
-"""Files with another name than their dialect, because Python has a module of that name."""
 
 
 def about_dialect(name: str) -> str:
-    """Return the docstring of a dialect's file: which models write it, and its peculiarities.
+    """Return what is known of a dialect: which models write it, and its peculiarities.
 
     >>> about_dialect("jamba")
     'AI21 Jamba: a list of calls between tags.'
     """
-    return (import_module(f"..dialects.{_FILES.get(name, name)}", __package__).__doc__ or "").strip()
+    return DIALECTS[name].about
 
 
 def catalogue_entry(name: str) -> str:

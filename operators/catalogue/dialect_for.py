@@ -1,18 +1,131 @@
-"""`dialect_for`: the dialect of a model, by its name."""
+"""`dialect_for`: the dialect of a model, by its name and by whether the request switches thinking on or off."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, cast
 
 from msgspec.structs import replace
 
 from ...events.errors import UsageError
-from ..grammar.model_dialect import ModelDialect
-from .table import DIALECTS, MODELS, PARSERS
-from .thinking_switch import thinking_switch
+from ..dialects.parts import ARGUMENTS
+from ..engine.known_names import known_names
+from ..grammar.dialect import Alt, Call, Dialect, ModelDialect
+from .table import AUTO, AUTO_WITH_TOOLS, DIALECTS, MODELS, PARSERS
+
+
+def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ...]:
+    """Return the dialects with these names, each once; a grammar is returned as it is.
+
+    `auto` stands for all of `AUTO`. Where tools were declared, those of `AUTO_WITH_TOOLS`, or the `unmarked` ones of a
+    single dialect, are read as well, for calls of these tools only.
+
+    >>> [each.name for each in dialects_named("hermes", "hermes", "glm45")]
+    ['hermes', 'glm45']
+
+    `UsageError` for an unknown name.
+    """
+    found = [_dialect(name) for each in given for name in (AUTO if each == "auto" else (each,))]
+    if has_tools:
+        names = [each.name for each in found]
+        more = AUTO_WITH_TOOLS if "auto" in given else found[0].unmarked if len(found) == 1 else ()
+        found += (_only_declared(name, is_alone=len(more) == 1) for name in more if name not in names)
+    return tuple(dict.fromkeys(found))
+
+
+def with_names(dialect: Dialect, names: Iterable[str]) -> Dialect:
+    r"""Return a dialect in which the names of declared tools open calls, if they do so without a marker.
+
+    >>> with_names(DIALECTS["glm4"], ["weather"]).leading
+    ('weather\n',)
+    """
+    if not dialect.behind_name:
+        return dialect
+    openers = {f"{name}{dialect.behind_name}": name for name in names}
+    calls = (Call(Alt(f"\n{opener}", opener), ARGUMENTS, name=name) for opener, name in openers.items())
+    return replace(dialect, grammar=(Alt(dialect.grammar, *calls),), leading=(*dialect.leading, *openers))
+
+
+def _only_declared(name: str, *, is_alone: bool) -> Dialect:
+    """Return a dialect for calls of declared tools; beside others code is one only where nothing comes before it."""
+    dialect = _dialect(name)
+    leading = dialect.leading if is_alone or name != "pythonic" else ("[",)
+    return replace(dialect, only_declared=True, leading=leading)
+
+
+def dialect_name(given: Any) -> Any:
+    """Return the name of a dialect that is in the table; return anything else unchanged."""
+    is_known = isinstance(given, Dialect) and DIALECTS.get(given.name) == given
+    return given.name if is_known else given
+
+
+def _dialect(given: object) -> Dialect:
+    if isinstance(given, Dialect):
+        return given
+    if isinstance(given, str) and given in DIALECTS:
+        return DIALECTS[given]
+    message = f"unknown dialect {given!r}; {known_names(str(given), ('auto', *DIALECTS))}"
+    raise UsageError(message)
+
+
+_SWITCHES: Final = ("enable_thinking", "thinking", "thinking_mode", "think", "reasoning_effort", "reasoning")
+_INSIDE: Final = ("extra_body", "options")
+_TEMPLATE: Final = ("chat_template_kwargs", "chat_template_args")
+_OFF: Final = frozenset(("none", "off", "disabled", "false", "no", "no_think", "nothink", "chat"))
+_UNSAID: Final = frozenset(("adaptive", "auto", "default", ""))
+"""Words that leave it to the model, or to the template."""
+
+
+def thinking_switch(
+    request: Mapping[str, Any], switches: Sequence[str] | None = None, low_efforts: Sequence[str] = ()
+) -> bool | None:
+    """Return whether the options of a request switch thinking on (True) or off (False); None if they do not say.
+
+    >>> thinking_switch({"extra_body": {"chat_template_kwargs": {"enable_thinking": False}}})
+    False
+    >>> thinking_switch({"reasoning_effort": "high"}), thinking_switch({"temperature": 0})
+    (True, None)
+    >>> thinking_switch({"chat_template_kwargs": {"thinking": False}}, ["enable_thinking"]) is None
+    True
+
+    It knows vLLM's and SGLang's `chat_template_kwargs`, Ollama's `think`, the `thinking` of Anthropic, DeepSeek and
+    others, OpenAI's `reasoning_effort` and OpenRouter's `reasoning`. If one says off, thinking is off, whatever the
+    effort.
+
+    - `switches`: the variables of the chat template that do it; others among `chat_template_kwargs` have no effect.
+      What a server's own option says counts too, as the server sets the variable, but not if the template has none.
+    - `low_efforts`: the efforts with which thinking is off, beside `none`.
+    """
+    said = list(_all_said(request, _SWITCHES if switches is None else switches, low_efforts))
+    return None if not said or switches == () else all(said)
+
+
+def _all_said(request: Mapping[str, Any], switches: Container[str], low_efforts: Container[str]) -> Iterator[bool]:
+    for name in _SWITCHES:
+        if (found := _said(request.get(name), low_efforts)) is not None:
+            yield found
+    for name in _TEMPLATE:
+        if isinstance(inner := request.get(name), Mapping):
+            given = cast("Mapping[str, Any]", inner)
+            known = {key: given[key] for key in given if key in switches}
+            yield from _all_said(known, switches, low_efforts)
+    for name in _INSIDE:
+        if isinstance(inner := request.get(name), Mapping):
+            yield from _all_said(cast("Mapping[str, Any]", inner), switches, low_efforts)
+
+
+def _said(value: Any, low_efforts: Container[str]) -> bool | None:
+    if isinstance(value, Mapping):
+        inner = cast("Mapping[str, Any]", value)
+        found = (_said(inner[key], low_efforts) for key in ("enabled", "type", "effort", "max_tokens") if key in inner)
+        return next((each for each in found if each is not None), None)
+    if isinstance(value, str):
+        word = value.casefold()
+        return None if word in _UNSAID else word not in _OFF and word not in low_efforts
+    return bool(value) if isinstance(value, int) else None
+
 
 _POINT: Final = re.compile(r"(?<=\d)p(?=\d)")
 """Fireworks' point: `qwen3p6`."""

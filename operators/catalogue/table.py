@@ -1,94 +1,43 @@
-"""All dialects, and tables made from their files: by name, by model, by server."""
+"""All dialects, and tables made from what they say: by name, by model, by server."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from typing import Final, Literal
 
-from ..dialects.aider import AIDER
-from ..dialects.anthropic_legacy import ANTHROPIC_LEGACY
-from ..dialects.apertus import APERTUS
-from ..dialects.apriel import APRIEL
-from ..dialects.bolt_artifact import BOLT_ARTIFACT
-from ..dialects.cline import CLINE
-from ..dialects.cohere_r7b import COHERE_R7B
-from ..dialects.cohere_r_plus import COHERE_R_PLUS
-from ..dialects.deepseek_v3_cogito import DEEPSEEK_V3_COGITO
-from ..dialects.deepseek_v3_r1 import DEEPSEEK_V3_R1
-from ..dialects.deepseek_v4_dsml import DEEPSEEK_V4_DSML
-from ..dialects.deepseek_v31 import DEEPSEEK_V31
-from ..dialects.deepseek_v32_dsml import DEEPSEEK_V32_DSML
-from ..dialects.dots import DOTS
-from ..dialects.ernie45 import ERNIE45
-from ..dialects.fenced_json import FENCED_JSON
-from ..dialects.firefunction_v2 import FIREFUNCTION_V2
-from ..dialects.functionary_v31 import FUNCTIONARY_V31
-from ..dialects.functionary_v32 import FUNCTIONARY_V32
-from ..dialects.functiongemma import FUNCTIONGEMMA
-from ..dialects.gemma4 import GEMMA4
-from ..dialects.generic_json import GENERIC_JSON
-from ..dialects.gigachat3 import GIGACHAT3
-from ..dialects.gigachat35 import GIGACHAT35
-from ..dialects.glm4 import GLM4
-from ..dialects.glm45 import GLM45
-from ..dialects.glm47 import GLM47
-from ..dialects.granite3 import GRANITE3
-from ..dialects.granite_20b_fc import GRANITE_20B_FC
-from ..dialects.harmony import HARMONY
-from ..dialects.hermes import HERMES
-from ..dialects.hermes_granite4 import HERMES_GRANITE4
-from ..dialects.hunyuan_a13b import HUNYUAN_A13B
-from ..dialects.hunyuan_v3 import HUNYUAN_V3
-from ..dialects.hyperclovax_think import HYPERCLOVAX_THINK
-from ..dialects.inkling import INKLING
-from ..dialects.internlm2 import INTERNLM2
-from ..dialects.iquest_coder_v2 import IQUEST_CODER_V2
-from ..dialects.jamba import JAMBA
-from ..dialects.json_answer import JSON_ANSWER
-from ..dialects.json_array_bare import JSON_ARRAY_BARE
-from ..dialects.json_bare import JSON_BARE
-from ..dialects.json_shapes import JSON
-from ..dialects.k2_horizon import K2_HORIZON
-from ..dialects.kimi_k2 import KIMI_K2
-from ..dialects.kimi_k3 import KIMI_K3
-from ..dialects.lfm2 import LFM2
-from ..dialects.llama3_json import LLAMA3_JSON
-from ..dialects.llama4_pythonic import LLAMA4_PYTHONIC
-from ..dialects.llama_python_tag import LLAMA_PYTHON_TAG
-from ..dialects.longcat import LONGCAT
-from ..dialects.mimo import MIMO
-from ..dialects.minicpm4 import MINICPM4
-from ..dialects.minicpm5_xml import MINICPM5_XML
-from ..dialects.minimax_m1 import MINIMAX_M1
-from ..dialects.minimax_m2 import MINIMAX_M2
-from ..dialects.minimax_m3 import MINIMAX_M3
-from ..dialects.mirothinker import MIROTHINKER
-from ..dialects.mistral_old import MISTRAL_OLD
-from ..dialects.mistral_v11 import MISTRAL_V11
-from ..dialects.muse_glimmer import MUSE_GLIMMER
-from ..dialects.nemotron_toolcall import NEMOTRON_TOOLCALL
-from ..dialects.olmo3_pythonic import OLMO3_PYTHONIC
-from ..dialects.openhands import OPENHANDS
-from ..dialects.phi4_mini import PHI4_MINI
-from ..dialects.plamo3 import PLAMO3
-from ..dialects.poolside_v1 import POOLSIDE_V1
-from ..dialects.pythonic import PYTHONIC
-from ..dialects.qwen3_coder import QWEN3_CODER
-from ..dialects.reka_edge import REKA_EDGE
-from ..dialects.seed_oss import SEED_OSS
-from ..dialects.sentinel import SENTINEL
-from ..dialects.solar_open import SOLAR_OPEN
-from ..dialects.solar_open2 import SOLAR_OPEN2
-from ..dialects.step3 import STEP3
-from ..dialects.step3p5 import STEP3P5
-from ..dialects.telechat import TELECHAT
-from ..dialects.think_tags import THINK_TAGS
-from ..dialects.tool_call import TOOL_CALL
-from ..dialects.tool_code import TOOL_CODE
-from ..dialects.xlam import XLAM
-from ..dialects.xml import XML
-from ..grammar.dialect import KnownDialect
-from ..grammar.model_dialect import ModelDialect
+from ..dialects.agents import AIDER, BOLT_ARTIFACT, CLINE, MIROTHINKER, OPENHANDS, SENTINEL, XML
+from ..dialects.claude import ANTHROPIC_LEGACY, DOTS
+from ..dialects.cohere import COHERE_R7B, COHERE_R_PLUS
+from ..dialects.deepseek import DEEPSEEK_V3_COGITO, DEEPSEEK_V3_R1, DEEPSEEK_V4_DSML, DEEPSEEK_V31, DEEPSEEK_V32_DSML
+from ..dialects.functionary import FUNCTIONARY_V31, FUNCTIONARY_V32
+from ..dialects.gemma import FUNCTIONGEMMA, GEMMA4, TOOL_CODE
+from ..dialects.gigachat import GIGACHAT3, GIGACHAT35
+from ..dialects.glm import GLM4, GLM45, GLM47, IQUEST_CODER_V2, K2_HORIZON, LONGCAT, POOLSIDE_V1, TELECHAT
+from ..dialects.granite import GRANITE3, GRANITE_20B_FC, HERMES_GRANITE4
+from ..dialects.harmony import HARMONY, HYPERCLOVAX_THINK, INKLING, MUSE_GLIMMER
+from ..dialects.hermes import ERNIE45, HERMES, REKA_EDGE, TOOL_CALL
+from ..dialects.hunyuan import HUNYUAN_A13B, HUNYUAN_V3
+from ..dialects.json_shapes import FENCED_JSON, GENERIC_JSON, JSON, JSON_ANSWER, JSON_ARRAY_BARE, JSON_BARE, XLAM
+from ..dialects.kimi import KIMI_K2, KIMI_K3, THINK_TAGS
+from ..dialects.llama import LLAMA3_JSON, LLAMA4_PYTHONIC, LLAMA_PYTHON_TAG
+from ..dialects.marked_json import (
+    APERTUS,
+    APRIEL,
+    FIREFUNCTION_V2,
+    INTERNLM2,
+    JAMBA,
+    NEMOTRON_TOOLCALL,
+    PHI4_MINI,
+    PLAMO3,
+)
+from ..dialects.minicpm import MINICPM4, MINICPM5_XML
+from ..dialects.minimax import MINIMAX_M1, MINIMAX_M2, MINIMAX_M3
+from ..dialects.mistral import MISTRAL_OLD, MISTRAL_V11
+from ..dialects.pythonic import LFM2, OLMO3_PYTHONIC, PYTHONIC
+from ..dialects.qwen3_coder import MIMO, QWEN3_CODER, SEED_OSS
+from ..dialects.solar import SOLAR_OPEN, SOLAR_OPEN2
+from ..dialects.step import STEP3, STEP3P5
+from ..grammar.dialect import KnownDialect, ModelDialect
 
 IN_ORDER: Final[tuple[KnownDialect, ...]] = (
     # `<tool_call>` or `<function=…>`, and what comes behind tells them apart
@@ -138,7 +87,7 @@ AUTO_WITH_TOOLS: Final[tuple[str, ...]] = (*AUTO, "json", "minicpm5_xml", "pytho
 
 
 def _by_name(said: Iterable[tuple[str, KnownDialect]]) -> dict[str, tuple[str, ...]]:
-    """Return, for each name, the dialects whose files list it."""
+    """Return, for each name, the dialects that list it."""
     found: dict[str, tuple[str, ...]] = {}
     for name, dialect in said:
         found[name] = (*found.get(name, ()), dialect.name)
@@ -146,7 +95,7 @@ def _by_name(said: Iterable[tuple[str, KnownDialect]]) -> dict[str, tuple[str, .
 
 
 def _row(pattern: str, names: tuple[str, ...]) -> ModelDialect:
-    """Return the row of a pattern, from what the files of its dialects say."""
+    """Return the row of a pattern, from what its dialects say."""
     for each in IN_ORDER:
         if pattern in each.thinking_always:
             return ModelDialect(names, starts_in_reasoning=True, switches=())

@@ -1,18 +1,23 @@
-"""Hermes: Nous Hermes, Qwen 2.5 and 3, QwQ, and models that were trained on their chats."""
+"""Hermes, and those like it: a JSON object between `<tool_call>` and `</tool_call>`."""
 
-from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe
-from .parts import THINK
+from __future__ import annotations
 
-_ARGS = ("arguments", "parameters", "args")
-_CALL = Json(("name", "function.name"), (*_ARGS, "function.arguments"))  # Falcon's template has OpenAI's own shape
-_NEXT = Json(args=_ARGS, whole=True)
+from ..grammar.dialect import Alt, Call, Json, KnownDialect, Many, Maybe, Text
+from .parts import ANSWER_TAGS, THINK
+
+_HERMES_ARGS = ("arguments", "parameters", "args")
+_HERMES_CALL = Json(
+    ("name", "function.name"), (*_HERMES_ARGS, "function.arguments")
+)  # Falcon's template has OpenAI's own shape
+_HERMES_NEXT = Json(args=_HERMES_ARGS, whole=True)
 
 HERMES = KnownDialect(
     "hermes",
-    (
+    about="Hermes: Nous Hermes, Qwen 2.5 and 3, QwQ, and models that were trained on their chats.",
+    grammar=(
         Alt(
-            Call("<tool_call>", _CALL, "</tool_call>"),
-            (Call("<tool_call>", _CALL), Many(Maybe(","), Call(_NEXT)), Maybe("</tool_call>")),
+            Call("<tool_call>", _HERMES_CALL, "</tool_call>"),
+            (Call("<tool_call>", _HERMES_CALL), Many(Maybe(","), Call(_HERMES_NEXT)), Maybe("</tool_call>")),
         ),
         Many("</tool_call>"),
     ),
@@ -33,4 +38,39 @@ HERMES = KnownDialect(
     ),
     parsers=("qwen", "qwen25"),
     proven_by=("llama.cpp", "mlx-lm", "Ollama", "SGLang", "smg", "vLLM"),
+)
+
+
+REKA_EDGE = KnownDialect(
+    "reka_edge",
+    about="Reka Edge: the format of Hermes.",
+    grammar=HERMES.grammar,
+    reasoning=HERMES.reasoning,
+    calls_in_reasoning=True,
+    layout="\n",
+    models=("reka-edge",),
+    reasoning_from="the format of Hermes, which ends it at `<tool_call>`",
+    proven_by=("llama.cpp",),
+    not_in_auto="hermes",
+)
+
+
+ERNIE45 = KnownDialect(
+    "ernie45",
+    about="ERNIE 4.5: the format of Hermes, with tags around the answer's text.",
+    grammar=(Alt(HERMES.grammar, ("<response>", Text("content"), Maybe("</response>"))),),
+    reasoning=HERMES.reasoning,
+    models=("ernie-4.5",),
+    thinking=("ernie-4.5*thinking",),
+    proven_by=("vLLM",),
+    not_in_auto=ANSWER_TAGS,
+)
+
+
+TOOL_CALL = KnownDialect(
+    "tool_call",
+    about="`<tool_call>` as prompts ask for it where a stop sequence may cut the end tag.",
+    grammar=("<tool_call>", Json(args=("parameters", "arguments"), root="object"), Maybe("</tool_call>")),
+    proven_by=("Tarko",),
+    not_in_auto="hermes",
 )

@@ -4,6 +4,9 @@ from typing import Final
 
 from ..grammar.dialect import NAME, Alt, Attrs, CallArgs, Item, Json, Many, Maybe, Role, Text, Trim, Typing
 
+NAME_AT_ONCE: Final = Text("name", r"\w.:/-", at_once=True)
+"""A tool's name right behind its marker: a blank between them on one line shows that it is prose."""
+
 FILE_GUARDS: Final = (("__START_CONTENT__", "__END_CONTENT__"), ("__START_PATCH__", "__END_PATCH__"))
 THINK: Final = (("<think>", "</think>"),)
 

@@ -16,11 +16,9 @@ from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ...events.errors import UsageError
-from .attempts import Attempts
 from .step import Step, stage_name
-from .straight_way import StraightWays, straight_ways
-from .turn_ids import TurnIds
-from .withheld import Withheld, withheld_by
+from .turn_ids import Attempts, TurnIds
+from .withheld import StraightWays, Withheld, straight_ways, withheld_by
 
 
 class Completed(Struct, frozen=True):
@@ -66,7 +64,7 @@ class Stage(Protocol[In_contra, Out_co]):
     it, `trace` finds the withheld text itself, and does not know the reason.
 
     A stage may offer text in the middle of a string a straight way to the end of the chain, with a method
-    `offer_straight`, and take part in one with `take_straight`; see straight_way.py. Without them it declines.
+    `offer_straight`, and take part in one with `take_straight`; see withheld.py. Without them it declines.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...

@@ -17,11 +17,9 @@ from typing import Any, ClassVar
 from msgspec import Struct, to_builtins
 
 from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import TokenUsage, ToolCallDelta
+from ...events.chunk_response import ProviderEvent, TokenUsage, ToolCallDelta
 from ...events.errors import ProviderError
-from ...events.fragment import Fragment, JsonError
-from ...events.provider_event import ProviderEvent
-from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from ...events.segment_event import Fragment, JsonError, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import Notice
 
 _VALUES: dict[str, type[Struct]] = {

@@ -1,10 +1,10 @@
-"""`Dialect`: the format in which a model writes tool calls and reasoning, as a grammar of a few items."""
+"""`Dialect`: the format of a model's tool calls and reasoning, as a grammar; `ModelDialect`: those of a model."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -250,6 +250,7 @@ class Dialect(Struct, frozen=True):
 class KnownDialect(Dialect, frozen=True, kw_only=True):
     """A dialect of the catalogue: its grammar, and what is known about it.
 
+    - `about`: which models write it, and its peculiarities; its first line stands in lists.
     - `models`: patterns for the names of the models that write it, as matched by `dialect_for`; a model that writes
       several dialects is listed with each of them.
     - `thinking`: such patterns for models whose chat template ends the prompt inside the reasoning, unless thinking is
@@ -266,6 +267,7 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
     - `answer`: a text for the tests, with the call in `example`, or else with the call that all dialects share.
     """
 
+    about: str = ""
     models: tuple[str, ...] = ()
     thinking: tuple[str, ...] = ()
     thinking_if_asked: tuple[str, ...] = ()
@@ -292,3 +294,37 @@ class KnownDialect(Dialect, frozen=True, kw_only=True):
 
 NAME = Text("name", r"\w.:/-")
 """A tool's name as most formats have it."""
+
+
+class ModelDialect(Struct, frozen=True, repr_omit_defaults=True):
+    """The dialects of a model, and how it writes them.
+
+    >>> row = ModelDialect(("hermes",), starts_in_reasoning=True)
+    >>> row.names, row.options
+    (('hermes',), {'starts_in_reasoning': True})
+
+    - `names`: the dialects for `parse_text`; several if the model, or the template that it is served with, uses
+      several.
+    - `starts_in_reasoning`: whether the model's own chat template ends the prompt inside the reasoning, so that the
+      text has only the closer: unless thinking is switched off (True), never (False), or only if thinking is switched
+      on (`asked`).
+    - `opener_in_reasoning`: as in `parse_text`; None: as the dialect says.
+    - `switches`: the variables of the chat template that switch thinking; others that a request sets change nothing.
+      None: any that is known; with `()` the template has none, and what the request says does not count.
+    - `low_efforts`: the efforts of reasoning with which thinking is off, beside `none`.
+    """
+
+    names: tuple[str | Dialect, ...]
+    starts_in_reasoning: bool | Literal["asked"] = False
+    opener_in_reasoning: Literal["text", "ends"] | None = None
+    switches: tuple[str, ...] | None = None
+    low_efforts: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options of `parse_text` for this model: `parse_text(*row.names, **row.options)`."""
+        given = {
+            "starts_in_reasoning": self.starts_in_reasoning is True,
+            "opener_in_reasoning": self.opener_in_reasoning,
+        }
+        return {name: each for name, each in given.items() if each}

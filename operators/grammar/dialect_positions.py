@@ -17,9 +17,21 @@ from msgspec.structs import replace
 from ...events.errors import UsageError
 from ..machines.marker_search import BLANKS, Literal, MarkerSearch, literal_search
 from .dialect import Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
-from .grammar_faults import fault_of, fault_of_item, fault_of_names
-from .grammar_items import Leaf, all_items, is_for_argument, leaves_of, may_miss, rows_of, says_name
-from .look_ahead import look_ahead, may_begin, opening
+from .grammar_items import (
+    Leaf,
+    all_items,
+    fault_of,
+    fault_of_item,
+    fault_of_names,
+    is_for_argument,
+    leaves_of,
+    look_ahead,
+    may_begin,
+    may_miss,
+    opening,
+    rows_of,
+    says_name,
+)
 
 At: TypeAlias = tuple[int, ...]
 _IS_MARK: Final = re.compile(r"[^\w\s.:/-]")

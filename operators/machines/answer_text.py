@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol, cast
 
 from msgspec.structs import replace
 
-from ...events.fragment import Fragment, JsonError
+from ...events.segment_event import Fragment, JsonError
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld, held_by

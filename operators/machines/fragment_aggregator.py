@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ...events.fragment import Fragment, JsonError, Path
+from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.state import Stateful
 
 MANY: Final = 64

@@ -1,4 +1,4 @@
-"""Incremental JSON parser: feed text, get the fragments that are certain.
+"""Read JSON in pieces, with the fragments that are certain, or decode it whole, with exactly the same results.
 
 The whole of a chunk is handled by regular expressions and the C string decoder; what is held of an escape is at most
 eleven characters.
@@ -6,13 +6,16 @@ eleven characters.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from json.decoder import scanstring  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
-from typing import ClassVar, Final, cast
+from typing import Any, ClassVar, Final, cast
 
-from ...events.fragment import Fragment, Path
+from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
+from .fragment_aggregator import FragmentAggregator
 from .number_states import JSON_NUMBER_STATES
 from .value_machine import BLANKS, WORD_VALUES, WORDS, Item, Step, ValueMachine, replace_surrogates
 
@@ -393,3 +396,56 @@ def _wrong_in_escape(text: str, position: int) -> int:
         return position + 1
     match = _match_hex(text, position + 2)
     return match.end() if match else position + 2
+
+
+# Where the machine and `json.loads` would differ, the machine decides: surrogates, raw or escaped, and limits.
+_SURROGATE = re.compile(r"[\ud800-\udfff]|\\u[dD][89a-fA-F]")
+
+
+def decode_whole(text: str, limits: Limits) -> dict[str, Any] | None:
+    """Decode a complete JSON object; return None for any other text, and for one that only the machine can judge.
+
+    >>> decode_whole('{"a": [1, 2]}', Limits()), decode_whole('{"a": [1, 2', Limits())
+    ({'a': [1, 2]}, None)
+    """
+    inner = text.strip(" \t\n\r")
+    if not (inner.startswith("{") and inner.endswith("}")) or len(text) > limits.arguments_length:
+        return None
+    if text.count("{") + text.count("[") > limits.depth or _SURROGATE.search(text):
+        return None
+    # A run that is too long may stand inside a string, where it is legal: then this is only a detour.
+    if len(text) > min(limits.number_length, limits.key_length) and (
+        len(text) > limits.key_length or _long_number(limits.number_length).search(text)
+    ):
+        return None
+    try:
+        return cast("dict[str, Any]", json.loads(text, parse_constant=_refuse))
+    except (ValueError, RecursionError):
+        return None
+
+
+def decode_json(text: str, limits: Limits) -> tuple[Any, JsonError | None]:
+    """Decode any JSON text; return its value and None, or None and the error.
+
+    >>> decode_json("[1]", Limits())
+    ([1], None)
+    """
+    whole = decode_whole(text, limits)
+    if whole is not None:
+        return whole, None
+    machine, values = JsonMachine(limits), FragmentAggregator()
+    for piece in (*machine.feed(text), *machine.close()):
+        if not isinstance(piece, Fragment):
+            return None, piece
+        values.feed(piece)
+    return values.value, None
+
+
+def _refuse(constant: str) -> None:
+    message = f"{constant} is not JSON"
+    raise ValueError(message)
+
+
+@lru_cache(maxsize=8)
+def _long_number(length: int) -> re.Pattern[str]:
+    return re.compile(rf"[-+.eE0-9]{{{length + 1},}}")

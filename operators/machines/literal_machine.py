@@ -1,7 +1,8 @@
-"""Incremental parser for call arguments in code or in a custom literal.
+"""Read call arguments in code or in a custom literal, in pieces, and decode whole literals of Python.
 
-It has the interface of the JSON machine and emits the same fragments. The text of a string is matched by one regular
-expression for each chunk.
+The machine has the interface of the JSON machine and emits the same fragments. The text of a string is matched by one
+regular expression for each chunk. Whole literals are for models that write `True`, `None` and single quotes where JSON
+was due.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from functools import lru_cache
 from typing import Any, ClassVar, Final
 
 from ...events.errors import UsageError
-from ...events.fragment import Fragment, JsonErrorReason
+from ...events.segment_event import Fragment, JsonErrorReason
 from ..engine.limits import DEFAULT_LIMITS, Limits
-from .literal_groups import LiteralGroups
-from .literal_strings import Reads, is_cut_escape, named_character, string_form, wrong_in_escape
+from .fragment_aggregator import FragmentAggregator
+from .literal_parts import LiteralGroups, Reads, is_cut_escape, named_character, string_form, wrong_in_escape
 from .marker_search import BLANK_RUN, end_of_run
 from .number_states import LENIENT_NUMBER_STATES, NUMBER_STATES
 from .value_machine import (
@@ -591,3 +592,20 @@ def _check(opening: str, closing: str, assign: str, quotes: tuple[str, ...]) -> 
     if not quotes or not all(quotes) or any(a != b and b.startswith(a) for a in quotes for b in quotes):
         message = f"quotes must not be empty, and no quote may start with another one; got {list(quotes)!r}"
         raise UsageError(message)
+
+
+def python_literal(text: str, limits: Limits = DEFAULT_LIMITS) -> Any:
+    """Return the value of a Python literal, None for anything else. Never raises.
+
+    >>> python_literal("{'a': [True, None], 'b': (1, 2)}"), python_literal("f(x)")
+    ({'a': [True, None], 'b': [1, 2]}, None)
+
+    Literals are read by the machine that also reads the arguments of calls written as code.
+    """
+    machine, values = LiteralMachine(limits=limits), FragmentAggregator()
+    for piece in (*machine.feed("(value="), *machine.feed(text), *machine.feed(")"), *machine.close()):
+        if not isinstance(piece, Fragment):
+            return None
+        values.feed(piece)
+    # A text such as `1, b=2` is more than one value.
+    return values.value["value"] if len(values.value) == 1 else None

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias, cast, overload
 
 from msgspec import Struct, structs
 
-from ...events.fragment import Fragment, Path
+from ...events.segment_event import Fragment, Path
 from .fragment_aggregator import FragmentAggregator
 
 _Object: TypeAlias = dict[str, Any]

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
-from ...events.fragment import Fragment, JsonError, JsonErrorReason, Path
+from ...events.segment_event import Fragment, JsonError, JsonErrorReason, Path
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from .number_states import NUMBER_FLOATS, NUMBER_MAY_END, NumberStates

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any, Final, NamedTuple, cast
 
-from ...events.fragment import Path
+from ...events.segment_event import Path
 from .schema_kinds import referred, schema_list, schema_mapping
 
 _DEEPEST: Final = 32

@@ -10,7 +10,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from ...events.fragment import Fragment, JsonError, Path
+from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, CallArgs, Json

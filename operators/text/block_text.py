@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec.structs import replace
 
-from ...events.fragment import Fragment, JsonError
+from ...events.segment_event import Fragment, JsonError
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect import Text, Typing
 from ..machines.entities import Entities
 from ..machines.marker_search import BLANK_RUN, BLANKS, Literal, MarkerSearch, characters, end_of_run, literal_search
 from ..schemas.argument_schema import argument_schema
-from ..schemas.unquoted_literal import is_container
+from ..schemas.value_typing import is_container
 from .value_end import ValueEnd
 
 if TYPE_CHECKING:

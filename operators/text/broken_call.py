@@ -19,8 +19,8 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ...events.fragment import JsonError
-from ..calls.segment_end import ended_regularly
+from ...events.segment_event import JsonError
+from ..calls.open_segments import ended_regularly
 from ..engine.state import Stateful
 from ..machines.marker_search import end_of_run
 from ..schemas.tool_parameters import known_name

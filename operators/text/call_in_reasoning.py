@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ...events.segment_event import SegmentEnd
 from ...events.tool_invocation import Notice
 from ..calls.answer_segments import PIECES_AT_ONCE, AnswerSegments, Segment
-from ..calls.segment_end import ended_regularly
+from ..calls.open_segments import ended_regularly
 from ..calls.text_call_watch import NameSearch, TextCallWatch, name_search
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful

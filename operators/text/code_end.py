@@ -17,7 +17,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from ..calls.segment_end import ended_regularly
+from ..calls.open_segments import ended_regularly
 from ..engine.state import Stateful
 from ..grammar.dialect import CallArgs
 from ..grammar.dialect_positions import At

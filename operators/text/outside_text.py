@@ -13,10 +13,22 @@ from ...events.segment_event import SegmentContent
 from ...events.tool_invocation import Notice
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
-from ..grammar.code_spans import NO_CODE, CodeSpans, Place, stops_in
 from ..grammar.dialect_positions import At, Positions
-from ..grammar.end_tokens import CODE_TOKENS, END_TOKENS, OPENED_BY, end_of_text
-from ..grammar.outside_markers import MarkerRules, Meaning, Where, markers_at, suffix_in
+from ..grammar.outside_markers import (
+    CODE_TOKENS,
+    END_TOKENS,
+    NO_CODE,
+    OPENED_BY,
+    CodeSpans,
+    MarkerRules,
+    Meaning,
+    Place,
+    Where,
+    end_of_text,
+    markers_at,
+    stops_in,
+    suffix_in,
+)
 from .call_in_reasoning import NewEngine, UnclosedReasoning
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions

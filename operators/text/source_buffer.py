@@ -7,10 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
-from ...events.fragment import Fragment, JsonError
-from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart, Status
+from ...events.segment_event import Fragment, JsonError, SegmentContent, SegmentEnd, SegmentStart, Status
 from ..calls.answer_segments import Segment
-from ..calls.segment_end import error_detail
+from ..calls.open_segments import error_detail
 from ..engine.state import Stateful
 from ..schemas.value_typing import Typed, value_fragments
 

@@ -10,10 +10,9 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ...events.fragment import Fragment, JsonError
-from ...events.segment_event import Status
+from ...events.segment_event import Fragment, JsonError, Status
 from ..calls.answer_segments import AnswerSegments
-from ..calls.segment_end import end_status, ended_regularly
+from ..calls.open_segments import end_status, ended_regularly
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, Back

@@ -18,8 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
-from ...events.fragment import Fragment, JsonError
-from ...events.segment_event import SegmentContent
+from ...events.segment_event import Fragment, JsonError, SegmentContent
 from ..calls.answer_segments import AnswerSegments, FastPath, Plain, Segment
 from ..engine.stage import How
 from ..engine.state import Stateful

@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypedDict, TypeVar, get_args, get_type_h
 from msgspec import Struct
 
 from ...events.errors import UsageError
-from ...events.fragment import Path
+from ...events.segment_event import Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..schemas.argument_schema import ArgumentSchema, argument_schema
 from ..schemas.inner_schema import property_names

@@ -17,8 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from ...events.fragment import JsonError
-from ..calls.segment_end import ended_regularly
+from ...events.segment_event import JsonError
+from ..calls.open_segments import ended_regularly
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect import Text

@@ -14,8 +14,7 @@ from ...events.showing.excerpt import counted
 from ...events.showing.shown_by import shown_by
 from ..engine.drive import adrive, drive
 from ..engine.stage import Completed, Failed, How, Operator, StageChain, checked_operators, lift
-from .traced_chain import TracedChain
-from .traced_item import TracedItem
+from .traced_chain import TracedChain, TracedItem
 
 Clock: TypeAlias = Callable[[], int | None]
 """Returns a time in nanoseconds; None if it is not known."""

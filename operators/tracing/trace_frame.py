@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ...events.frames.data_frame import Columns, data_frame
-from .traced_item import TracedItem
+from .traced_chain import TracedItem
 
 COLUMNS: Final[Columns] = {
     "number": int,

@@ -18,8 +18,20 @@ from ..grammar.grammar_items import (
     takes_key,
     without_separator,
 )
-from .render_text import attribute_text, flag_text, id_text, slot_text, value_text
-from .render_values import CannotRenderError, check_value, json_call, json_calls, json_text, literal_arguments, refuse
+from .render_values import (
+    CannotRenderError,
+    attribute_text,
+    check_value,
+    flag_text,
+    id_text,
+    json_call,
+    json_calls,
+    json_text,
+    literal_arguments,
+    refuse,
+    slot_text,
+    value_text,
+)
 
 _ONLY_READ: Final = frozenset(("content", "reasoning", "skip", "flag", "wrong"))
 _NO_PLACE: Final = "its grammar has no place for a call"

@@ -1,4 +1,7 @@
-"""Draw a dialect's grammar: markers in quotes, slots in capitals, groups in brackets."""
+"""`draw_grammar`: a dialect's grammar as a picture; `state_table`: its states, one a row, as its reader has them.
+
+The picture has markers in quotes, slots in capitals, groups in brackets.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
 from ..grammar.dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Role, Text
+from ..grammar.dialect_positions import Positions, compiled
 from ..grammar.grammar_items import Leaf
 
 SLOTS: Final[dict[Role, str]] = {
@@ -49,15 +53,15 @@ def draw_grammar(dialect: Dialect, width: int = 100) -> list[str]:
 
     `?` means once or not at all, `*` any number of times, `+` at least once; `|` separates alternatives.
     """
-    return _lines(_row(dialect.grammar), width)
+    return _lines(_drawn(dialect.grammar), width)
 
 
 def draw_item(item: Item) -> str:
     """Return the picture of one item, in one line."""
-    return _flat(_row((item,)))
+    return _flat(_drawn((item,)))
 
 
-def _row(items: Sequence[Item]) -> _Node:
+def _drawn(items: Sequence[Item]) -> _Node:
     nodes: list[_Node] = []
     before: Item | None = None
     for item in items:
@@ -71,13 +75,13 @@ def _row(items: Sequence[Item]) -> _Node:
 
 def _item(item: Item) -> _Node:
     if isinstance(item, Many):
-        return _group(_row(item.items), "*")
+        return _group(_drawn(item.items), "*")
     if isinstance(item, Maybe):
-        return _group(_row(item.items), "?")
+        return _group(_drawn(item.items), "?")
     if isinstance(item, Alt):
         return _Group(tuple(map(_item, item.items)), "ways")
     if isinstance(item, Call | tuple):
-        return _row(item.items if isinstance(item, Call) else item)
+        return _drawn(item.items if isinstance(item, Call) else item)
     return _leaf(item)
 
 
@@ -181,3 +185,45 @@ def _packed(nodes: Iterable[_Node], width: int) -> list[str]:
             lines += _lines(node, width)
         is_open = len(flat) <= width
     return lines
+
+
+class StateRow(NamedTuple):
+    """One state: what has just been read, and what may come next."""
+
+    number: int
+    call: str
+    """The number of the call in the grammar that the state belongs to; empty outside of calls."""
+    item: str
+    follows: tuple[int, ...]
+    """The numbers of the states that may follow, behind blanks too, except in a text."""
+    may_end: bool
+    """Whether the block may end here."""
+    notes: str
+    """What is certain: whether the block may begin here, a call opens, or its value ends by the closer rule."""
+
+
+def state_table(dialect: Dialect) -> list[StateRow]:
+    """Return the states of a dialect's grammar.
+
+    >>> from penstock.operators.grammar.dialect import NAME, Json
+    >>> for row in state_table(Dialect("d", ("<call>", NAME, Json(name=(), root="object"), "</call>"))):
+    ...     print(row.number, row.item, row.follows, row.may_end)
+    0 "<call>" (1,) False
+    1 NAME (2,) False
+    2 JSON {ARGUMENTS} (3,) False
+    3 "</call>" () True
+
+    Raises `UsageError` for a grammar that cannot be read.
+    """
+    grammar = compiled((dialect,))
+    return [_row(grammar, here) for here in range(len(grammar.items))]
+
+
+def _row(grammar: Positions, here: int) -> StateRow:
+    item, call = grammar.items[here], grammar.calls[here]
+    notes = ["a block may begin"] if here in grammar.first else []
+    if isinstance(item, Text) and item.role == "value" and not item.entities:
+        notes.append("the closer rule")
+    follows = tuple(sorted(grammar.follow[here]))
+    is_last = here in grammar.last
+    return StateRow(here, "" if call < 0 else str(call), draw_item(item), follows, is_last, ", ".join(notes))

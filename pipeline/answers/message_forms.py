@@ -7,16 +7,10 @@ from typing import NamedTuple, cast
 
 from ...events.errors import UsageError
 from ..providers.providers import PROVIDERS, provider_of
-from .anthropic_form import ANTHROPIC_FORM
-from .assistants_form import ASSISTANTS_FORM
-from .bedrock_form import BEDROCK_FORM
-from .chat_form import chat_form
-from .cohere_form import COHERE_FORM
-from .gemini_form import GEMINI_FORM
-from .interactions_form import INTERACTIONS_FORM
+from .block_forms import ANTHROPIC_FORM, BEDROCK_FORM, GEMINI_FORM, INTERACTIONS_FORM
+from .chat_forms import COHERE_FORM, OLLAMA_FORM, chat_form
 from .message_form import MessageForm
-from .ollama_form import OLLAMA_FORM
-from .responses_form import RESPONSES_FORM
+from .responses_form import ASSISTANTS_FORM, RESPONSES_FORM
 
 
 class Relative(NamedTuple):

@@ -1,4 +1,4 @@
-"""The input items of OpenAI's Responses API."""
+"""The input of OpenAI's Responses API, and of its Assistants API, whose server keeps the thread."""
 
 from __future__ import annotations
 
@@ -8,22 +8,79 @@ from functools import partial
 from typing import Any
 
 from ...events.errors import UsageError
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolResult
 from ...sinks.wording.result_text import result_data, result_text
 from ...sources.fields.sdk_fields import fields_of
 from ...sources.openai.responses_items import call_kind
 from ..providers.responses_items import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
-from .answer_parts import AnswerPart
-from .message_form import CallResult, MessageCall, MessageForm, Notices, fitting_id, left_out, said_parts, user_message
+from .message_form import (
+    AnswerPart,
+    CallResult,
+    MessageCall,
+    MessageForm,
+    Notices,
+    fitting_id,
+    left_out,
+    said_parts,
+    text_and_calls,
+    user_message,
+)
 
-_NAME = "openai-responses"
+_ASSISTANTS = "openai-assistants"
+
+
+def _assistants_sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
+    texts: list[str] = []
+    for part in filter(None, map(fields_of, message.get("content") or ())):
+        if part.get("type") == "text":
+            texts.append(str((fields_of(part.get("text")) or {}).get("value") or ""))
+        elif part.get("type") == "refusal":
+            texts.append(str(part.get("refusal") or ""))
+        else:
+            left_out(notices, "content that is not text", _ASSISTANTS)
+    return {"role": "assistant", "content": "".join(texts), "tool_calls": message.get("tool_calls") or []}
+
+
+def _assistants_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
+    text, calls = text_and_calls(parts, notices, _ASSISTANTS)
+    return {"role": "assistant", "content": text, "tool_calls": calls}
+
+
+def _assistants_calls(message: dict[str, Any]) -> list[MessageCall]:
+    calls = filter(None, map(fields_of, message["tool_calls"]))
+    named = [(call, fields_of(call.get("function")) or {}) for call in calls]
+    return [MessageCall(str(call.get("id") or ""), str(function.get("name") or "")) for call, function in named]
+
+
+def _assistants_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"role": "assistant", "content": message["content"]}] if message["content"] else []
+
+
+def _assistants_results(results: list[CallResult]) -> list[dict[str, Any]]:
+    return [{"tool_call_id": call.id, "output": result_text(result)} for call, result in results]
+
+
+ASSISTANTS_FORM = MessageForm(
+    _ASSISTANTS,
+    "openai-assistants",
+    _assistants_sendable,
+    _assistants_plain,
+    _assistants_calls,
+    _assistants_entries,
+    _assistants_results,
+    user_message,
+)
+"""Results are the `tool_outputs` of the run, which has the calls; the message is for another thread."""
+
+
+_RESPONSES = "openai-responses"
 _call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
 
 
 def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, Any]]:
     sent = [item for each in items or () if (item := _item(each, notices)) is not None]
     while sent and sent[-1]["type"] == "reasoning":  # refused without the item that follows it
-        left_out(notices, "reasoning that nothing follows", _NAME)
+        left_out(notices, "reasoning that nothing follows", _RESPONSES)
         sent.pop()
     return sent
 
@@ -31,7 +88,7 @@ def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, A
 def _item(item: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
     kind = str(item.get("type"))
     if kind not in ITEM_KEYS:
-        left_out(notices, f"items of the type {kind}", _NAME)
+        left_out(notices, f"items of the type {kind}", _RESPONSES)
         return None
     sent = _with_keys(item, ITEM_KEYS[kind], notices)
     for field in ("content", "summary"):
@@ -54,21 +111,21 @@ def _with_keys(value: dict[str, Any], keys: frozenset[str], notices: Notices) ->
     """Return what an object has under some keys; a Notice says what it has under others."""
     for key, each in value.items():
         if each and key not in keys and key not in BOOKKEEPING:
-            left_out(notices, f"{key} of {value['type']}", _NAME)
+            left_out(notices, f"{key} of {value['type']}", _RESPONSES)
     return {key: each for key, each in value.items() if key in keys and each is not None}
 
 
 def _part(part: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
     kind = str(part.get("type"))
     if kind not in PART_KEYS:
-        left_out(notices, f"parts of the type {kind}", _NAME)
+        left_out(notices, f"parts of the type {kind}", _RESPONSES)
         return None
     sent = _with_keys(part, PART_KEYS[kind], notices)
     if kind == "output_text":
         kept = [_known(each, ANNOTATION_KEYS) for each in sent.get("annotations", ())]
         whole = [each for each in kept if each is not None and each.keys() == ANNOTATION_KEYS[each["type"]]]
         if len(whole) < len(kept):
-            left_out(notices, "annotations that lack a key", _NAME)
+            left_out(notices, "annotations that lack a key", _RESPONSES)
         sent["annotations"] = whole
     return sent
 
@@ -81,7 +138,7 @@ def _action(action: dict[str, Any], notices: Notices) -> dict[str, Any]:
         sources = filter(None, map(fields_of, sent["sources"]))
         whole = [{"type": "url", "url": each["url"]} for each in sources if each.get("url")]
         if len(whole) < len(sent["sources"]):
-            left_out(notices, "sources without a URL", _NAME)
+            left_out(notices, "sources without a URL", _RESPONSES)
         sent["sources"] = whole
     return sent
 
@@ -94,7 +151,7 @@ def _known(value: dict[str, Any], keys: Mapping[str, frozenset[str]]) -> dict[st
 
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
-    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
+    for part in said_parts(parts, notices, _RESPONSES, ("text", "refusal")):
         if part.call is None:
             items.append({"type": "message", "role": "assistant", "content": part.text})
         else:
@@ -163,7 +220,7 @@ def _screenshot(result: ToolResult) -> dict[str, Any]:
 
 
 RESPONSES_FORM = MessageForm(
-    _NAME,
+    _RESPONSES,
     "openai-responses",
     _sendable,
     _plain,

@@ -1,27 +1,159 @@
-"""`AppSession`: the runs of one start of the app, and what may be done with them."""
+"""`AppSession`: the runs of one start of the app, the calls that wait for a yes, and what the page gets."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from time import time
-from typing import Any
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from ...events.errors import PenstockError, UsageError
-from ...events.url_secrets import without_credentials
-from ...sinks.acting.approval import Approve
+from ...events.answer_end import AnswerEnd
+from ...events.errors import PenstockError, UsageError, without_credentials
+from ...events.tool_invocation import ToolInvocation
+from ...sinks.acting.approval import ApprovalRequest, Approve, Denied
 from ...sinks.acting.step import Step
+from ...sinks.files.disk.path_rules import confined_path
+from ...sinks.files.disk.root_folder import RootFolder
+from ...sinks.files.edits.refused import RefusedError
 from ...sinks.resume.stream_runs import StreamRuns
-from ..explorer.explored_streams import ExploredStreams
-from .app_approvals import AppApprovals
-from .app_request import Ask, Decision, asked
-from .app_run import AppRun, RunNote
-from .app_sources import AppSources
-from .disk_text import disk_text
-from .threaded_answer import ThreadedAnswer
+from ...sinks.running.coalesce import coalesce
+from ..explorer.explored_runs import ExploredStreams
+from .app_sources import AppSources, Ask, Decision, ThreadedAnswer, asked
+
+LONGEST = 1024 * 1024
+"""The most bytes of a file that is compared while it is written."""
+
+
+def disk_text(root: Path, path: str) -> str | None:
+    """Return the text of a file that `write_files(root)` could write; None if it is missing, too long, or not text."""
+    try:
+        with closing(RootFolder(root)) as folder:
+            found = folder.read(confined_path(folder.relative(path)), LONGEST, listed={})
+        content = None if found is None else found.content
+        return None if content is None or b"\0" in content else content.decode()
+    except (RefusedError, UsageError, UnicodeDecodeError):
+        return None
+
+
+RunState: TypeAlias = Literal["running", "complete", "paused", "truncated", "interrupted", "failed"]
+
+_TOGETHER = coalesce(seconds=0.03, chars=16_000)
+"""A page draws sixty times a second at most; pieces that come closer together are one."""
+_LONGEST = 400
+"""The most characters of one argument beside its segment, which has the whole text."""
+
+
+class RunNote(Struct):
+    """What the history has of a run; `state` changes until the run is over."""
+
+    id: str
+    kind: str
+    title: str
+    source: str
+    started_at: float
+    state: RunState = "running"
+    ended_at: float | None = None
+
+
+class AppRun:
+    """The events of one run for one loop, without what the page does not need; its note is kept up to date."""
+
+    def __init__(self, events: AsyncIterable[Any], note: RunNote) -> None:
+        self._stream = _TOGETHER(events)
+        self._note = note
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._shown()
+
+    def cancel(self, reason: str) -> None:
+        """End the run in order."""
+        self._stream.cancel(reason)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+        _end(self._note, "interrupted")
+
+    async def _shown(self) -> AsyncGenerator[Any, None]:
+        state: RunState = "interrupted"
+        try:
+            async for event in self._stream:
+                if isinstance(event, AnswerEnd):
+                    state = event.status
+                yield _for_page(event)
+        except Exception:
+            state = "failed"
+            raise
+        finally:
+            _end(self._note, state)
+
+
+def _end(note: RunNote, state: RunState) -> None:
+    if note.state == "running":
+        note.state, note.ended_at = state, time()
+
+
+def _for_page(event: Any) -> Any:
+    """Return an event without the texts that the segments have already."""
+    if not isinstance(event, ToolInvocation):
+        return event
+    arguments = {key: _shortened(value) for key, value in event.arguments.items()}
+    return replace(event, raw="", model=None, arguments=arguments)
+
+
+def _shortened(value: Any) -> Any:
+    return f"{value[:_LONGEST]}…" if isinstance(value, str) and len(value) > _LONGEST else value
+
+
+class _Question(NamedTuple):
+    request: ApprovalRequest
+    answer: asyncio.Future[bool | Denied]
+
+
+class AppApprovals:
+    """Questions by the id of their call. `ask` is the `approve=` of the steps; all of it runs in one event loop."""
+
+    def __init__(self) -> None:
+        self._open: dict[str, _Question] = {}
+        self._changed = asyncio.Condition()
+
+    async def ask(self, request: ApprovalRequest) -> bool | Denied:
+        """Wait for the decision of a call."""
+        answer: asyncio.Future[bool | Denied] = asyncio.get_running_loop().create_future()
+        async with self._changed:
+            self._open[request.id] = _Question(request, answer)
+            self._changed.notify_all()
+        try:
+            return await answer
+        finally:
+            del self._open[request.id]
+
+    def decide(self, decision: Decision) -> None:
+        """Answer a question; `UsageError` if it is not open, or the call that was shown is another one."""
+        question = self._open.get(decision.call_id)
+        if question is None or question.answer.done():
+            message = "this call does not wait for an answer any more"
+            raise UsageError(message)
+        if decision.sha256 != question.request.sha256:
+            message = "the call that waits is not the one that was shown; load the page again"
+            raise UsageError(message)
+        question.answer.set_result(True if decision.approve else Denied(decision.reason or "the user said no"))
+
+    async def preview(self, call_id: str, patience: float = 5.0) -> Any:
+        """Return what the step knows of a call's effect; wait until the question is open, or it is too late."""
+        try:
+            async with asyncio.timeout(patience), self._changed:
+                await self._changed.wait_for(lambda: call_id in self._open)
+        except TimeoutError:
+            return None
+        question = self._open.get(call_id)
+        return None if question is None else question.request.preview
+
 
 MOST_RUNNING = 4
 """A browser opens six connections to a server at most, and one must be left for a stop."""

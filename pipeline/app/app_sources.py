@@ -1,26 +1,132 @@
-"""`AppSources`: what the app can play and whom it can ask."""
+"""`AppSources`: what the page may ask, what the app can play, and whom it can ask."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
-from typing import Any, NamedTuple
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+import msgspec
+from msgspec import Meta, Struct
 
 from ...events.errors import UsageError
+from ...sinks.queues import async_queue
 from ...sources.replay.replay_pieces import Pace, split_events
 from ...sources.replay.replay_recordings import Recording, Recordings
 from ...sources.replay.replay_server import ReplayServer
-from ..asking.loopback_sdks import SDKS, loopback
-from ..asking.provider_keys import is_sdk_installed, key_from_environment, url_from_environment, with_tools
-from ..asking.run_provider import connected
-from ..explorer.explored_streams import ExploredStreams
-from ..explorer.read_stream import stream_of_body
+from ..asking.run_provider import (
+    SDKS,
+    connected,
+    is_sdk_installed,
+    key_from_environment,
+    loopback,
+    url_from_environment,
+    with_tools,
+)
+from ..explorer.explored_runs import ExploredStreams
+from ..explorer.explored_stream import stream_of_body
 from ..pipeline import Pipeline
 from ..providers.provider_requests import Request
 from ..providers.providers import PROVIDERS, provider_of
 from ..runs.run import Run
-from .app_request import Ask, Play
-from .threaded_answer import Open
+
+Open: TypeAlias = Callable[[], AbstractContextManager[Run]]
+
+
+class ThreadedAnswer:
+    """The events of one run for one async loop; nothing is asked before the loop begins.
+
+    - `open_run`: called in the thread; the block that it opens has the run, and closes the connection at its end.
+
+    `cancel` closes the provider's connection, also while the thread waits for it. The thread has ended when the loop
+    has, or was left.
+    """
+
+    def __init__(self, open_run: Open) -> None:
+        self._open = open_run
+        self._queue = async_queue()
+        self._lock = threading.Lock()
+        self._run: Run | None = None
+        self._reason: str | None = None
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self._read()
+
+    def cancel(self, reason: str = "cancelled") -> None:
+        """End the answer in order: open segments end as `interrupted` with this reason."""
+        with self._lock:
+            self._reason = self._reason or reason
+            run = self._run
+        if run is not None:
+            run.cancel(reason)
+
+    async def _read(self) -> AsyncGenerator[Any, None]:
+        events = aiter(self._queue)
+        thread = threading.Thread(target=self._write, name="penstock-app-answer", daemon=True)
+        thread.start()
+        try:
+            async for event in events:
+                yield event
+        finally:
+            self.cancel("the reader has left")
+            self._queue.close()
+            await asyncio.shield(asyncio.to_thread(thread.join))
+
+    def _write(self) -> None:
+        with suppress(Exception):  # the queue raises it in the loop
+            self._queue(self._events())
+
+    def _events(self) -> Generator[Any, None, None]:
+        with self._open() as run:
+            with self._lock:
+                self._run, reason = run, self._reason
+            if reason is not None:
+                run.cancel(reason)
+            yield from run
+
+
+PlayPace: TypeAlias = Literal["recorded", "calm", "quick", "instant"]
+RunId: TypeAlias = Annotated[str, Meta(pattern="^[A-Za-z0-9_-]{1,64}$")]
+Name: TypeAlias = Annotated[str, Meta(min_length=1, max_length=300)]
+
+
+class Play(Struct, frozen=True, tag="play", tag_field="kind", forbid_unknown_fields=True):
+    """Play a recording, named as the app lists it."""
+
+    id: RunId
+    recording: Name
+    pace: PlayPace = "calm"
+
+
+class Ask(Struct, frozen=True, tag="ask", tag_field="kind", forbid_unknown_fields=True):
+    """Send a prompt to a provider."""
+
+    id: RunId
+    prompt: Annotated[str, Meta(min_length=1, max_length=500_000)]
+    provider: Name
+    model: Name
+    system: Annotated[str, Meta(max_length=100_000)] = ""
+
+
+class Decision(Struct, frozen=True, forbid_unknown_fields=True):
+    """The answer to the question whether a call may run; `sha256` is of the call that was shown."""
+
+    call_id: str
+    sha256: str
+    approve: bool
+    reason: Annotated[str, Meta(max_length=2000)] = ""
+
+
+def asked(request: Any) -> Play | Ask:
+    """Return what a request's JSON asks for; `UsageError` if it is neither `Play` nor `Ask`."""
+    try:
+        return msgspec.convert(request, Play | Ask)
+    except msgspec.ValidationError as error:
+        message = f"the app does not understand this request: {error}"
+        raise UsageError(message) from error
+
 
 _SECONDS = {"calm": 18.0, "quick": 6.0}
 """How long a recording takes at each pace, if its events are not too far apart."""

@@ -1,1 +1,1 @@
-"""The commands of `penstock`, one a file."""
+"""The commands of `penstock`."""

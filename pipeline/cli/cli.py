@@ -50,7 +50,7 @@ def code_of(run: Callable[[], int]) -> int:
     except BrokenPipeError:  # the reader (`| head`) has left
         code = 1
     except OSError as error:  # a full disk behind the output, say
-        from ...events.url_secrets import without_credentials  # noqa: PLC0415 - a version needs no events
+        from ...events.errors import without_credentials  # noqa: PLC0415 - a version needs no events
 
         _say(f"penstock: {without_credentials(str(error.strerror or error))}")
         code = 2

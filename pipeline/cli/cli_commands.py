@@ -31,39 +31,58 @@ _PLAIN: dict[str, Any] = {"rich_markup_mode": None, "pretty_exceptions_enable": 
 
 
 class _Command(NamedTuple):
-    """A function in a file of its own, the first sentence of its docstring, and the folder of its file."""
+    """A function, its file, and the first sentence of its docstring."""
 
     function: str
+    file: str
     about: str
-    folder: str = ""
 
 
-STREAMS = ".streams"
 COMMANDS = {
-    "demo": _Command("demo", "Show files being written while the model is still writing them."),
-    "run": _Command("run", "Ask a model and show its answer while it arrives: text, files, commands, calls."),
-    "record": _Command("record", "Record an answer with its times while it is shown.", STREAMS),
-    "replay": _Command("replay", "Replay a recorded answer as if it came now.", STREAMS),
+    "demo": _Command("demo", ".cli_pages", "Show files being written while the model is still writing them."),
+    "run": _Command(
+        "run", ".cli_run", "Ask a model and show its answer while it arrives: text, files, commands, calls."
+    ),
+    "record": _Command("record", ".streams.cli_record", "Record an answer with its times while it is shown."),
+    "replay": _Command("replay", ".streams.cli_replay", "Replay a recorded answer as if it came now."),
     "parse": _Command(
-        "parse", "Find the calls and the reasoning in a model's text, and show them while the text arrives."
+        "parse",
+        ".cli_parse",
+        "Find the calls and the reasoning in a model's text, and show them while the text arrives.",
     ),
     "inspect": _Command(
-        "inspect", "Summarise recorded answers: text, calls, when each call came, how they ended.", STREAMS
+        "inspect",
+        ".streams.cli_recordings",
+        "Summarise recorded answers: text, calls, when each call came, how they ended.",
     ),
-    "diff": _Command("diff", "Find where two recordings, strategies or cuttings first say something else.", STREAMS),
-    "marbles": _Command("marbles", "Draw a recorded answer as a marble diagram.", STREAMS),
+    "diff": _Command(
+        "diff", ".streams.cli_traces", "Find where two recordings, strategies or cuttings first say something else."
+    ),
+    "marbles": _Command("marbles", ".streams.cli_traces", "Draw a recorded answer as a marble diagram."),
     "convert": _Command(
-        "convert", "Convert a recording to the body of its response, and a body or a cassette to a recording.", STREAMS
+        "convert",
+        ".streams.cli_recordings",
+        "Convert a recording to the body of its response, and a body or a cassette to a recording.",
     ),
-    "explore": _Command("explore", "Look through recorded answers in your browser, item by item.", STREAMS),
-    "app": _Command("app", "Serve a page on this machine that shows answers while they stream: text, files, commands."),
+    "explore": _Command(
+        "explore", ".streams.cli_recordings", "Look through recorded answers in your browser, item by item."
+    ),
+    "app": _Command(
+        "app", ".cli_pages", "Serve a page on this machine that shows answers while they stream: text, files, commands."
+    ),
     "serve-recordings": _Command(
-        "serve", "Replay recorded answers to the clients of OpenAI, Anthropic, Google, Ollama, Cohere and Bedrock."
+        "serve",
+        ".cli_pages",
+        "Replay recorded answers to the clients of OpenAI, Anthropic, Google, Ollama, Cohere and Bedrock.",
     ),
     "strategies": _Command(
-        "strategies", "List the named strategies, or explain one; `*` marks what the environment chooses."
+        "strategies",
+        ".cli_reference",
+        "List the named strategies, or explain one; `*` marks what the environment chooses.",
     ),
-    "schema": _Command("schema", "Show the JSON Schema of the events; with --tool, what a request's tools look like."),
+    "schema": _Command(
+        "schema", ".cli_reference", "Show the JSON Schema of the events; with --tool, what a request's tools look like."
+    ),
 }
 
 
@@ -84,7 +103,7 @@ def imported(name: str) -> Any:
     """Return the command of a name, with its options."""
     command = COMMANDS[name]
     function = command.function
-    file = import_module(f"{command.folder}.cli_{function}", __package__)
+    file = import_module(command.file, __package__)
     alone = typer.Typer(add_completion=False, **_PLAIN)
     alone.command(name, epilog=getattr(file, f"{function.upper()}_EXAMPLES"))(getattr(file, function))
     return typer.main.get_command(alone)

@@ -11,15 +11,11 @@ from ...events.errors import UsageError
 from ...operators.argument_progress import argument_progress
 from ...operators.engine.known_names import known_names
 from ..pipeline import Pipeline
-from ..recordings.emitted import EmitEvents, only
-from ..recordings.event_lines import short_line
-from ..recordings.text_input import TextInput
+from ..recordings.event_lines import EmitEvents, only, short_line
+from ..recordings.read_input import TextInput
 from ..settings import DEFAULT_IN_TEXT, settings_from_environment
-from ..strategies.strategies import strategy_named
-from ..strategies.text_strategies import TEXT_STRATEGIES
-from ..strategies.text_strategy import TextStrategy
-from .cli_parts import AsJson, Watched, beginning_with, complain, print_lines, show
-from .cli_tools import tools_named
+from ..strategies.strategies import TEXT_STRATEGIES, TextStrategy, strategy_named
+from .cli_parts import AsJson, Watched, beginning_with, complain, print_lines, show, tools_named
 
 PARSE_EXAMPLES = """\b
 Examples:

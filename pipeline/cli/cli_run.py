@@ -9,17 +9,14 @@ from urllib.parse import urlsplit
 
 import typer
 
-from ...events.errors import ProviderError, UsageError
-from ...events.url_secrets import shown_url
+from ...events.errors import ProviderError, UsageError, shown_url
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
-from ..asking.provider_keys import key_from_environment, url_from_environment, with_tools
-from ..asking.run_provider import connected
+from ..asking.run_provider import connected, key_from_environment, url_from_environment, with_tools
 from ..pipeline import Pipeline
 from ..providers.provider_requests import Request
 from ..providers.providers import PROVIDERS, provider_of
 from ..recordings.read_input import INPUT_IS_CLOSED, reason_of
-from .cli_parts import SHOWN_PROVIDERS, AsJson, StrategyName, ToolNames, Watched, complete_provider, show
-from .cli_tools import tools_named
+from .cli_parts import SHOWN_PROVIDERS, AsJson, StrategyName, ToolNames, Watched, complete_provider, show, tools_named
 
 RUN_EXAMPLES = """\b
 Examples:

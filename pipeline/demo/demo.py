@@ -16,7 +16,7 @@ from ...sources.replay.replay_log import Write
 from ...sources.replay.replay_pieces import split_events
 from ...sources.replay.replay_recordings import Recordings
 from ...sources.replay.replay_server import ReplayServer
-from ..asking.loopback_sdks import loopback
+from ..asking.run_provider import loopback
 from ..pipeline import Pipeline
 
 WATCHED = "write_file"

@@ -9,7 +9,7 @@ from ...events.errors import UsageError, how_to_install
 from ...operators.tracing.trace import Trace
 from ..pipeline import Pipeline
 from .explored_runs import runs_of_stream, runs_of_trace
-from .read_stream import read_stream
+from .explored_stream import read_stream
 
 if TYPE_CHECKING:
     from .explorer_widget import Explorer

@@ -1,8 +1,9 @@
-"""`ExploredRuns`: the runs of one stream, with strategies and cuttings, as data of the explorer's page."""
+"""`ExploredRuns`: the runs of streams, with strategies and cuttings, as data of the explorer's page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from ...events.errors import UsageError
@@ -17,8 +18,7 @@ from ..recordings.event_lines import LONGEST, short_line
 from ..settings import DEFAULT_IN_TEXT
 from ..strategies.strategies import STRATEGIES
 from .explored_stream import ExploredStream, has_machine, stream_of
-from .plain_event import json_text, plain_event
-from .trace_data import trace_data
+from .trace_data import json_text, plain_event, trace_data
 
 LONGEST_CHUNK = 1_000_000
 
@@ -113,3 +113,34 @@ def runs_of_trace(traced: Trace, title: str = "a traced stream") -> ExploredRuns
 
 def _chain_of(pipeline: Pipeline) -> list[Operator[Any, Any]]:
     return [operator_of((each,), "explore(...)") for each in pipeline.chain]
+
+
+MOST_KEPT = 4
+"""The streams whose first run is kept, to compare others with."""
+
+
+class ExploredStreams:
+    """Streams by name."""
+
+    def __init__(self, streams: Mapping[str, ExploredStream]) -> None:
+        self._streams = dict(streams)
+        self._runs: OrderedDict[str, ExploredRuns] = OrderedDict()
+
+    def listed(self) -> list[dict[str, Any]]:
+        """Return names and titles; of streams with the same title the name is the title."""
+        titles = Counter(each.title for each in self._streams.values())
+        return [
+            {"name": name, "title": each.title if titles[each.title] == 1 else name}
+            for name, each in self._streams.items()
+        ]
+
+    def data(self, name: str, choice: Choice) -> bytes:
+        """Run a stream as it was chosen, and return the data for the page."""
+        if name not in self._streams:
+            message = f"unknown stream {name!r:.200}; choose one that the page offers"
+            raise UsageError(message)
+        runs = self._runs.pop(name, None) or runs_of_stream(self._streams[name])
+        self._runs[name] = runs
+        while len(self._runs) > MOST_KEPT:
+            self._runs.popitem(last=False)
+        return runs.data(choice, runs.traced(choice))

@@ -1,8 +1,11 @@
-"""`ExploredStream`: the items of a stream, to be run through a chain again, and to be cut otherwise."""
+"""`ExploredStream`: the items of a recording of any form, to be run through a chain again, and to be cut otherwise."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import accumulate, pairwise
+from os import PathLike, fspath
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -10,17 +13,18 @@ from msgspec.structs import replace
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
-from ...operators.engine.stage import Completed, How, Operator
+from ...operators.engine.stage import Completed, Failed, How, Operator
 from ...operators.engine.step import Step
 from ...operators.tracing.trace import Trace, trace
-from ...sources.decode_sdk import decode_sdk
-from ...sources.decode_wire import decode_wire
+from ...sources.from_stream import decode_sdk
+from ...sources.from_wire import decode_wire
 from ...sources.machine.choices import Choices
 from ...sources.recognition.recognised_api import recognised_api
-from ...sources.recordings.raw_form import raw_form
-from ...sources.recordings.read_recording import StreamRecording, TimedItem
-from ...sources.recordings.recording_format import RecordingEnd, RecordingMeta
-from ...sources.recordings.wire_of_recording import wire_of
+from ...sources.recordings.read_recording import StreamRecording, TimedItem, wire_of
+from ...sources.recordings.recording_format import RecordingEnd, RecordingMeta, raw_form
+from ...sources.replay.replay_pieces import split_events
+from ...sources.replay.replay_recordings import Timing
+from ..recordings.recorded import read_recorded
 
 Form: TypeAlias = Literal["wire", "items", "texts", "chunks"]
 """What the items are: bytes of a response, objects of an SDK or of the wire's JSON, texts, or ChunkResponses."""
@@ -138,3 +142,33 @@ def form_of(items: Sequence[Any], *, has_machine: bool) -> Form | None:
         if items and all(isinstance(item, kind) for item in items):
             return form
     return "items" if has_machine and items else None
+
+
+_NOT_CHUNKS = "it holds the events of a strategy, which no other one can read; explore what the provider sent"
+
+
+def read_stream(path: str | PathLike[str], api: str | None = None, interaction: int | None = None) -> ExploredStream:
+    """Read what `record` wrote, the body of a streamed answer, a cassette, or ChunkResponses as lines of JSON.
+
+    `interaction` chooses a response of a cassette, from 0. `UsageError` if the file cannot be read, or its provider is
+    not recognised.
+    """
+    name = fspath(path)
+    recorded = read_recorded(name, api, timed=True, interaction=interaction)
+    items = [each.item for each in recorded.items]
+    form = form_of(items, has_machine=recorded.kind != "events")
+    if form is None:
+        message = f"{name}: {_NOT_CHUNKS}"
+        raise UsageError(message)
+    times = [round(each.at * 1e9) for each in recorded.items] if recorded.has_times else None
+    end = Completed() if recorded.error is None else Failed(recorded.error)
+    return ExploredStream(Path(name).name, form, items, times, recorded.api, end)
+
+
+def stream_of_body(body: bytes, title: str, api: str, timing: Timing | None = None) -> ExploredStream:
+    """Return a body as a stream of its network chunks, if they are known, else of its events."""
+    if timing is None:
+        return ExploredStream(title, "wire", split_events(body), None, api)
+    pieces = [body[start:end] for start, end in pairwise(accumulate(timing.sizes, initial=0))]
+    times = None if timing.times is None else [round((at - timing.times[0]) * 1e9) for at in timing.times]
+    return ExploredStream(title, "wire", pieces, times, api)

@@ -12,8 +12,7 @@ from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
 from ...events.errors import PenstockError, UsageError
-from .explored_runs import Choice
-from .explored_streams import ExploredStreams
+from .explored_runs import Choice, ExploredStreams
 
 STATIC = Path(__file__).with_name("static")
 

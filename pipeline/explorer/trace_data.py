@@ -1,19 +1,81 @@
-"""`trace_data`: a trace as the data of the explorer's page."""
+"""`trace_data`: a trace, its events and its items, as the data of the explorer's page."""
 
 from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
+from msgspec import Struct, structs
+
+from ...events.json_form import Event, to_dict
 from ...events.segment_event import SegmentEvent
 from ...events.tool_invocation import ToolCallArgumentProgress
 from ...operators.argument_progress import argument_progress
 from ...operators.engine.stage import Failed, How, Interrupted, stage
 from ...operators.engine.withheld import MOST, Withheld
+from ...operators.machines.live_view import LiveEvent
 from ...operators.tracing.trace import Trace
-from .plain_event import item_text, json_text, plain_event
+from ...sources.recordings.recording_format import raw_form
+
+
+def plain_event(event: Any) -> Any:
+    """Return an event as plain JSON data; of a live view nothing, and of a value of yours its text.
+
+    >>> from penstock.events import Notice
+    >>> plain_event(Notice("c", "d")), plain_event("a"), plain_event(1 + 2j)
+    ({'type': 'NOTICE', 'code': 'c', 'detail': 'd'}, 'a', '(1+2j)')
+    """
+    if isinstance(event, Event):
+        return to_dict(event)
+    if isinstance(event, Struct):
+        named = structs.asdict(event)
+        if isinstance(event, LiveEvent):
+            del named[event.__struct_fields__[-1]]
+        return {"type": type(event).__name__, **raw_form(named)}
+    return raw_form(event)
+
+
+def item_text(item: Any) -> str:
+    r"""Return what came as a text to show: text and bytes as they are, all else as JSON.
+
+    >>> item_text(b"data: {}\n\xff"), item_text("a"), item_text({"a": 1})
+    ('data: {}\n\\xff', 'a', '{"a": 1}')
+    """
+    match item:
+        case str():
+            return item
+        case bytes() | bytearray():
+            return item.decode(errors="backslashreplace")
+        case _:
+            return json_text(plain_event(item))
+
+
+def json_text(value: Any) -> str:
+    """Return JSON that each reader of JSON reads: numbers that it has no form for are texts.
+
+    >>> json_text([1, float("inf"), "ü"])
+    '[1, "inf", "ü"]'
+    """
+    try:
+        return json.dumps(value, ensure_ascii=False, allow_nan=False, default=str)
+    except ValueError:
+        return json.dumps(_finite(value), ensure_ascii=False, default=str)
+
+
+def _finite(value: Any) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case dict():
+            return {key: _finite(each) for key, each in cast("dict[str, Any]", value).items()}
+        case list() | tuple():
+            return [_finite(each) for each in cast("list[Any]", value)]
+        case _:
+            return value
+
 
 MOST_READINGS = 12
 """The most texts that are shown of what a withheld text may become."""

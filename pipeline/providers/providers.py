@@ -8,30 +8,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from ...events.errors import UsageError, how_to_install
-from ..schemas.strict_schema import ANTHROPIC, OPENAI, StrictMode
-from .output_forms import (
-    OutputForm,
-    anthropic_output,
-    bedrock_output,
-    chat_output,
-    cohere_output,
-    gemini_output,
-    interactions_output,
-    ollama_output,
-    responses_output,
-)
-from .provider_clients import (
-    Client,
-    anthropic_client,
-    bedrock_client,
-    cohere_client,
-    gemini_client,
-    mistral_client,
-    ollama_client,
-    openai_client,
-)
+from ..schemas.provider_schemas import ANTHROPIC, OPENAI, StrictMode
 from .provider_requests import (
+    Client,
     Request,
+    anthropic_client,
     ask_anthropic,
     ask_assistants,
     ask_bedrock,
@@ -42,25 +23,40 @@ from .provider_requests import (
     ask_mistral,
     ask_ollama,
     ask_responses,
+    bedrock_client,
+    cohere_client,
+    gemini_client,
+    mistral_client,
+    ollama_client,
+    openai_client,
 )
-from .tool_forms import (
+from .request_forms import (
+    OutputForm,
     ToolForm,
     anthropic_choice,
     anthropic_form,
+    anthropic_output,
     anthropic_parallel,
     bedrock_choice,
     bedrock_form,
+    bedrock_output,
+    chat_output,
+    cohere_output,
     function_choice,
     function_form,
     gemini_choice,
     gemini_form,
     gemini_list,
     gemini_mode,
+    gemini_output,
     interactions_choice,
     interactions_form,
+    interactions_output,
     ollama_form,
+    ollama_output,
     responses_choice,
     responses_form,
+    responses_output,
 )
 
 _IN_REQUEST = "takes it in the request as parallel_tool_calls=True or False"

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...sinks.wording.printable import printable, shortened
-from .inspect_chunks import Inspected, InspectedCall
+from .inspect_recording import Inspected, InspectedCall
 
 TEXT_LINES = 6
 BARS = "▁▂▃▄▅▆▇█"

@@ -10,12 +10,12 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, stage
-from ...sources.decode_sdk import decode_sdk
-from ...sources.decode_wire import decode_wire
+from ...sources.from_stream import decode_sdk
+from ...sources.from_wire import decode_wire
 from ...sources.recordings.read_recording import TimedItem
-from ...sources.recordings.recut import recut
+from ...sources.recordings.timed_replay import recut
 from ..pipeline import Pipeline
-from .emitted import Emit, made_behind, only
+from .event_lines import Emit, made_behind, only
 from .recorded import Recorded
 
 LONGEST_WAIT = 86400.0

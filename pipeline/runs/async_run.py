@@ -19,9 +19,7 @@ from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
 from ..answers.answer import Answer
 from ..strategies.strategy import PipelineEvent
-from .flow import AnyFlow, PassingFlow, Step
-from .kept_answer import KeptAnswer
-from .used_run import check_unused
+from .flow import AnyFlow, KeptAnswer, PassingFlow, Step, check_unused
 
 
 class AsyncRun:

@@ -1,4 +1,4 @@
-"""`Flow`: turn a provider's items into a strategy's events, for one stream; no I/O, and it never raises."""
+"""`Flow`: turn a provider's items into a strategy's events, for one stream; and what a run keeps of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,50 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 from ...events.chunk_response import ChunkResponse
+from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How, StageChain
+from ...sinks.collect import Collector
 from ...sources.from_stream import any_exception
 from ...sources.machine.machine import Machine
+from ..answers.answer import Answer
+
+
+class KeptAnswer:
+    """Collects the events of one stream, unless the pipeline was asked not to keep them."""
+
+    __slots__ = ("_answer", "_collector", "feed")
+
+    def __init__(self, *, keeps: bool) -> None:
+        self._collector: Collector[Any] | None = Collector(keep_events=False) if keeps else None
+        self._answer: Answer | None = None
+        self.feed: Callable[[Any], None] = _ignore if self._collector is None else self._collector.feed
+        """Takes each event."""
+
+    def answer(self, *, is_over: bool) -> Answer:
+        """Return the answer; `UsageError` if it is not over, or was not kept."""
+        if self._collector is None:
+            message = "this pipeline does not keep its answers; make it with keep_answer=True"
+            raise UsageError(message)
+        if not is_over:
+            message = "the answer is there once the loop over this run has ended; read it to the end, or close the run"
+            raise UsageError(message)
+        if self._answer is None:
+            self._answer = Answer(self._collector.close())
+        return self._answer
+
+
+def _ignore(_: Any) -> None:
+    pass
+
+
+def check_unused(*, is_over: bool) -> None:
+    """Raise `UsageError` if the stream of a run is over, where a second loop would see nothing."""
+    if is_over:
+        message = (
+            "this run was used: its stream is over; call stream(...) or astream(...) for another, or keep its events "
+            "with collect(...)"
+        )
+        raise UsageError(message)
 
 
 class Step(NamedTuple):

@@ -16,9 +16,7 @@ from ...sinks.running.sink_line import SlowSinkError
 from ...sources.streams.wake_stream import wake_stream
 from ..answers.answer import Answer
 from ..strategies.strategy import StrategyEvent
-from .flow import Flow, Step
-from .kept_answer import KeptAnswer
-from .used_run import check_unused
+from .flow import Flow, KeptAnswer, Step, check_unused
 
 
 class Run:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, cast, overload
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How
-from ..running.closed_unread import ClosedUnread, primed
+from ..running.event_pump import ClosedUnread, primed
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

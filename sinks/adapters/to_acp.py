@@ -1,21 +1,61 @@
-"""`to_acp`: events as the updates of an Agent Client Protocol session."""
+"""`to_acp`: events as the updates of an Agent Client Protocol session; `acp_approval`: ask its user about a call."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from posixpath import join
-from typing import Any, Final, overload
+from typing import Any, Final, cast, overload
 
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_result import ToolResult
-from ...operators.calls.segment_metadata import is_argument
+from ...events.tool_invocation import ToolCallStatus, ToolResult
+from ...operators.calls.field_spec import is_argument
 from ...operators.engine.stage import How
+from ..acting.approval import ApprovalRequest, Denied
 from ..parts.answer_parts import CallEnd, CallStart, TextDelta
 from ..parts.part_reader import PartReader
 from .adapted import adapted
+
+_ALLOW: Final = "allow"
+_OPTIONS: Final = (
+    {"optionId": _ALLOW, "name": "Allow", "kind": "allow_once"},
+    {"optionId": "reject", "name": "Reject", "kind": "reject_once"},
+)
+
+
+def acp_approval(
+    session_id: str, ask: Callable[[dict[str, Any]], Awaitable[Any]]
+) -> Callable[[ApprovalRequest], Awaitable[bool | Denied]]:
+    """Return an `approve=` for `call_tools` that asks the editor with ACP's request `session/request_permission`.
+
+        call_tools(tools, approve=acp_approval("sess_1", ask))
+
+    - `session_id`: the session, as in `to_acp`.
+    - `ask`: sends the parameters and returns the response, as JSON or as the model of the Python SDK.
+
+    A prompt that the user cancelled counts as denied. An exception of `ask` fails the call. Follows
+    https://agentclientprotocol.com/protocol/tool-calls#requesting-permission.
+    """
+
+    async def approve(request: ApprovalRequest) -> bool | Denied:
+        call = {"toolCallId": request.id, "title": request.name, "status": "pending", "rawInput": request.arguments}
+        answer = await ask({"sessionId": session_id, "toolCall": call, "options": [dict(each) for each in _OPTIONS]})
+        chosen = _outcome(answer)
+        if chosen == _ALLOW:
+            return True
+        return Denied("the prompt was cancelled") if chosen is None else Denied()
+
+    return approve
+
+
+def _outcome(answer: Any) -> str | None:
+    """Return the option that was chosen, None for a cancelled prompt."""
+    is_json = isinstance(answer, Mapping)
+    given = cast("Mapping[str, Any]", answer if is_json else answer.model_dump(mode="json", by_alias=True))
+    outcome = given["outcome"]
+    return str(outcome["optionId"]) if outcome["outcome"] == "selected" else None
+
 
 _KINDS: Final = {"write_file": "edit", "edit_file": "edit", "patch_file": "edit", "run_bash": "execute"}
 """The kind of a tool by the type of the segment that shows it."""

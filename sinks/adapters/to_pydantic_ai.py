@@ -7,12 +7,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from ...events.errors import UsageError, how_to_install
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolResult
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind
-from ..parts.call_input import CallInput
-from ..parts.event_choices import EventChoices
-from ..parts.part_reader import PartReader
+from ..parts.json_text import CallInput
+from ..parts.part_reader import EventChoices, PartReader
 from ..wording.result_text import result_data
 from .adapted import adapted
 

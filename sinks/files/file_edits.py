@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from .edits.codex_patch import added_content, codex_patch, hunks_of
-from .edits.file_patch import FilePatch
+from .edits.hunk import FilePatch
 from .edits.lines import bare, split_lines, with_lf
 from .edits.refused import RefusedError
 from .edits.search_replace import STARTS

@@ -1,4 +1,7 @@
-"""`FilePlan`: what the files will be after a call, worked out before anything is written."""
+"""`FilePlan`: what the files will be after a call, worked out before anything is written.
+
+`encoded` and `decoded` turn texts into the bytes on the disk and back: UTF-8, with line breaks as they are.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,38 @@ from collections.abc import Callable, Generator, Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
-from ...events.file_result import FileAction, FileChange
+from ...events.json_form import whole_characters
+from ...events.tool_invocation import FileAction, FileChange
 from .disk.path_rules import fold
 from .disk.root_folder import Listed, RootFolder, Snapshot
 from .edits.hunk import apply_hunks
 from .edits.lines import split_lines
 from .edits.refused import RefusedError
-from .edits.replace_text import replace_text
-from .edits.search_replace import search_replace
+from .edits.search_replace import replace_text, search_replace
 from .file_diff import file_diff
 from .file_edits import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile, touched
-from .text_bytes import decoded, encoded
+
+
+def encoded(text: str) -> bytes:
+    r"""Return a text as UTF-8. Halves of a surrogate pair are joined; one that is alone becomes U+FFFD.
+
+    >>> encoded("é"), encoded("\ud83d\ude00") == "😀".encode(), encoded("\ud83d") == "\ufffd".encode()
+    (b'\xc3\xa9', True, True)
+    """
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return whole_characters(text).encode()
+
+
+def decoded(path: str, content: bytes) -> str:
+    """Return the text of a file; raises `RefusedError` if its bytes are not UTF-8."""
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        message = f"{path!r} is not UTF-8 text (byte {error.start}); it cannot be edited, only written anew"
+        raise RefusedError(message) from error
+
 
 EDIT_BYTES = 16 * 1024 * 1024
 """The longest file that is edited, or compared."""

@@ -1,4 +1,4 @@
-"""`FileTool`: which arguments of a tool say what is to be done with which file."""
+"""`FileTool`: which arguments of a tool name the file and the edit; `FileOptions`: checked options of `write_files`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Annotated, Any, cast
 from msgspec import Meta, Struct
 
 from ...events.errors import UsageError
-from ...operators.calls.known_file_tools import CATALOGUE
+from ...operators.calls.field_spec import CATALOGUE
+from ..acting.approval import Approve
+from .disk.path_rules import ProtectedPaths
 
 
 class FileTool(Struct, frozen=True, kw_only=True):
@@ -211,3 +213,17 @@ def tools_by_name(own: Iterable[Any]) -> dict[str, tuple[FileTool, ...]]:
             raise UsageError(message)
         by_name[each.tool] = (*by_name.get(each.tool, ()), each)
     return by_name
+
+
+class FileOptions(Struct, frozen=True, kw_only=True):
+    """The options of `write_files`, which say what each is."""
+
+    tools: Mapping[str, tuple[FileTool, ...]]
+    approve: Approve | None
+    approval_timeout: float | None
+    keep_partial: bool
+    dry_run: bool
+    quota: int | None
+    protected: ProtectedPaths
+    absolute_paths: bool
+    diff_limit: int

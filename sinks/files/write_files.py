@@ -1,22 +1,271 @@
-"""`write_files`: a step that writes the files of an answer to the disk."""
+"""`write_files`: a step that writes the files of an answer to the disk, and tells the model what each call did.
+
+`FileActor` is what it does with the events of one stream, `Quota` how many bytes that stream may still write, and
+`told` what a call did, in one sentence.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
-from collections.abc import AsyncIterable, Iterable
+import threading
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable
 from functools import partial
 from typing import Any, TypeAlias, cast
 
+from msgspec.structs import replace
+
 from ...events.errors import UsageError
-from ..acting.approval import Approve
-from ..acting.beside_stream import BesideStream
-from ..acting.checked_options import check_options
-from ..acting.step import Step
-from .disk.protected_paths import ProtectedPaths
+from ...events.segment_event import SegmentContent, SegmentStart
+from ...events.tool_invocation import FileChange, FileResult, InvocationFailed, ToolInvocation, ToolResult
+from ...operators.engine.stage import Completed, How
+from ...operators.engine.where_raised import where_raised
+from ..acting.approval import Approve, Postponed, gate
+from ..acting.beside_stream import BesideStream, Work
+from ..acting.step import Step, check_options
+from .commit_files import commit_files
+from .disk.path_rules import ProtectedPaths, confined_path, fold
 from .disk.root_folder import RootFolder
-from .file_actor import FileActor
-from .file_options import FileOptions
-from .file_tool import FileTool, tools_by_name
+from .edits.refused import RefusedError
+from .file_drafts import FileDrafts, FileJob
+from .file_edits import FileEdit, Names, file_edits, touched
+from .file_plan import FilePlan, PlannedFile, file_changes
+from .file_tool import FileOptions, FileTool, misfit, tools_by_name
+
+
+def told(changes: Iterable[FileChange], *, dry_run: bool) -> str:
+    """Return what happened to each file.
+
+    >>> told([FileChange("a.py", "created", additions=2, deletions=0)], dry_run=False)
+    'created a.py (+2 -0 lines)'
+    """
+    said = "; ".join(_of_file(change) for change in changes) or "nothing to do"
+    return f"nothing was written, because this is a dry run; it would have: {said}" if dry_run else said
+
+
+def _of_file(change: FileChange) -> str:
+    moved = f" (it was {change.moved_from})" if change.moved_from else ""
+    lines = "" if change.additions is None else f" (+{change.additions} -{change.deletions} lines)"
+    mode = {True: ", which may be executed now", False: ", which may not be executed any more", None: ""}
+    return f"{change.action} {change.path}{moved}{lines}{mode[change.executable]}"
+
+
+class Quota:
+    """Counts what was written; the caller sees to it that one thread at a time asks and spends."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._spent = 0
+
+    def check(self, size: int) -> None:
+        """Raise `RefusedError` if so many bytes are more than are left."""
+        if size > self.room():
+            message = f"the quota of {self._limit} bytes does not allow {size} more; nothing was written"
+            raise RefusedError(message)
+
+    def spend(self, size: int) -> None:
+        self._spent += size
+
+    def room(self) -> float:
+        """Return how many bytes are left."""
+        return float("inf") if self._limit is None else self._limit - self._spent
+
+
+_LOGGER = logging.getLogger("penstock")
+_Key = tuple[str | None, str]
+"""A call: its turn's id, and its own."""
+CLAIM = "write_files"
+
+
+class FileActor:
+    """Writes drafts while calls stream, and carries out a call when its invocation comes.
+
+    Calls for the same file wait for each other, in the order of their invocations; others do not.
+    """
+
+    def __init__(
+        self, open_root: Callable[[], RootFolder], options: FileOptions, left: frozenset[str], work: Work
+    ) -> None:
+        self._work = work
+        self._options = options
+        self._left = left
+        """The tools of later steps: a call of one that is none of a file is theirs."""
+        self._root = open_root()
+        self._quota = Quota(options.quota)
+        self._drafts = FileDrafts(self._root, options, self._confined, self._quota.room)
+        self._last: dict[str, asyncio.Task[None]] = {}
+        """By file the call that was the last to touch it."""
+        self._tasks: dict[_Key, asyncio.Task[None]] = {}
+        """The calls that are being carried out."""
+        self._claimed: set[_Key] = set()
+        self._answered: set[_Key] = set()
+        """The calls that others have answered; of one whose result names no turn, (None, id)."""
+        self._trial: dict[Names, bytes | None] = {}
+        self._one_at_a_time = threading.Lock()
+
+    def feed(self, event: object) -> Awaitable[None] | None:
+        match event:
+            case SegmentContent():
+                self._drafts.write(event)
+            case SegmentStart():
+                if (opening := self._drafts.begin(event)) is not None:
+                    return self._emitted_after(opening, event)
+            case ToolInvocation():
+                self._invoked(event)
+                return None
+            case InvocationFailed():
+                self._work.emit(event)
+                return self._cut((event.turn_id, event.id))
+            case ToolResult():
+                self._answered_by_others(event)
+            case _:
+                pass
+        self._work.emit(event)
+        return None
+
+    async def close(self, how: How) -> None:
+        try:
+            if isinstance(how, Completed):  # segments without an invocation behind them
+                self._drafts.discard()
+            for notice in await self._drafts.cut_all():
+                self._work.emit(notice)
+        finally:
+            self._root.close()
+
+    async def _emitted_after(self, opening: Awaitable[None], start: SegmentStart) -> None:
+        await opening
+        self._work.emit(start)
+
+    async def _cut(self, key: _Key) -> None:
+        if (notice := await self._drafts.cut(key)) is not None:
+            self._work.emit(notice)
+
+    def _invoked(self, call: ToolInvocation) -> None:
+        key = call.turn_id, call.id
+        draft = self._drafts.take(key)
+        tools = self._options.tools.get(call.name, ())
+        tool = next((each for each in tools if each.fits(call.arguments)), None)
+        lacks = misfit(tools, call.arguments) if tool is None and call.name not in self._left else None
+        is_others = (tool is None and lacks is None) or call.claimed_by is not None or self._is_answered(key)
+        if is_others or key in self._claimed:
+            if draft is not None:
+                draft.discard()
+            # A repeated call is not carried out again, by no later step either.
+            self._work.emit(call if is_others else replace(call, claimed_by=CLAIM))
+            return
+        self._claimed.add(key)
+        self._work.emit(replace(call, claimed_by=CLAIM))
+        is_trial = tool is not None and call.arguments.get(tool.dry_run) is True
+        job = FileJob(call, draft, dry_run=self._options.dry_run or is_trial)
+        edits: list[FileEdit] = []
+        try:
+            if tool is None:
+                raise RefusedError(lacks or "")  # noqa: TRY301 - as any other reason
+            edits = file_edits(tool, call.arguments, self._confined)
+        except Exception as error:  # noqa: BLE001 - the call's
+            self._failed(job, error)
+            return
+        files = {"/".join(map(fold, names)) for names in touched(edits)}
+        before = {task for each in files if (task := self._last.get(each)) is not None}
+        task = self._work.start(
+            self._carry_out(job, edits, before), turn_id=call.turn_id, cancelled=partial(self._cancelled, job)
+        )
+        self._tasks[key] = task
+        task.add_done_callback(lambda _: self._tasks.pop(key))
+        self._last.update(dict.fromkeys(files, task))
+
+    def _is_answered(self, key: _Key) -> bool:
+        return not self._answered.isdisjoint((key, (None, key[1])))
+
+    def _answered_by_others(self, result: ToolResult) -> None:
+        """Leave a call alone that an earlier step answers; one that waits is given up."""
+        self._answered.add((result.turn_id, result.id))
+        for key, task in [*self._tasks.items()]:
+            if key[1] == result.id and result.turn_id in (None, key[0]):
+                task.cancel()
+
+    async def _carry_out(self, job: FileJob, edits: list[FileEdit], before: set[asyncio.Task[None]]) -> None:
+        call = job.call
+        if before:
+            await asyncio.wait(before)
+        try:
+            files, changes = await job.in_thread(partial(self._planned, edits, job))
+            if not job.dry_run:
+                if (refused := await self._asked(job, changes)) is not None:
+                    if not isinstance(refused, Postponed):
+                        self._work.emit(refused)
+                    return
+                self._work.emit(job.status("started"))
+                await job.in_thread(partial(self._commit, job, files), counts=True)
+        except Exception as error:  # noqa: BLE001 - the call's
+            self._failed(job, error)
+            return
+        finally:
+            job.discard()
+        value = told(changes, dry_run=job.dry_run)
+        result = FileResult(call.id, turn_id=call.turn_id, value=value, files=changes, dry_run=job.dry_run)
+        if self._is_answered((call.turn_id, call.id)):  # too late to be given up
+            self._work.emit(job.status("finished"))
+            return
+        self._ended(job, "finished", result)
+
+    def _planned(self, edits: list[FileEdit], job: FileJob) -> tuple[tuple[PlannedFile, ...], tuple[FileChange, ...]]:
+        files = FilePlan(self._root, self._trial, job.check).files(edits)
+        job.check()
+        with self._one_at_a_time:
+            self._quota.check(size := _size(files))
+            if job.dry_run:
+                for file in files:
+                    self._root.check(file.names)
+                self._quota.spend(size)
+                self._trial.update({file.names: file.after for file in files})
+        return files, file_changes(files, self._options.diff_limit)
+
+    async def _asked(self, job: FileJob, changes: tuple[FileChange, ...]) -> FileResult | Postponed | None:
+        options = self._options
+        no = await gate(job.call, options.approve, self._work.emit, preview=changes, timeout=options.approval_timeout)
+        if no is None or isinstance(no, Postponed):
+            return no
+        return FileResult(no.id, turn_id=no.turn_id, error=no.error, denied=no.denied)
+
+    def _commit(self, job: FileJob, files: tuple[PlannedFile, ...]) -> None:
+        with self._one_at_a_time:
+            self._quota.check(size := _size(files))
+            commit_files(self._root, files, None if job.draft is None else job.draft.file, job.check)
+            self._quota.spend(size)
+
+    def _ended(self, job: FileJob, state: str, result: FileResult) -> None:
+        job.discard()
+        self._work.emit(job.status("finished") if state == "finished" else job.status("failed", result.error))
+        self._work.emit(result)
+
+    def _failed(self, job: FileJob, error: Exception) -> None:
+        """Answer a call with what went wrong; what nobody foresaw is logged, and ends no other call."""
+        words = str(error)
+        if not isinstance(error, RefusedError):
+            words = f"it cannot be carried out ({where_raised(error)})"
+            _LOGGER.error("a file call failed: %s", where_raised(error))
+            _LOGGER.debug("a file call failed", exc_info=error)
+        self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=words))
+
+    def _cancelled(self, job: FileJob, reason: str) -> None:
+        if self._is_answered((job.call.turn_id, job.call.id)):
+            job.discard()
+            return
+        error = f"the call was cancelled: {reason}"
+        self._ended(job, "failed", FileResult(job.call.id, turn_id=job.call.turn_id, error=error))
+
+    def _confined(self, path: object) -> Names:
+        options = self._options
+        if options.absolute_paths and isinstance(path, str) and path.startswith("/"):
+            path = self._root.relative(path)
+        return confined_path(path, protected=options.protected)
+
+
+def _size(files: tuple[PlannedFile, ...]) -> int:
+    return sum(len(file.after) for file in files if file.after is not None)
+
 
 _MEBIBYTE = 1024 * 1024
 Root: TypeAlias = str | os.PathLike[str]

@@ -7,7 +7,7 @@ from typing import Any, Final, cast
 from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
-from ...events.provider_event import ProviderEvent
+from ...events.chunk_response import ProviderEvent
 from ...events.segment_event import SegmentEnd, SegmentStart
 from ...events.tool_invocation import ToolInvocation
 

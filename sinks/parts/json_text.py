@@ -1,12 +1,116 @@
-"""`JsonText`: the JSON text of a value that arrives as fragments."""
+"""`JsonText`: the JSON text of a value that arrives as fragments; `CallInput`: a call's arguments as they come.
+
+`CallInput` makes pieces of the input of one `tool_use` block that Anthropic's SDKs can read.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Any
+from re import Match
+from typing import Any, Final
 
-from ...events.fragment import Fragment, JsonError, Path
+from ...events.segment_event import Fragment, JsonError, Path
 from ...operators.calls.call_arguments import as_json
+from ...operators.engine.limits import Limits
+from ...operators.machines.json_machine import JsonMachine
+
+_LIMITS: Final = Limits(depth=200)
+"""The parser of the SDK goes 201 levels deep."""
+_BLANKS: Final = " \t\n\r"
+_BEFORE_TEXT: Final = '{"input": "'
+_AFTER_TEXT: Final = '"}'
+_HEX: Final = "[0-9a-fA-F]"
+_replace_escapes: Final = re.compile(
+    rf"""\\(?:
+    u[dD][89abAB]{_HEX}{{2}}\\u[dD][c-fC-F]{_HEX}{{2}}
+    |(?P<unfinished>(?:u(?:{_HEX}{{0,3}}|[dD][89abAB]{_HEX}{{2}}(?:\\(?:u(?:[dD](?:[c-fC-F]{_HEX}?)?)?)?)?))?)\Z
+    |(?P<half>u[dD][89a-fA-F]{_HEX}{{2}})
+    |.)""",
+    re.VERBOSE | re.DOTALL,
+).sub
+
+
+class CallInput:
+    r"""Passes a call's arguments on as they come, up to where they are no JSON.
+
+    The SDK parses what has come of an input at each delta, and raises if it cannot be the beginning of a JSON object:
+    one broken call would cost the whole message. So blanks in front are left out, an escaped half of a surrogate pair
+    becomes U+FFFD, and from the first error on nothing is sent. The last bracket waits for the end of the call, and
+    comes only if the call was not cut. The text of a free-form tool becomes `{"input": text}`.
+
+    >>> given = CallInput("json")
+    >>> given.feed(' {"a": "x'), given.feed('"}'), given.close({"a": "x"}, is_complete=True), given.is_cut
+    ('{"a": "x', '"', '}', False)
+
+    - `is_cut`: after the end, whether something is missing.
+    """
+
+    def __init__(self, form: str) -> None:
+        self._is_text = form == "text"
+        self._machine = JsonMachine(_LIMITS)
+        self._length = 0
+        self._has_begun = self._is_over = self._is_broken = False
+        self._unfinished = ""
+        """The beginning of an escape, or the escape of a high surrogate."""
+        self.is_cut = False
+
+    def feed(self, delta: str) -> str:
+        """Return what can be sent of the next piece."""
+        if self._is_text:
+            return self._opened() + as_json(delta)[1:-1]
+        before = self._length
+        self._length += len(delta)
+        if self._is_over:
+            return ""
+        for each in self._machine.feed(delta):
+            if isinstance(each, JsonError) or (each.kind == "DONE" and not each.path):
+                self._is_over = True
+                self._is_broken = isinstance(each, JsonError)
+                delta = delta[: max(each.at - before, 0)]
+                break
+        if not self._has_begun:
+            delta = delta.lstrip(_BLANKS)
+            if delta[:1] != "{":
+                self._is_over = self._is_broken = self._is_broken or bool(delta)
+                return ""
+            self._has_begun = True
+        if self._unfinished or "\\" in delta:
+            return self._with_escapes(delta)
+        return delta
+
+    def close(self, arguments: dict[str, Any] | None, *, is_complete: bool) -> str:
+        """Return the rest.
+
+        - `arguments`: those of a call that may be run.
+        - `is_complete`: whether the model finished the call, though it may not be run.
+        """
+        is_whole = is_complete or arguments is not None
+        if self._is_text:
+            self.is_cut = not is_whole
+            return self._opened() + _AFTER_TEXT if is_whole else ""
+        if not self._has_begun:
+            self.is_cut = arguments is None and (self._is_broken or not is_complete)
+            return as_json(arguments) if arguments else ""
+        self.is_cut = self._is_broken or not (self._is_over and is_whole)
+        return "" if self.is_cut else "}"
+
+    def _opened(self) -> str:
+        if self._has_begun:
+            return ""
+        self._has_begun = True
+        return _BEFORE_TEXT
+
+    def _with_escapes(self, text: str) -> str:
+        text, self._unfinished = self._unfinished + text, ""
+        return _replace_escapes(self._escape, text)
+
+    def _escape(self, match: Match[str]) -> str:
+        if match["unfinished"] is not None:
+            self._unfinished = match[0]
+            return ""
+        return r"\ufffd" if match["half"] else match[0]
+
 
 _CLOSERS = {"{": "}", "[": "]", '"': '"'}
 

@@ -1,23 +1,155 @@
-"""`PartReader`: events -> the parts of answers."""
+"""`PartReader`: turn events into the parts of answers.
+
+`EventChoices` says which of n answers an event belongs to, and `OpenCall` is one call on its way to a foreign
+protocol, with its arguments as JSON text.
+"""
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
-from ...events.chunk_response import ChunkResponse
+from ...events.chunk_response import ChunkResponse, ProviderEvent
 from ...events.errors import UsageError
-from ...events.provider_event import ProviderEvent
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ...events.tool_result import ToolResult
-from ...operators.calls.segment_end import OpenSegments
+from ...events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
+from ...operators.calls.call_arguments import CallArguments, as_json
+from ...operators.calls.field_spec import KNOWN_FILE_TOOLS, is_argument, spec_by_type
+from ...operators.calls.open_segments import OpenSegments
 from ...operators.engine.stage import How
-from .answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind, TextStart, TurnStart
-from .open_call import OpenCall, Verdict, tool_of, whole_call
+from ..wording.event_words import ending, failure_reason
+from .answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind, TextStart, TurnStart
+from .json_text import JsonText
+
+
+class EventChoices:
+    """Says of each event of a stream which of n answers it belongs to; pass every event, in order.
+
+    Of a segment only its START says it; what says nothing belongs to the first answer.
+    """
+
+    def __init__(self) -> None:
+        self._others: dict[tuple[str | None, str], int] = {}
+        """The segments of every answer but the first."""
+
+    def choice_of(self, event: Any) -> int:
+        match event:
+            case AnswerEnd(choice=choice) | ProviderEvent(choice=choice):
+                return choice
+            case SegmentStart(metadata={"choice": int(choice)}):
+                self._others[event.turn_id, event.segment_id] = choice
+                return choice
+            case SegmentContent() | SegmentEnd():
+                return self._others.get((event.turn_id, event.segment_id), 0)
+            case ToolInvocation() | InvocationFailed() | ToolCallStatus() | ToolResult():
+                return self._others.get((event.turn_id, event.id), 0)
+            case _:
+                return 0
+
+
+Verdict: TypeAlias = ToolInvocation | InvocationFailed
+
+_SPECS: Final = spec_by_type(KNOWN_FILE_TOOLS)
+
+
+class OpenCall:
+    """Follows the segment of one call.
+
+    Arguments that the model wrote as JSON pass as they are. Those of a call in text that are not JSON, or that stand in
+    markup, are written as JSON from their fragments.
+
+    - `verdict`: the call's invocation or failure, once it is there.
+    """
+
+    def __init__(self, start: SegmentStart, wire_id: str) -> None:
+        metadata = start.metadata
+        name = tool_of(start) or ""
+        self.call = Call(
+            wire_id,
+            name,
+            "text" if metadata.get("kind") == "text" else "json",
+            metadata.get("executed_by", "client"),
+            start.turn_id,
+            metadata.get("native"),
+        )
+        self.verdict: Verdict | None = None
+        self._arguments = CallArguments(start, name, _SPECS)
+        self._written = None if _is_bare(start, name) else JsonText()
+        self._pieces: list[str] = []
+
+    def delta(self, event: AnySegmentEvent) -> str:
+        """Return the next piece of the arguments, as an event of the segment has it."""
+        if self._written is None:
+            piece = self._arguments.text(event)
+        else:
+            piece = self._written.feed(self._arguments.fragments(event))
+        self._pieces.append(piece)
+        return piece
+
+    def end(self, event: SegmentEnd) -> CallEnd:
+        """Return the end of the call, when its verdict is there, or when it is sure that there is none."""
+        status = event.status or "complete"
+        text = "".join(self._pieces)
+        if isinstance(self.verdict, ToolInvocation):
+            return CallEnd(self.call, status, text, self.verdict.arguments, None)
+        if isinstance(self.verdict, InvocationFailed):
+            return CallEnd(self.call, status, text, None, failure_reason(self.verdict), self.verdict.reason)
+        if status != "complete":
+            return CallEnd(self.call, status, text, None, ending(status, event.reason), event.reason)
+        if (first := event.metadata.get("duplicate_of")) is not None:
+            return CallEnd(self.call, "failed", text, None, f"a repetition of {first}", "duplicate")
+        arguments = {"input": text} if self.call.form == "text" else _object(text)
+        if arguments is None:
+            return CallEnd(self.call, status, text, None, "malformed", "malformed")
+        return CallEnd(self.call, status, text, arguments, None)
+
+
+def whole_call(verdict: Verdict, wire_id: str) -> list[CallStart | CallDelta | CallEnd]:
+    """Return the parts of a call that has an invocation or a failure, but no segment."""
+    native = verdict.native if isinstance(verdict, ToolInvocation) else None
+    call = Call(wire_id, verdict.name, "json", "client", verdict.turn_id, native)
+    if isinstance(verdict, ToolInvocation):
+        text = as_json(verdict.arguments)
+        end = CallEnd(call, "complete", text, verdict.arguments, None)
+    else:
+        text = verdict.raw
+        end = CallEnd(call, "failed", text, None, failure_reason(verdict), verdict.reason)
+    return [CallStart(call), *([CallDelta(call, text)] if text else []), end]
+
+
+def tool_of(start: SegmentStart) -> str | None:
+    """Return the name of the tool that a segment calls, None for a segment that is no call of its own."""
+    if is_argument(start):
+        return None
+    spec = _SPECS.get(start.segment_type or "")
+    name = start.metadata.get("tool_name", None if spec is None else spec.tool)
+    return name or "" if start.segment_type == "tool_call" else name
+
+
+def _is_bare(start: SegmentStart, name: str) -> bool:
+    """Return whether a call's source is its arguments and nothing else, as in a provider's own calls.
+
+    The source of a call in text begins with markup, and has the tool's name before the arguments open.
+    """
+    opened = next((each.at for each in start.fragments or () if not each.path), None)
+    if opened is None and name and name not in start.raw:
+        return True
+    return not start.raw[:opened].strip() or start.metadata.get("kind") == "text"
+
+
+def _object(text: str) -> dict[str, Any] | None:
+    """Return the arguments of a call that nobody has validated; None if they are no JSON object."""
+    try:
+        value: object = json.loads(text if text.strip() else "{}")
+    except ValueError:
+        return None
+    if value is None:
+        return {}
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
 
 _TEXTS: Final = frozenset(get_args(TextKind))
 

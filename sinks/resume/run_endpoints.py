@@ -19,13 +19,10 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ...events.errors import UsageError
+from ..remote_readers import JSON_LINES_HEADERS, NOT_JSON, sse_headers
 from ..running.event_pump import close_stream
-from ..to_json_lines import JSON_LINES_HEADERS
-from ..to_sse import sse_headers
-from ..to_websocket import NOT_JSON
 from ..web.protocols import protocol_row
-from .stream_run import StreamRun, event_number
-from .stream_runs import StreamRuns
+from .stream_runs import StreamRun, StreamRuns, event_number
 
 _INVALID = 1007
 """The standard's code of closing for invalid data; those from 4000 are HTTP's statuses + 4000."""

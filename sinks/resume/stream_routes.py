@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from typing_extensions import Unpack
 
 from ...events.errors import UsageError, how_to_install
-from ..web.frame_source import checked_heartbeat
 from ..web.protocols import ProtocolOptions, UiProtocol, encoder_of
-from ..web.ui_frames import DescribeError, Select, describe_error
+from ..web.ui_frames import DescribeError, Select, checked_heartbeat, describe_error
 from .stream_runs import StreamRuns
 
 if TYPE_CHECKING:

@@ -1,21 +1,218 @@
-"""`StreamRuns`: streams that go on while their readers are away, so that these can resume."""
+"""`StreamRuns`: streams that go on while their readers are away, so that these can resume.
+
+`StreamRun` is one of them, `RunReader` one reader of it, from a frame on, and `gap_frames` tells a reader in its
+protocol that frames which it missed are gone.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, Hashable
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Hashable, Mapping
 from secrets import token_urlsafe
 from typing import Any
 
+import msgspec
 from typing_extensions import Unpack
 
-from ...events.errors import UsageError
-from ..web.frame_pump import FramePump, checked
-from ..web.protocols import ProtocolOptions, UiProtocol
-from ..web.ui_frames import DescribeError, Select, UiFrames, describe_error
-from .frame_buffer import FrameBuffer
-from .kept_stream import KeptStream, Lifetime
-from .stream_run import StreamRun
+from ...events.errors import PenstockError, UsageError
+from ...operators.engine.stage import Completed, Failed
+from ..remote_readers import converse, line_chunks, sse_chunks
+from ..web.protocols import ProtocolOptions, UiProtocol, protocol_row
+from ..web.ui_frames import DescribeError, FramePump, Select, UiFrames, checked, checked_heartbeat, describe_error
+from .kept_stream import FrameBuffer, KeptStream, Lifetime
+
+
+class RunReader:
+    """Takes the frames of a stream after number `taken`: first those that are kept, then those that arrive.
+
+    It is attached when it first waits.
+
+    - `tell_gap`: returns the frames that tell of a gap, and whether the stream goes on behind them.
+    - `number`: that of the frame that was taken last, None for one that tells of a gap.
+    """
+
+    __slots__ = ("_gap", "_is_over", "_stream", "_tell_gap", "arrived", "number", "taken")
+
+    def __init__(self, stream: KeptStream, taken: int, tell_gap: Callable[[int], tuple[list[bytes], bool]]) -> None:
+        self._stream = stream
+        self._tell_gap = tell_gap
+        self._gap: deque[bytes] = deque()
+        self._is_over = False
+        self.taken = taken
+        self.number: int | None = None
+        self.arrived = asyncio.Event()
+
+    @property
+    def has_end(self) -> bool:
+        return self._is_over or self._stream.has_end
+
+    async def wait(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
+        """Wait until a frame is there; return False after `timeout` seconds without one."""
+        self._stream.attach(self)
+        while not (self._stream.has_ended or self._is_over or self._gap or self.taken != self._stream.frames.last):
+            self.arrived.clear()
+            try:
+                async with asyncio.timeout(timeout):
+                    await self.arrived.wait()
+            except TimeoutError:
+                return False
+        return True
+
+    def take(self) -> bytes | None:
+        """Return the next frame, None after the last."""
+        kept = self._stream.frames
+        if not (self._is_over or kept.first - 1 <= self.taken <= kept.last):
+            frames, goes_on = self._tell_gap(self.taken)
+            self._gap.extend(frames)
+            self._is_over = not goes_on
+            self.taken = kept.first - 1
+        if self._gap:
+            self.number = None
+            return self._gap.popleft()
+        if self._is_over or self.taken == kept.last:
+            return None
+        self.taken += 1
+        self.number = self.taken
+        self._stream.was_read()
+        return kept[self.taken]
+
+    async def cancel(self, reason: str) -> None:
+        await self._stream.cancel(reason)
+
+    async def aclose(self) -> None:
+        self._stream.detach(self)
+
+
+class StreamGapError(PenstockError):
+    """Frames that a reader missed are no longer kept; only its class and text are sent, and it is never raised."""
+
+
+def gap_frames(
+    protocol: UiProtocol, options: Mapping[str, Any], *, after: int, oldest: int
+) -> tuple[list[bytes], bool]:
+    """Return the frames that tell of a gap, and whether the stream goes on behind them.
+
+    >>> gap_frames("segments", {}, after=3, oldest=9)
+    ([b'{"type":"STREAM_GAP","after":3,"next":9}'], True)
+
+    A client of another's protocol could not make sense of what follows. It gets the error that ends a stream in its
+    protocol, without the objects that an empty stream has, too: they would begin another stream.
+    """
+    if protocol_row(protocol).goes_on_after_gap:
+        return [msgspec.json.encode({"type": "STREAM_GAP", "after": after, "next": oldest})], True
+    error = StreamGapError(f"the events from {after + 1} to {oldest - 1} are no longer kept")
+    frames = UiFrames(protocol, describe_error=_describe, **options).close(Failed(error))
+    regular = {_type_of(each) for each in UiFrames(protocol, **options).close(Completed())}
+    return [each for each in frames if _type_of(each) not in regular] or frames, False
+
+
+def _type_of(frame: bytes) -> str | None:
+    value: dict[str, Any] = msgspec.json.decode(frame)
+    return value.get("type")
+
+
+def _describe(error: Exception) -> dict[str, Any]:
+    return {"class": type(error).__name__, "detail": str(error)}
+
+
+class StreamRun:
+    """One stream of a `StreamRuns`, which readers may join, leave and resume; `StreamRuns.start` makes it.
+
+        events    --1-2-3-4-5-6|
+        sse()     --1-2-3           the connection breaks
+        sse(3)             -4-5-6|
+
+    Frames are numbered from 1. Server-sent events carry the number as their `id`. Readers of lines and of a WebSocket
+    count: the first frame after number n is n + 1. A reader that comes back passes the number of the last frame that it
+    got; it gets what it missed, then what arrives, each frame once. If frames that it missed are no longer kept, an
+    object `{"type": "STREAM_GAP", "after": 3, "next": 9}` comes first, which has no number, and then frame 9. Clients
+    of other protocols than ours get the error that ends a stream in their protocol, and nothing behind it.
+
+    - `id`: the one given to `StreamRuns.start`, or the random one. `protocol`: that of its frames.
+    """
+
+    def __init__(
+        self,
+        run_id: Hashable,
+        protocol: UiProtocol,
+        options: Mapping[str, Any],
+        stream: KeptStream,
+    ) -> None:
+        self.id = run_id
+        self.protocol: UiProtocol = protocol
+        self._options = options
+        self._stream = stream
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the last frame is there."""
+        return self._stream.has_ended
+
+    @property
+    def last_event_id(self) -> int:
+        """The number of the newest frame, 0 if there is none yet."""
+        return self._stream.frames.last
+
+    def sse(
+        self, last_event_id: int | str | None = None, *, heartbeat: float | None = 15.0
+    ) -> AsyncGenerator[bytes, None]:
+        """Return the bytes of server-sent events with ids, as `to_sse` does.
+
+        - `last_event_id`: the number of the last event that the reader has, such as the header `Last-Event-ID`; by
+          default it has none. `UsageError` if it is not a number.
+        - `heartbeat`: as in `to_sse`.
+        """
+        reader = self._reader(last_event_id)
+        row = protocol_row(self.protocol)
+        return sse_chunks(lambda: reader, row, checked_heartbeat(heartbeat), lambda: reader.number)
+
+    def json_lines(
+        self, last_event_id: int | str | None = None, *, heartbeat: float | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Return the bytes of lines of JSON, as `to_json_lines` does."""
+        reader = self._reader(last_event_id)
+        return line_chunks(lambda: reader, checked_heartbeat(heartbeat))
+
+    async def websocket(
+        self,
+        send: Callable[[str], Awaitable[Any]],
+        receive: Callable[[], Awaitable[Any]] | None = None,
+        last_event_id: int | str | None = None,
+    ) -> None:
+        """Send the frames over a WebSocket, as `to_websocket` does; a reader that cancels ends the run for all."""
+        await converse(self._reader(last_event_id), send, receive)
+
+    async def cancel(self, reason: str = "cancelled") -> None:
+        """Cancel the stream: open segments end as interrupted, then the last object follows, for all readers."""
+        await self._stream.cancel(reason)
+
+    async def aclose(self) -> None:
+        """Close the events at once, and forget the run; readers get what is kept, and no last object."""
+        await self._stream.aclose()
+
+    def abandon(self) -> None:
+        """Cancel the stream when the last reader has left, because no other one can come."""
+        self._stream.abandon()
+
+    def _reader(self, last_event_id: int | str | None) -> RunReader:
+        return RunReader(self._stream, event_number(last_event_id), self._tell_gap)
+
+    def _tell_gap(self, after: int) -> tuple[list[bytes], bool]:
+        return gap_frames(self.protocol, self._options, after=after, oldest=self._stream.frames.first)
+
+
+def event_number(last_event_id: int | str | None) -> int:
+    """Return the number of an event, 0 for none; `UsageError` for what is not one.
+
+    >>> event_number("12"), event_number(""), event_number(None)
+    (12, 0, 0)
+    """
+    text = "" if last_event_id is None else str(last_event_id)
+    if not (text.isascii() and (text.isdecimal() or not text) and len(text) <= 15):
+        message = f"last_event_id= must be the number of an event, got {text[:40]!r}"
+        raise UsageError(message)
+    return int(text or 0)
 
 
 class StreamRuns:

@@ -1,4 +1,7 @@
-"""`EventPump`: read one stream of events in a task of its own, so that the reader may wait or leave."""
+"""`EventPump`: read a stream in a task of its own, so that its reader may wait or leave; and close streams safely.
+
+`ClosedUnread` closes its source even if it is closed before the first item, when no `finally` has begun.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,8 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import AsyncIterable, Callable, Iterable
-from typing import Any
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
+from typing import Any, Self, TypeVar
 
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
@@ -205,3 +208,63 @@ def log_unread(error: Exception) -> None:
     """Log what ended a stream whose reader had left; its message may be a tool's arguments, and is for debugging."""
     _LOGGER.error("a stream whose reader had left failed: %s", where_raised(error))
     _LOGGER.debug("a stream whose reader had left failed", exc_info=error)
+
+
+T = TypeVar("T")
+
+
+def primed(generator: Generator[T, None, None]) -> Generator[T, None, None]:
+    """Run a generator to its first `yield`, whose value is none of its items, and return it.
+
+    >>> def items():
+    ...     try:
+    ...         yield
+    ...         yield 1
+    ...     finally:
+    ...         print("closed")
+    >>> primed(items()).close()
+    closed
+    """
+    next(generator)
+    return generator
+
+
+class ClosedUnread(AsyncGenerator[T, None]):
+    """The items of an async generator; `source` is closed if this is closed before the first one.
+
+    An async generator cannot be `primed`, because it may be made before its loop runs.
+    """
+
+    __slots__ = ("_items", "_source")
+
+    def __init__(self, items: AsyncGenerator[T, None], source: Any) -> None:
+        self._items = items
+        self._source = source
+
+    def __aiter__(self) -> Self:
+        return self
+
+    def __anext__(self) -> Any:
+        self._source = None
+        return self._items.__anext__()
+
+    def asend(self, value: None) -> Any:
+        self._source = None
+        return self._items.asend(value)
+
+    async def athrow(self, *error: Any) -> T:
+        try:
+            return await self._items.athrow(*error)
+        finally:
+            await self._close_source()
+
+    async def aclose(self) -> None:
+        try:
+            await self._items.aclose()
+        finally:
+            await self._close_source()
+
+    async def _close_source(self) -> None:
+        source, self._source = self._source, None
+        if source is not None:
+            await asyncio.wait({closed_apart(source)})

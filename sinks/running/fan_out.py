@@ -1,4 +1,7 @@
-"""`FanOut` and `AsyncFanOut`: the events of one stream for several sinks, each at its own pace."""
+"""`FanOut` and `AsyncFanOut`: the events of one stream for several sinks, each at its own pace.
+
+`Patience` is how long a finished stream waits for one of its sinks.
+"""
 
 from __future__ import annotations
 
@@ -12,9 +15,33 @@ from weakref import finalize
 
 from ...events.errors import UsageError
 from .channel import Channel, NoReaderError, StreamCutError, as_error
-from .patience import Patience
-from .run_sink import run_sink, run_sink_async
-from .sink_line import SinkLine, StuckSinkError, WhenFull, sink_lines
+from .sink_line import SinkLine, StuckSinkError, WhenFull, run_sink, run_sink_async, sink_lines
+
+
+class Patience:
+    """A timeout that begins when the sink gets the end, and again whenever it takes an event."""
+
+    __slots__ = ("_deadline", "_left", "_line", "_timeout")
+
+    def __init__(self, line: SinkLine, timeout: float) -> None:
+        self._line = line
+        self._timeout = timeout
+        self._left = line.left
+        self._deadline = (monotonic() if line.ended_at is None else line.ended_at) + timeout
+
+    def seconds(self) -> float:
+        """Return how many seconds to wait now."""
+        return max(0.0, self._deadline - monotonic())
+
+    def is_over(self, *, in_all: bool) -> bool:
+        """Return whether to abandon the sink after that wait; `in_all`: even if it has taken events since the end."""
+        left = self._line.channel.waiting
+        if in_all or left == self._left:
+            return True
+        self._left = left
+        self._deadline = monotonic() + self._timeout
+        return False
+
 
 _CLEAN_UP = 1.0
 """Seconds that an abandoned and cancelled async sink has for its cleanup."""

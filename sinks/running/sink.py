@@ -1,10 +1,10 @@
-"""`Sink`, and `each_event`, which makes a sink from a `Target`."""
+"""`Sink`; `each_event`, which makes a sink from a `Target`; and checks of functions that users pass."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import AsyncIterable, Awaitable, Callable, Coroutine, Iterable
-from inspect import isawaitable, iscoroutine
+from inspect import isawaitable, iscoroutine, iscoroutinefunction
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, cast, overload
 
 from reactivex import Observable
@@ -12,6 +12,12 @@ from reactivex import operators as rx
 from reactivex.scheduler import NewThreadScheduler
 
 from ...events.errors import UsageError
+
+
+def is_async_function(function: Callable[..., object]) -> bool:
+    """Return whether a function is known to return an awaitable before it is called."""
+    return iscoroutinefunction(function) or iscoroutinefunction(getattr(function, "__call__", None))  # noqa: B004
+
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

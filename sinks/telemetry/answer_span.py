@@ -1,9 +1,12 @@
-"""`AnswerSpan`: the span of one answer, and the metrics that are recorded at its end."""
+"""`AnswerSpan`: the span of one answer, and the metrics that are recorded at its end.
+
+`output_messages` returns what the model wrote, in the form of `gen_ai.output.messages`.
+"""
 
 from __future__ import annotations
 
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from opentelemetry import trace
@@ -13,11 +16,43 @@ from opentelemetry.util.types import AttributeValue
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import TokenUsage
+from ...events.tool_invocation import ToolInvocation
 from ..collect import Collector
-from .answer_outcome import answer_status, error_type, finish_reasons, first_known
+from ..collected.collected import Collected
+from .answer_outcome import answer_status, error_type, finish_reason, finish_reasons, first_known
 from .otel_names import PROVIDERS
 from .otel_setup import OtelSetup, fail, seconds
-from .output_messages import output_messages
+
+_PROSE = ("text", "reasoning", "refusal")
+
+
+def output_messages(collected: Collected[Any], ends: Iterable[AnswerEnd]) -> list[dict[str, Any]]:
+    """Return one message for each choice: its texts, its reasoning and the calls that may be run, in order.
+
+    >>> from penstock.sinks import Segment
+    >>> output_messages(Collected(segments=[Segment("s", "text", content="Hi")]), [AnswerEnd(finish_reason="stop")])
+    [{'role': 'assistant', 'parts': [{'type': 'text', 'content': 'Hi'}], 'finish_reason': 'stop'}]
+    """
+    reasons = {each.choice: finish_reason(each) for each in ends}
+    parts: dict[int, list[dict[str, Any]]] = {choice: [] for choice in reasons}
+    calls = {each.id: each for each in collected.invocations}
+    for segment in collected.segments:
+        of_choice = parts.setdefault(segment.metadata.get("choice", 0), [])
+        if (call := calls.pop(segment.id, None)) is not None:
+            of_choice.append(_call(call))
+        elif segment.type in _PROSE:
+            of_choice.append({"type": segment.type, "content": segment.content})
+    if calls:  # without its segment, nothing tells the choice of a call
+        parts.setdefault(0, []).extend(map(_call, calls.values()))
+    return [
+        {"role": "assistant", "parts": parts[choice], "finish_reason": reasons.get(choice, "error")}
+        for choice in sorted(parts)
+    ]
+
+
+def _call(call: ToolInvocation) -> dict[str, Any]:
+    return {"type": "tool_call", "id": call.id, "name": call.name, "arguments": call.arguments}
+
 
 _ANSWERING = ("chat", "generate_content", "text_completion")
 """The operations of spans that stand for a model's answer."""

@@ -10,10 +10,8 @@ from typing import Any, cast
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import UsageError
-from ...events.file_result import FileResult
 from ...events.segment_event import SegmentContent, SegmentStart
-from ...events.tool_invocation import InvocationFailed, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import FileResult, InvocationFailed, ToolInvocation, ToolResult
 from ...operators.engine.where_raised import where_raised
 from ..running.sink import TwinSink, each_event
 from ..wording.printable import printable

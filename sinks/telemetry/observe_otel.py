@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, 
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ...events.errors import UsageError, how_to_install
-from ..running.closed_unread import ClosedUnread, primed
+from ..running.event_pump import ClosedUnread, primed
 from ..running.sink import Target, TwinSink, each_event
 from .otel_names import Conventions, otel_names
 
@@ -108,7 +108,7 @@ def observe_otel(  # noqa: PLR0913 - one place for all options
     https://github.com/open-telemetry/semantic-conventions-genai.
     """
     try:
-        from .otel_start import OtelStart  # noqa: PLC0415 - what it imports is an extra
+        from .otel_target import OtelStart  # noqa: PLC0415 - what it imports is an extra
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "opentelemetry":
             raise

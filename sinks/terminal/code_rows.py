@@ -14,8 +14,7 @@ from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
 
 from ..wording.printable import harmless
-from .reading.file_tail import FileTail
-from .reading.incoming_text import TAB
+from .reading.growing_text import TAB, FileTail
 
 CONTEXT = 60
 """The lines above the shown ones that are read to find the colours."""

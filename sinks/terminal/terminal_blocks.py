@@ -13,9 +13,8 @@ from rich.style import Style
 
 from ..wording.event_words import ending
 from ..wording.printable import harmless, in_a_line
-from .reading.incoming_text import IncomingText
-from .terminal_region import Line
-from .wrap_rows import last_cells, row_starts, rows_of
+from .reading.growing_text import IncomingText
+from .terminal_region import Line, last_cells, row_starts, rows_of
 
 Identity: TypeAlias = tuple[str | None, str]
 Kind: TypeAlias = Literal["prose", "box", "line"]

@@ -6,18 +6,13 @@ from typing import Any
 
 from rich.console import Console
 
-from ...events.answer_end import AnswerEnd
-from ...events.file_result import FileResult
-from ...events.output import OutputFailed
+from ...events.answer_end import AnswerEnd, OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from ..wording.event_words import Told, event_line, stream_error
 from .call_block import CallBlock
-from .file_panel import FilePanel
+from .file_panel import FilePanel, PanelGroup
 from .markdown_flow import MarkdownFlow
-from .panel_group import PanelGroup
 from .terminal_blocks import Block, Flow, Identity, Kind, Medium, OneLine, SegmentBlock
 from .terminal_region import Line
 

@@ -7,11 +7,10 @@ from typing import TypeAlias
 
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import UsageError
-from ...events.fragment import Fragment
 from ...events.json_form import Event
-from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ...events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
-from ...operators.calls.segment_metadata import is_argument
+from ...operators.calls.field_spec import is_argument
 from ...operators.partial_arguments import PartialArguments
 from ...operators.partial_output import PartialOutput
 

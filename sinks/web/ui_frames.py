@@ -1,10 +1,14 @@
-"""`UiFrames`: the frames for a remote reader, each one JSON object in one line."""
+"""`UiFrames`: the frames for a remote reader; `FramePump`: read a stream as frames in a task of its own.
+
+Each frame is one JSON object in one line. A reader of a `FrameSource` may wait, send heartbeats or leave.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, TypeAlias, cast, get_args
+import logging
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
+from typing import Any, Protocol, TypeAlias, cast, get_args
 
 import msgspec
 from typing_extensions import Unpack
@@ -14,9 +18,9 @@ from ...events.json_form import Event, to_json
 from ...events.segment_event import SegmentContent
 from ...operators.engine.stage import Failed, How
 from ..parts.for_browsers import for_browsers
+from ..running.event_pump import EventPump, log_unread
 from .final_events import LIVE
-from .protocols import ProtocolOptions, UiProtocol, encoder_of, protocol_row
-from .segment_frames import Segments
+from .protocols import ProtocolOptions, Segments, UiProtocol, encoder_of, protocol_row
 
 Select: TypeAlias = Callable[[Any], bool]
 DescribeError: TypeAlias = Callable[[Exception], Mapping[str, Any]]
@@ -113,4 +117,94 @@ def _json_form(event: Any) -> bytes:
             plain = json.loads(json.dumps(msgspec.to_builtins(event)), parse_constant=lambda _: None)
             return json.dumps(plain, separators=(",", ":")).encode()
     message = f"cannot write a {type(event).__name__} as JSON, only events and dicts; filter it out with select="
+    raise UsageError(message)
+
+
+class FrameSource(Protocol):
+    """The frames for one reader: `wait` until there is one, `take` it, `cancel` the stream, or leave by `aclose`.
+
+    - `has_end`: whether the last frame is the last object of the protocol; not so where the events were just closed.
+    """
+
+    @property
+    def has_end(self) -> bool: ...
+
+    async def wait(self, timeout: float | None = None) -> bool: ...  # noqa: ASYNC109 - no error here
+    def take(self) -> bytes | None: ...
+    async def cancel(self, reason: str) -> None: ...
+    async def aclose(self) -> None: ...
+
+
+def checked_heartbeat(heartbeat: float | None) -> float | None:
+    """Return the seconds between heartbeats; `UsageError` for a number that is not above 0."""
+    if heartbeat is not None and not (type(heartbeat) in (int, float) and heartbeat > 0):
+        message = f"heartbeat= must be a number of seconds above 0 or None, got {heartbeat!r}"
+        raise UsageError(message)
+    return heartbeat
+
+
+_LOGGER = logging.getLogger("penstock")
+AHEAD = 16
+"""The most frames queued for a slow reader; while the queue is full, nothing is read from the provider."""
+
+
+class FramePump:
+    """Reads events and queues their frames; see `EventPump`."""
+
+    def __init__(self, events: AsyncIterable[Any], encoder: UiFrames) -> None:
+        self._encoder = encoder
+        self._error: Exception | None = None
+        self.has_end = False
+        self._pump = EventPump(events, encoder.feed, self._last_frames, AHEAD)
+
+    async def wait(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
+        """Wait until a frame is there; return False after `timeout` seconds without one."""
+        while not (self._pump.items or self._pump.is_over):
+            if not await self._pump.changed(timeout):
+                return False
+        return True
+
+    def take(self) -> bytes | None:
+        """Return the next frame, None after the last; raise the exception if the reader was sent only its class."""
+        if self._pump.items:
+            frame: bytes = self._pump.take()
+            return frame
+        error = self._pump.error or self._error
+        if error is not None:
+            raise error
+        return None
+
+    async def cancel(self, reason: str) -> None:
+        """Cancel the stream: open segments end as interrupted, then the last object follows."""
+        await self._pump.cancel(reason)
+
+    async def aclose(self) -> None:
+        """Stop reading, and wait until the events are closed."""
+        await self._pump.aclose()
+
+    def _last_frames(self, how: How) -> Iterable[bytes]:
+        if isinstance(how, Failed):
+            self._note(how.error)
+        if self._pump.is_left:
+            return ()
+        frames = self._encoder.close(how)
+        self.has_end = True
+        self._error = self._encoder.error or self._error
+        return frames
+
+    def _note(self, error: Exception) -> None:
+        if isinstance(error, ProviderError):
+            _LOGGER.warning("a stream on its way to a reader failed: %s", error)
+        elif self._pump.is_left:
+            log_unread(error)
+        else:
+            self._error = error
+
+
+def checked(events: AsyncIterable[Any], name: str) -> AsyncIterable[Any]:
+    """Return the events; `UsageError` for anything but an async stream."""
+    if isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
+        return events
+    given = type(events).__name__
+    message = f"{name}(...) takes an async stream, such as pipeline.astream(...) or adrive(...); got {given}"
     raise UsageError(message)

@@ -6,14 +6,10 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
-from ...events.answer_end import AnswerEnd, AnswerStatus
-from ...events.errors import PenstockError
-from ...events.output import Output, OutputFailed
-from ...events.tool_call_status import ToolCallStatus
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
-from ...events.tool_result import ToolResult
-from ...events.url_secrets import without_credentials
-from ...operators.calls.segment_metadata import RESERVED
+from ...events.answer_end import AnswerEnd, AnswerStatus, Output, OutputFailed
+from ...events.errors import PenstockError, without_credentials
+from ...events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
+from ...operators.calls.field_spec import RESERVED
 from ...operators.machines.path_tree import write_path
 from .printable import printable, shortened
 

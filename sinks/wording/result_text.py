@@ -8,7 +8,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from ...events.errors import UsageError
-from ...events.tool_result import ToolResult
+from ...events.tool_invocation import ToolResult
 
 
 def result_text(result: ToolResult) -> str:

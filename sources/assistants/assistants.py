@@ -1,20 +1,66 @@
-"""The events of OpenAI's Assistants API to ChunkResponses."""
+"""OpenAI's Assistants API: the served API, the wire, and the machine from its events to ChunkResponses."""
 
 from __future__ import annotations
 
+import json
+import re
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..fields.left_out import is_event_left_out
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json, says_something
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..machine.finish_reasons import ASSISTANTS_FINISHES, finish_of
-from ..machine.one_answer import OneAnswer, TextStream
-from ..machine.provider_error import error_in_body
-from ..machine.token_count import token_count
-from ..machine.told_error import told_error
+from ..machine.provider_error import error_in_body, told_error
+from ..machine.response import OneAnswer, TextStream, token_count
+from ..openai.openai_chat import RESPONSES_SERVED
 from ..repeats.shown_text import ShownText, add_shown
+from ..wire.served import Served
+from ..wire.sse import ServerSentEvent, SseDecoder, is_done
+
+
+def _served_event(message: str) -> tuple[str, Any]:
+    return "error", {"message": message, "type": "server_error", "param": None, "code": None}
+
+
+ASSISTANTS_SERVED = Served(
+    re.compile(r"/threads(?:/[^/]+)?/runs(?:/[^/]+/submit_tool_outputs)?/?\Z"),
+    "/v1/threads/{thread_id}/runs",
+    RESPONSES_SERVED.client,
+    RESPONSES_SERVED.error_body,
+    _served_event,
+    garbage_event="thread.message.delta",
+)
+
+
+class AssistantsDecoder(SseDecoder):
+    r"""Decode server-sent events to what the SDK makes of them.
+
+        b'event: thread.message.delta\ndata: {"id": "m"}\n\n'
+        [ServerSentEvent('thread.message.delta', '{"event": "thread.message.delta", "data": {"id": "m"}}')]
+
+    The end, `[DONE]`, stays as it is.
+    """
+
+    __slots__ = ()
+
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
+        """Return the events that this piece completes."""
+        return [_with_name(*event) for event in super().feed(piece)]
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the event that the end completes."""
+        return [_with_name(*event) for event in super().close()]
+
+    def whole(self, _: bytes, /) -> None:
+        """Return nothing: the data of each event is changed."""
+
+
+def _with_name(event: str, data: str) -> ServerSentEvent:
+    if not event or is_done(data):
+        return ServerSentEvent(event, data)
+    return ServerSentEvent(event, f'{{"event": {json.dumps(event)}, "data": {data}}}')
+
 
 _API = "openai-assistants"
 _ENDS = frozenset({"requires_action", "completed", "incomplete", "failed", "cancelled", "expired"})

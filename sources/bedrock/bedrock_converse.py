@@ -8,14 +8,12 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..calls.ended_calls import Key
 from ..fields.left_out import keys_left_out
-from ..fields.sdk_fields import Fields, fields_of
+from ..fields.sdk_fields import Fields, fields_of, plain_json, says_something
 from ..fields.strangers import strangers
-from ..fields.surrogates import plain_json, says_something
 from ..machine.finish_reasons import CONVERSE_FINISHES, finish_of
-from ..machine.one_answer import OneAnswer
-from ..machine.token_count import token_count
+from ..machine.response import OneAnswer, token_count
 from ..messages.joined import Joined
-from .bedrock_fields import STATUSES, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
+from .bedrock_wire import STATUSES, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
 
 _API = "bedrock-converse"
 _PROVIDERS = "server_tool_use"

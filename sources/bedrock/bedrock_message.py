@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import Fields, fields_of
-from ..fields.surrogates import plain_json
+from ..fields.sdk_fields import Fields, fields_of, plain_json
 from ..machine.choices import Choices
-from ..messages.call_places import CallPlaces
-from ..messages.joined import Joined, json_as_far_as_it_came, set_json
-from .bedrock_fields import base64_of, plain_fields, reasoning_fields
+from ..messages.joined import CallPlaces, Joined, json_as_far_as_it_came, set_json
+from .bedrock_wire import base64_of, plain_fields, reasoning_fields
 
 _BLOCKS = ("toolUse", "toolResult", "image")
 """The kinds of blocks that have a start."""

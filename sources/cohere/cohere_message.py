@@ -8,8 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json
 from ..machine.choices import Choices
 from ..messages.joined import Joined, json_as_far_as_it_came, set_json, wire_fields
 

@@ -14,9 +14,9 @@ from ..fields.strangers import strangers
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import GEMINI_FINISHES, finish_of
-from ..machine.token_count import MOST
+from ..machine.response import MOST
 from ..wire.lane import UNFIT
-from .gemini_fields import camel_case, gemini_fields, total_usage, word
+from .gemini_wire import camel_case, gemini_fields, total_usage, word
 from .partial_args import PartialArgs
 
 _Count: TypeAlias = Annotated[int, Meta(ge=0, lt=MOST)]

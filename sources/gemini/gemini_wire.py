@@ -1,12 +1,190 @@
-"""The three wire forms of Gemini's answer, recognised by their first byte."""
+"""Gemini's answer on the wire and from the SDK: fields, token counts, errors, the three framings, the served API."""
 
 from __future__ import annotations
 
-from typing import Any
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from enum import Enum
+from functools import lru_cache
+from json import JSONDecodeError
+from typing import Any, cast
 
+from ...events.chunk_response import TokenUsage
+from ...events.errors import ProviderError
 from ...operators.engine.state import Stateful
-from ..wire.json_array import JsonArrayDecoder
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json, without_halves
+from ..machine.provider_error import error_in_body, invalid_data
+from ..machine.response import token_count
+from ..wire.ndjson import JsonArrayDecoder
+from ..wire.served import Served
 from ..wire.sse import UNFRAMED, ServerSentEvent, SseDecoder
+
+_ERROR_KINDS = {
+    401: "UNAUTHENTICATED",
+    403: "PERMISSION_DENIED",
+    404: "NOT_FOUND",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+
+
+def _served_error(status: int, message: str) -> Any:
+    kind = _ERROR_KINDS.get(status, "INVALID_ARGUMENT" if status < 500 else "INTERNAL")
+    return {"error": {"code": status, "message": message, "status": kind}}
+
+
+def _served_event(message: str) -> tuple[str, Any]:
+    return "", _served_error(503, message)
+
+
+def _wants_stream(path: str, _: dict[str, Any]) -> bool:
+    return path.endswith(":streamGenerateContent")
+
+
+GEMINI_SERVED = Served(
+    re.compile(r"/(?:models|tunedModels|endpoints)/(?P<model>[^:]+):(?:streamGenerateContent|generateContent)\Z"),
+    "/v1beta/models/{model}:streamGenerateContent",
+    'google.genai.Client(api_key="-", http_options={{"base_url": "{url}"}})',
+    _served_error,
+    _served_event,
+    _wants_stream,
+    forms=frozenset({"sse", "rows", "array"}),
+    sse_type="text/event-stream",
+)
+
+
+def gemini_fields(value: Any) -> Fields | None:
+    """Return the fields of an object under the SDK's names, which are camel case on the wire; None if it has none.
+
+    >>> gemini_fields({"finishReason": "STOP"})
+    {'finish_reason': 'STOP'}
+    """
+    if isinstance(value, dict):
+        return {_snake(str(key)): each for key, each in cast("dict[object, object]", value).items()}
+    return fields_of(value)
+
+
+def candidates_of(chunk: Fields) -> tuple[list[Fields], Callable[[int], Fields]]:
+    """Return the candidates of a response, and what returns the one at a position as plain JSON."""
+    found = [(given, fields) for given in entries_of(chunk.get("candidates")) if (fields := gemini_fields(given))]
+    return [fields for _, fields in found], lambda position: gemini_fields(wire_form(found[position][0])) or {}
+
+
+def wire_form(value: Any) -> Any:
+    """Return one of Gemini's objects in the JSON form of the wire."""
+    try:
+        return _wire_form(value)
+    except RecursionError:
+        return plain_json(value)  # which says that it is nested too deeply
+
+
+def _wire_form(value: Any) -> Any:
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, bytes):
+        return base64_text(value)
+    if isinstance(value, list):
+        return [_wire_form(each) for each in cast("list[object]", value)]
+    fields = None if isinstance(value, dict) else fields_of(value)
+    if fields is None:
+        return plain_json(value)
+    return {camel_case(key): _wire_form(each) for key, each in fields.items() if each is not None}
+
+
+@lru_cache(maxsize=1024)
+def camel_case(name: str) -> str:
+    """Return the wire's spelling of an SDK name."""
+    first, *rest = name.split("_")
+    return first + "".join(each.capitalize() for each in rest)
+
+
+def word(value: Any) -> str | None:
+    """Return an enum, its name on the wire, or its number there, as text."""
+    value = value.value if isinstance(value, Enum) else value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return without_halves(value) if isinstance(value, str) and value else None
+
+
+def base64_text(value: Any) -> str | None:
+    """Return bytes, or base64 text in either alphabet, as standard base64."""
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii") if value else None
+    if not isinstance(value, str) or not value:
+        return None
+    text = value.rstrip("=").replace("-", "+").replace("_", "/")
+    try:
+        return base64.b64encode(base64.b64decode(text + "=" * (-len(text) % 4), validate=True)).decode("ascii")
+    except (binascii.Error, ValueError):
+        return without_halves(value)
+
+
+def gemini_usage(given: Any) -> TokenUsage | None:
+    """Read a usage object; None for one without counts. What tools put into the prompt is part of it.
+
+    >>> gemini_usage({"promptTokenCount": 37, "candidatesTokenCount": 16, "thoughtsTokenCount": 37,
+    ...               "totalTokenCount": 90})
+    TokenUsage(prompt=37, completion=53, total=90, cached=0, reasoning=37)
+    """
+    return usage_of(gemini_fields(given))
+
+
+def usage_of(fields: Fields | None) -> TokenUsage | None:
+    """Return the usage of the fields of its object, under the SDK's names."""
+    if fields is None:
+        return None
+    return total_usage(
+        token_count(fields, "prompt_token_count") + token_count(fields, "tool_use_prompt_token_count"),
+        token_count(fields, "candidates_token_count"),
+        token_count(fields, "thoughts_token_count"),
+        token_count(fields, "total_token_count"),
+        token_count(fields, "cached_content_token_count"),
+    )
+
+
+def total_usage(prompt: int, candidates: int, thoughts: int, total: int, cached: int) -> TokenUsage | None:
+    """Return the usage for Gemini's counts, whose candidates do not include thoughts; None if all are 0."""
+    completion = candidates + thoughts
+    usage = TokenUsage(prompt, completion, total or prompt + completion, cached, thoughts)
+    return usage if usage != TokenUsage() else None
+
+
+def gemini_error(body: Any, status: Any = None) -> ProviderError:
+    """Read a `google.rpc.Status`, bare, under the key `error`, or in a list of one; `status`: of the HTTP answer.
+
+    >>> str(gemini_error({"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}))
+    'provider error (503, UNAVAILABLE, 503): overloaded'
+    """
+    first = entries_of(body)[0] if entries_of(body) else body
+    inner = (fields_of(first) or {}).get("error") or first
+    found = error_in_body(plain_json(inner))
+    kind = (fields_of(inner) or {}).get("status")
+    http = status if isinstance(status, int) and 400 <= status < 600 else found.status
+    code = found.code or (str(status) if isinstance(status, int) else None)
+    return ProviderError(found.detail, code=code, type=word(kind) or found.type, status=http)
+
+
+@lru_cache(maxsize=1024)
+def _snake(name: str) -> str:
+    return "".join(f"_{each.lower()}" if each.isupper() else each for each in name)
+
+
+def gemini_exception(error: Exception) -> ProviderError | None:
+    """Translate an exception of Google's SDK; None for any other."""
+    if type(error).__module__.startswith("google."):
+        cause = error.__cause__
+        if isinstance(cause, JSONDecodeError):
+            return invalid_data(cause)
+        details, code = getattr(error, "details", None), getattr(error, "code", None)
+        if details is not None or code is not None:
+            return gemini_error(details, code)
+    if type(error).__module__.startswith("pydantic_core"):  # the SDK validates the wire's data
+        return ProviderError(str(error), type="invalid_response")
+    return None
+
 
 _BEFORE = b" \t\r\n\xef\xbb\xbf"
 _FIELDS = frozenset((b"data", b"event", b"id", b"retry", b""))

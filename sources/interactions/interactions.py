@@ -1,22 +1,100 @@
-"""The events of Gemini's Interactions API to ChunkResponses."""
+"""The Interactions API of Gemini: the served API, its steps, and the machine from its events to ChunkResponses."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..calls.ended_calls import Key
 from ..fields.left_out import keys_left_out
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json, says_something
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
+from ..gemini.gemini_wire import GEMINI_SERVED
 from ..machine.finish_reasons import INTERACTIONS_FINISHES, finish_of
-from ..machine.one_answer import OneAnswer
 from ..machine.provider_error import error_in_body
-from ..machine.token_count import token_count
+from ..machine.response import OneAnswer, token_count
 from ..messages.joined import Joined, set_json
 from ..repeats.shown_text import ShownText, add_shown
-from .interaction_steps import CALLS_OWN, KNOWN_CONTENT, MEDIA, add_result, arguments_of, call_of, known
+from ..wire.served import Served
+
+
+def _served_event(message: str) -> tuple[str, Any]:
+    return "error", {"event_type": "error", "error": {"code": "unavailable", "message": message}}
+
+
+INTERACTIONS_SERVED = Served(
+    re.compile(r"/interactions/?\Z"),
+    "/v1/interactions",
+    GEMINI_SERVED.client,
+    GEMINI_SERVED.error_body,
+    _served_event,
+    sse_type="text/event-stream",
+)
+
+
+FUNCTION_CALL = "function_call"
+CALLS_OWN = frozenset({"id", "name", "arguments"})
+"""Keys of a call's step that are not in `native`, because the call has them."""
+MEDIA = frozenset({"image", "audio", "video"})
+"""Types of content that a chunk has a field for."""
+KNOWN_CONTENT = MEDIA | {"text", "document"}
+
+
+def known(value: Any) -> Fields | None:
+    """Return the fields of an object; of one that the SDK does not know, the wire's.
+
+    >>> known({"type": "UNKNOWN", "is_unknown": True, "raw": {"type": "new"}})
+    {'type': 'new'}
+    """
+    fields = fields_of(value)
+    if fields is not None and fields.get("is_unknown") is True:
+        return fields_of(fields.get("raw")) or {}
+    return fields
+
+
+def call_of(kind: str, step: Fields) -> tuple[str, bool]:
+    """Return the name of the tool that a step calls, and whether the client has to run it.
+
+    >>> call_of("function_call", {"name": "f"}), call_of("google_search_call", {})
+    (('f', True), ('google_search', False))
+    """
+    name = step.get("name")
+    return (name if isinstance(name, str) and name else kind.removesuffix("_call")), kind == FUNCTION_CALL
+
+
+def arguments_of(step: Fields, *, is_clients: bool) -> Any:
+    """Return the arguments of a step; None for the empty object that is there before they come.
+
+    In those of built-in tools null means missing, because the SDK writes it.
+
+    >>> step = {"arguments": {"a": None}}
+    >>> arguments_of(step, is_clients=True), arguments_of(step, is_clients=False)
+    ({'a': None}, None)
+    """
+    given = step.get("arguments")
+    return (plain_json(given) if is_clients else set_json(given)) or None
+
+
+def add_result(result: Joined, given: Fields) -> None:
+    """Add the fields of a delta to a result: a text is appended, as is a list; of the rest the last one counts.
+
+    >>> result = Joined()
+    >>> for text in ("Hel", "lo"):
+    ...     add_result(result, {"type": "code_execution_result", "result": text})
+    >>> result.whole()
+    {'type': 'code_execution_result', 'result': 'Hello'}
+    """
+    plain: Fields = set_json(given)
+    for name, value in plain.items():
+        before: Any = result.fields.get(name)
+        if name == "result" and isinstance(value, str):
+            result.text(name, value)
+        elif name == "result" and isinstance(value, list) and isinstance(before, list):
+            result.fields[name] = [*before, *value]
+        elif value is not None and not (name in result.fields and value == ""):
+            result.fields[name] = value
+
 
 _API = "gemini-interactions"
 _OF_INTERACTION = frozenset({"id", "model", "status", "usage", "steps"}) | keys_left_out(

@@ -7,11 +7,10 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json
 from ..machine.choices import Choices
 from ..messages.joined import Joined, joined_arguments, json_as_far_as_it_came, set_json, wire_fields
-from .interaction_steps import KNOWN_CONTENT, add_result, known
+from .interactions import KNOWN_CONTENT, add_result, known
 
 _LISTS = frozenset({"content", "summary"})
 

@@ -7,12 +7,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from msgspec import structs
 
-from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
-from ...events.provider_event import ProviderEvent, ProviderEventKind
+from ...events.chunk_response import ChunkResponse, ProviderEvent, ProviderEventKind, TokenUsage, ToolCallDelta
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import Fields
-from ..fields.surrogates import Held, rest_of_text, whole_text
+from ..fields.sdk_fields import Fields, Held, rest_of_text, whole_text
 from .call_tracker import CallTracker
 from .choices import ChoiceReader, Choices, Found
 from .finish_reasons import Finish

@@ -12,11 +12,10 @@ from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, Tool
 from ...operators.calls.same_arguments import is_json, same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
-from ..calls.argument_pieces import ArgumentPieces
-from ..calls.call_keys import WAITING, CallKeys, TrackedCall, is_no_index
+from ..calls.call_keys import WAITING, ArgumentPieces, CallKeys, TrackedCall, is_no_index
 from ..calls.ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of, is_placeholder
-from ..fields.surrogates import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
-from ..repeats.text_so_far import MOST_PIECES
+from ..fields.sdk_fields import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
+from ..repeats.shown_text import MOST_PIECES
 
 Given = TypeVar("Given")
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar, Literal, TypeAlias
 
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import Fields, fields_of
-from ..fields.surrogates import plain_json, says_something
+from ..fields.sdk_fields import Fields, fields_of, plain_json, says_something
 
 Choices: TypeAlias = int | Literal["all"]
 Found: TypeAlias = list[tuple[int, Fields]]

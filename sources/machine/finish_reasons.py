@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...events.chunk_response import FinishReason
 from ...operators.calls.answer_segments import REGULAR
-from ..fields.surrogates import without_halves
+from ..fields.sdk_fields import without_halves
 
 
 class Finish(NamedTuple):

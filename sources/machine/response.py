@@ -1,24 +1,69 @@
-"""The common base of all machines: the ids, model, usage and end of a provider's response."""
+"""The common base of all machines, `Response`, with its token counts; and that for one answer, `OneAnswer`."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, TypeAlias
 from uuid import uuid4
 from weakref import proxy
 
 from msgspec.structs import replace
 
-from ...events.chunk_response import ChunkResponse, TokenUsage
+from ...events.chunk_response import ChunkResponse, ProviderEvent, ProviderEventKind, TokenUsage, ToolCallDelta
 from ...events.errors import ProviderError, error_fields
+from ...operators.engine.limits import Limits
 from ...operators.engine.stage import Failed, How
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import Fields, fields_of
+from ..fields.sdk_fields import (
+    Fields,
+    Held,
+    encodable,
+    fields_of,
+    plain_json,
+    plain_object,
+    rest_of_text,
+    says_something,
+    whole_text,
+    without_halves,
+)
 from ..fields.strangers import Read, strangers
-from ..fields.surrogates import encodable, plain_json, without_halves
-from .token_count import added_up
+from ..repeats.shown_text import ShownText, rest_of
+from .call_tracker import CallTracker
+from .finish_reasons import Finish
+from .provider_error import error_in_body, told_error
+
+MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
+
+
+def token_count(fields: Fields, name: str) -> int:
+    """Return a count of a usage object; 0 if it is absent or not a number; `true` is none.
+
+    >>> token_count({"input_tokens": 3}, "input_tokens"), token_count({"input_tokens": None}, "input_tokens")
+    (3, 0)
+    """
+    value = fields.get(name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0
+    return int(value) if 0 < value < MOST else 0
+
+
+def added_up(last: TokenUsage, usage: TokenUsage) -> TokenUsage:
+    """Return a later usage, with the last one's counts where it has none.
+
+    >>> added_up(TokenUsage(prompt=25, completion=1, total=26), TokenUsage(completion=15, total=15))
+    TokenUsage(prompt=25, completion=15, total=40, cached=0, reasoning=0)
+    """
+    prompt, completion = usage.prompt or last.prompt, usage.completion or last.completion
+    total = usage.total
+    if not usage.prompt and not usage.completion:
+        total = total or last.total
+    elif not usage.prompt or not usage.completion:
+        total = max(total, prompt + completion)
+    cached = usage.cached or min(last.cached, prompt)
+    return TokenUsage(prompt, completion, total, cached, usage.reasoning or last.reasoning)
+
 
 _NOTHING = TokenUsage()
 _PLAIN_JSON = frozenset(("audio_urls", "error", "image_urls", "native", "raw", "video_urls"))
@@ -115,3 +160,109 @@ class Response(Stateful, ABC):
         if self._made_turn_id is None:
             self._made_turn_id = self._given_turn_id or self.response_id or f"turn_{uuid4().hex}"
         return self._made_turn_id
+
+
+TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
+
+
+class OneAnswer(Response):
+    """A machine without `feed`: builds the chunks of one answer whose parts are streamed one after another.
+
+        text("content", "Hi")       ChunkResponse(content="Hi")
+        call(ToolCallDelta(...))    ChunkResponse(tool_calls=(...,))
+        finish(STOP, "end_turn")    ChunkResponse(is_complete=True, ...)
+
+    Each method returns its chunks: none, one, or two if half a surrogate pair was held in a text that ends. The first
+    finish counts; a failure stops the stream at once.
+    """
+
+    STATE: ClassVar[tuple[str, ...]] = (*Response.STATE, "_held", "calls", "finished")
+    NAMES_IN_PIECES: ClassVar[bool] = False
+    """Whether the names of calls may come in pieces."""
+
+    def __init__(
+        self, turn_id: str | None, limits: Limits, *, compares_arguments: bool = False, logprobs: bool = False
+    ) -> None:
+        super().__init__(turn_id, logprobs=logprobs)
+        self.calls = CallTracker(
+            self.turn_id_maker(), limits=limits, compares=compares_arguments, names_in_pieces=self.NAMES_IN_PIECES
+        )
+        self.finished = False
+        self._held: Held = {}
+
+    def text(self, stream: TextStream, text: object) -> list[ChunkResponse]:
+        if not isinstance(text, str) or not text:
+            return []
+        chunks = self.leave(stream) if self._held else []
+        if text := whole_text(self._held, stream, text):
+            chunks.append(self.chunk(**{stream: text}))
+        return chunks
+
+    def unsaid(self, stream: TextStream, shown: ShownText, whole: str) -> list[ChunkResponse]:
+        """Return what was not shown of a whole text, if what was shown is its beginning."""
+        rest = rest_of([shown], whole)
+        if not rest:
+            return []
+        self._held.pop(stream, None)  # half of a character, which the whole text has
+        shown.add(rest)
+        return self.text(stream, rest)
+
+    def call(self, *deltas: ToolCallDelta | None) -> list[ChunkResponse]:
+        given = tuple(delta for delta in deltas if delta is not None)
+        chunks = self.leave() if self._held else []
+        if calls := (*self.calls.owed(), *given):
+            chunks.append(self.chunk(tool_calls=calls))
+        return chunks
+
+    def followed(self) -> list[ChunkResponse]:
+        """Return `done` for the waiting calls, because the model begins another part of the answer."""
+        return self.call(*self.calls.ended.followed()) if self.calls.ended.is_waiting else []
+
+    def other(self, **said: Any) -> list[ChunkResponse]:
+        """Return a chunk of other fields, after held text."""
+        return [*self.leave(), self.chunk(**said)]
+
+    def raw(self, event: Any) -> list[ChunkResponse]:
+        """Return an unknown event as `raw`."""
+        return self.other(raw=(plain_object(event),))
+
+    def unread(self, item: Any, fields: Fields) -> list[ChunkResponse]:
+        """Return an item that is no event of the API: as the error that it is, as `raw`, or nothing if it is empty."""
+        told = told_error(fields)
+        if told is None:
+            return self.raw(item) if fields else []
+        rest = {name: plain_json(value) for name, value in fields.items() if name not in told.keys}
+        chunks = self.raw(rest) if says_something(rest) else []
+        return chunks + self.fail(error_in_body(plain_json(told.body)))
+
+    def event(self, kind: ProviderEventKind, data: Any, segment_id: object = None) -> list[ChunkResponse]:
+        """Return what only the provider has; `segment_id`: the id of the call whose result it is."""
+        call_id = without_halves(segment_id) if isinstance(segment_id, str) and segment_id else None
+        return self.other(provider_events=(ProviderEvent(kind, plain_object(data), segment_id=call_id),))
+
+    def leave(self, stream: TextStream | None = None) -> list[ChunkResponse]:
+        """Return U+FFFD for each surrogate held for a text other than `stream`, which can no longer be completed."""
+        left = [name for name in self._held if name != stream]
+        return [self.chunk(**{name: rest_of_text(self._held, name)}) for name in left]
+
+    def finish(self, finish: Finish, words: str, *, has_calls: bool = False, **said: Any) -> list[ChunkResponse]:
+        """Return the finish after held text; of a second finish only the other fields.
+
+        With `has_calls`, for calls that the client has to run, a finish reason of `stop` becomes `tool_calls`.
+        """
+        if not self.finished:
+            self.finished = True
+            said |= finish.told(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
+            chunks = self.rest()
+        else:
+            chunks = [*self.call(*self.calls.concluded(is_regular=finish.is_regular)), *self.rest()]
+        if said:
+            chunks.append(self.chunk(**said))
+        return chunks
+
+    def rest(self) -> list[ChunkResponse]:
+        """Return all held text and deltas at the end."""
+        chunks = self.leave()
+        if deltas := self.calls.rest(is_cut=not self.finished):
+            chunks.append(self.chunk(tool_calls=tuple(deltas)))
+        return chunks

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json
 from ..machine.choices import Choices
-from .call_places import CallPlaces
-from .joined import Joined, json_as_far_as_it_came, set_json, wire_fields
+from .joined import CallPlaces, Joined, json_as_far_as_it_came, set_json, wire_fields
 
 _DELTAS = {
     "text_delta": ("text", "text"),

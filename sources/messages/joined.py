@@ -1,4 +1,4 @@
-"""Objects that come in pieces, and the wire's plain JSON without what is null."""
+"""Objects that come in pieces, the call that a piece belongs to, and the wire's plain JSON without what is null."""
 
 from __future__ import annotations
 
@@ -11,9 +11,37 @@ from msgspec import Struct
 from pydantic_core import from_json
 
 from ...operators.engine.limits import DEFAULT_LIMITS
-from ..calls.argument_pieces import ArgumentPieces
-from ..fields.sdk_fields import Fields
-from ..fields.surrogates import plain_json, without_halves
+from ...operators.engine.state import Stateful
+from ..calls.call_keys import ArgumentPieces
+from ..calls.ended_calls import Key
+from ..fields.sdk_fields import Fields, plain_json, without_halves
+from ..machine.call_tracker import CallTracker
+
+
+class CallPlaces(Stateful):
+    """Numbers the calls of a message; what keys, ids and names mean is `CallTracker`'s to say.
+
+    >>> places = CallPlaces()
+    >>> places.of(0, call_id="a", name="f"), places.of(1, text="{"), places.of(0, call_id="b", name="g")
+    ((0, 'f'), (0, 'f'), (1, 'g'))
+    """
+
+    STATE = ("tracker",)
+
+    def __init__(self) -> None:
+        self.tracker = CallTracker(str)
+
+    def of(self, key: Key, *, call_id: object = None, name: object = None, text: object = None) -> tuple[int, str]:
+        """Return the number of the call that a piece belongs to, and its name so far."""
+        tracker = self.tracker
+        if not (call_id or name) and (found := tracker.goes_on(key)) is not None:
+            return found
+        tracker.delta(key, call_id=call_id, name=name, arguments=text)
+        tracker.owed()
+        return tracker.speaker
+
+    def end(self, key: Key) -> None:
+        self.tracker.done(key)
 
 
 class Joined(Struct):

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError
 from ...operators.engine.stage import How
 from ...operators.engine.state import Stateful
-from ..fields.surrogates import encodable
+from ..fields.sdk_fields import encodable
 from ..machine.machine import Machine
-from .messages import Messages
+
+
+class Messages(Protocol):
+    """Takes the same items as a provider's machine, and never raises because of one.
+
+    `messages` returns the message of each choice that came, by its number: what the provider itself would take back,
+    whole or cut. Call it once, at the end.
+    """
+
+    def feed(self, item: Any, /) -> None: ...
+    def messages(self) -> dict[int, Any]: ...
+    def dump(self) -> Any: ...
+    def load(self, state: Any, /) -> None: ...
 
 
 class MessageKeeper(Stateful):

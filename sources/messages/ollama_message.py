@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json
 from ..machine.choices import Choices
 from .joined import Joined, set_json, wire_fields
 

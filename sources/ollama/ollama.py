@@ -1,18 +1,60 @@
-"""Ollama's own chat stream to ChunkResponses."""
+"""Ollama's own chat: the served API, its exceptions, and the machine from its stream to ChunkResponses."""
 
 from __future__ import annotations
 
+import re
+from json import JSONDecodeError
 from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
+from ...events.errors import ProviderError
 from ..fields.left_out import keys_left_out
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json, says_something
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..machine.answers import Answers, Choice
 from ..machine.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
-from ..machine.provider_error import error_in_body
-from ..machine.token_count import token_count
-from ..machine.told_error import told_error
+from ..machine.provider_error import error_in_body, invalid_data, told_error
+from ..machine.response import token_count
+from ..wire.served import Served
+
+
+def _served_error(_: int, message: str) -> Any:
+    return {"error": message}
+
+
+def _served_event(message: str) -> tuple[str, Any]:
+    return "", _served_error(500, message)
+
+
+def _wants_stream(_: str, body: dict[str, Any]) -> bool:
+    return body.get("stream") is not False
+
+
+OLLAMA_SERVED = Served(
+    re.compile(r"/api/(?:chat|generate)\Z"),
+    "/api/chat",
+    'ollama.Client(host="{url}")',
+    _served_error,
+    _served_event,
+    _wants_stream,
+    forms=frozenset({"sse", "rows"}),
+)
+
+
+def ollama_exception(error: Exception) -> ProviderError | None:
+    """Translate an exception of Ollama's SDK; None for any other."""
+    root = type(error).__module__.partition(".")[0]
+    if root == "ollama":
+        found = error_in_body(getattr(error, "error", None) or str(error))
+        status = getattr(error, "status_code", None)
+        if isinstance(status, int) and 400 <= status < 600:
+            return ProviderError(found.detail, code=found.code, type=found.type, status=status)
+        return found
+    if isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError):  # out of the SDK's json.loads
+        return invalid_data(error)
+    if root == "pydantic_core":  # the SDK validates the wire's data
+        return ProviderError(str(error), type="invalid_response")
+    return None
+
 
 _API = "ollama"
 _READ = frozenset(("done", "done_reason", "message", "model", "response", "thinking", "logprobs", "error")) | {

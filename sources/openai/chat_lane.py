@@ -12,10 +12,9 @@ from ..fields.strangers import strangers
 from ..machine.answers import Answers, Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
-from ..repeats.shown_text import ShownText, rest_of
-from ..repeats.text_so_far import MOST_PIECES
+from ..repeats.shown_text import MOST_PIECES, ShownText, rest_of
 from ..wire.lane import UNFIT
-from .chat_usage import chat_usage
+from .chat_parts import chat_usage
 
 _Nothing: TypeAlias = Annotated[dict[str, Any], Meta(max_length=0)] | None
 

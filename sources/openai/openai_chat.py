@@ -1,49 +1,106 @@
-"""Decode OpenAI Chat Completions, also of compatible servers, to ChunkResponses."""
+"""Decode OpenAI Chat Completions, also of compatible servers, to ChunkResponses; OpenAI's two APIs, as served."""
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Sequence
 from typing import Any, cast
 
-from ...events.chunk_response import ChunkResponse, ToolCallDelta
-from ...events.errors import error_fields
-from ...events.provider_event import ProviderEvent
+from ...events.chunk_response import ChunkResponse, ProviderEvent, ToolCallDelta
+from ...events.errors import ProviderError, error_fields
 from ..calls.ended_calls import Key
 from ..fields.left_out import keys_left_out
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json, plain_object, says_something
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something
 from ..machine.answers import Choice
 from ..machine.call_tracker import CallTracker
 from ..machine.finish_reasons import CHAT_FINISHES, finish_of
-from ..machine.provider_error import error_in_body
-from ..machine.told_error import told_error
-from ..repeats.message_snapshots import new_of_message
-from .chat_extras import (
+from ..machine.provider_error import error_in_body, told_error
+from ..repeats.shown_text import new_of_message
+from ..wire.served import Served
+from .chat_lane import ChatChoice, ChatLane
+from .chat_parts import (
     API,
     NOT_UNKNOWN_OF_CHUNK,
     NOT_UNKNOWN_OF_PART,
     OF_CHUNK,
     OF_PART,
+    add_audio,
     add_choice_extras,
     add_delta_extras,
-    changed,
-    error_rest,
-    unknown,
-)
-from .chat_lane import ChatChoice, ChatLane
-from .chat_parts import (
-    add_audio,
     add_images,
     audio_rest,
+    changed,
+    chat_usage,
+    error_rest,
     is_of_tool,
     reasoning_part,
     reasoning_text,
     replayable,
+    unknown,
     unsaid_calls,
 )
-from .chat_usage import chat_usage
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
 from .langchain_chunk import chat_chunk, messages_in
+
+_ERROR_KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
+_ERROR_CODES = {404: "model_not_found"}
+_CLIENT = 'openai.OpenAI(base_url="{url}/v1", api_key="-")'
+
+
+def _served_error(status: int, message: str) -> Any:
+    kind = _ERROR_KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
+    return {"error": {"message": message, "type": kind, "param": None, "code": _ERROR_CODES.get(status)}}
+
+
+def _chat_event(message: str) -> tuple[str, Any]:
+    return "", _served_error(500, message)
+
+
+def _responses_event(message: str) -> tuple[str, Any]:
+    return "error", {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}
+
+
+CHAT_SERVED = Served(re.compile(r"/chat/completions/?\Z"), "/v1/chat/completions", _CLIENT, _served_error, _chat_event)
+RESPONSES_SERVED = Served(
+    re.compile(r"/responses/?\Z"),
+    "/v1/responses",
+    _CLIENT,
+    _served_error,
+    _responses_event,
+    garbage_event="response.output_text.delta",
+)
+
+
+def mistral_exception(error: Exception) -> ProviderError | None:
+    """Translate an exception of Mistral's SDK; None for any other.
+
+    An error inside the stream fails the SDK's validation; the exception's body contains it.
+    """
+    if type(error).__module__.partition(".")[0] != "mistralai":
+        return None
+    said = _json_or_body(getattr(error, "body", None))
+    if type(error).__name__ == "ResponseValidationError":
+        event = fields_of(said) or {}
+        event = fields_of(event.get("data")) or event
+        if event.get("error"):
+            return error_in_body(event["error"])
+        if event.get("object") == "error":
+            return error_in_body(event)
+        return ProviderError(str(error.__cause__ or error), type="invalid_response")
+    inside = (fields_of(said) or {}).get("error")
+    found = error_in_body(inside or said or str(error))
+    status = getattr(error, "status_code", None)
+    is_error = isinstance(status, int) and 400 <= status < 600
+    return ProviderError(found.detail, code=found.code, type=found.type, status=status if is_error else found.status)
+
+
+def _json_or_body(body: Any) -> Any:
+    try:
+        return json.loads(body)
+    except (TypeError, ValueError, RecursionError):
+        return body
+
 
 # How a call goes back to the provider, where it is not as a function in `tool_calls`.
 _CUSTOM = {"type": "custom"}

@@ -7,31 +7,33 @@ from typing import Any, NamedTuple
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..fields.left_out import is_event_left_out
-from ..fields.sdk_fields import Fields, entries_of, fields_of
-from ..fields.surrogates import plain_json, plain_object, without_halves
+from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, without_halves
 from ..machine.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
-from ..machine.one_answer import TextStream
-from ..machine.provider_error import error_in_body
-from ..machine.told_error import told_error
+from ..machine.provider_error import error_in_body, told_error
+from ..machine.response import TextStream
 from ..repeats.shown_text import rest_of
-from .output_items import OutputItem
 from .responses_items import (
+    API,
     ARGUMENT_EVENTS,
     BEGIN_EVENTS,
     END_EVENTS,
+    OF_EVENT,
     OF_EVENTS,
+    WITH_RESULT,
     CallKind,
+    OutputItem,
     announced_arguments,
     call_kind,
     call_native,
     call_status,
+    kind_of_item,
+    response_extras,
+    responses_usage,
     whole_arguments,
     written_command,
     written_end,
 )
-from .responses_kinds import API, OF_EVENT, WITH_RESULT, kind_of_item, response_extras
 from .responses_lane import ResponsesLane, is_new_part
-from .responses_usage import responses_usage
 
 
 class _Text(NamedTuple):

@@ -12,11 +12,10 @@ from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
 from ..fields.sdk_fields import Fields
 from ..fields.strangers import strangers
-from ..machine.one_answer import OneAnswer, TextStream
-from ..repeats.replayed_events import ReplayedEvents
-from ..repeats.shown_text import ShownText, rest_of
+from ..machine.response import OneAnswer, TextStream
+from ..repeats.shown_text import ReplayedEvents, ShownText, rest_of
 from ..wire.lane import UNFIT
-from .output_items import OutputItem, OutputItems
+from .responses_items import OutputItem, OutputItems
 
 
 class _Event(Struct, forbid_unknown_fields=True, gc=False, tag_field="type"):

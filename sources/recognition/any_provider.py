@@ -9,14 +9,12 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
-from ..fields.sdk_fields import Fields, fields_of
-from ..fields.surrogates import plain_json
+from ..fields.sdk_fields import Fields, fields_of, plain_json
 from ..machine.choices import Choices
-from ..machine.machine import Machine
-from ..machine.plain_streams import Chunks, Texts
-from ..machine.told_error import told_error
+from ..machine.machine import Chunks, Machine, Texts
+from ..machine.provider_error import told_error
 from .apis import api_of, machine_of
-from .item_kinds import KNOWN_APIS, apis_of, described, says_nothing
+from .recognised_api import KNOWN_APIS, apis_of, described, says_nothing
 
 HELD_AT_MOST = 256
 """The most items that are held until the provider is detected; when there are more, the oldest pass as `raw`."""

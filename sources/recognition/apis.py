@@ -7,47 +7,38 @@ from typing import Any, NamedTuple, Protocol
 
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.limits import Limits
-from ..anthropic.anthropic_messages import AnthropicMessages, is_anthropic_event
-from ..anthropic.anthropic_served import ANTHROPIC_SERVED
-from ..anthropic.anthropic_wire import AnthropicDecoder
-from ..assistants.assistants import Assistants, is_assistants_event
+from ..anthropic.anthropic_messages import ANTHROPIC_SERVED, AnthropicDecoder, AnthropicMessages, is_anthropic_event
+from ..assistants.assistants import ASSISTANTS_SERVED, Assistants, AssistantsDecoder, is_assistants_event
 from ..assistants.assistants_message import AssistantsMessage
-from ..assistants.assistants_served import ASSISTANTS_SERVED
-from ..assistants.assistants_wire import AssistantsDecoder
 from ..bedrock.bedrock_converse import BedrockConverse, is_converse_event
 from ..bedrock.bedrock_message import BedrockMessage
-from ..bedrock.bedrock_served import BEDROCK_SERVED
-from ..bedrock.bedrock_stream import bedrock_exception
-from ..bedrock.bedrock_wire import BedrockDecoder
-from ..cohere.cohere_chat import CohereChat, is_cohere_event
-from ..cohere.cohere_chat_v1 import CohereChatV1, is_cohere_v1_event
-from ..cohere.cohere_exception import cohere_exception
+from ..bedrock.bedrock_wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
+from ..cohere.cohere_chat import (
+    COHERE_SERVED,
+    COHERE_V1_SERVED,
+    CohereChat,
+    CohereChatV1,
+    CohereV1Decoder,
+    cohere_exception,
+    is_cohere_event,
+    is_cohere_v1_event,
+)
 from ..cohere.cohere_message import CohereMessage, CohereV1Message
-from ..cohere.cohere_served import COHERE_SERVED, COHERE_V1_SERVED
-from ..cohere.cohere_wire import CohereV1Decoder
 from ..gemini.gemini import Gemini, is_gemini_response
-from ..gemini.gemini_exception import gemini_exception
-from ..gemini.gemini_served import GEMINI_SERVED
-from ..gemini.gemini_wire import GeminiDecoder
-from ..interactions.interactions import Interactions, is_interactions_event
+from ..gemini.gemini_wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
+from ..interactions.interactions import INTERACTIONS_SERVED, Interactions, is_interactions_event
 from ..interactions.interactions_message import InteractionsMessage
-from ..interactions.interactions_served import INTERACTIONS_SERVED
 from ..machine.choices import Choices
 from ..machine.machine import Machine
 from ..messages.anthropic_message import AnthropicMessage
 from ..messages.chat_messages import ChatMessages
 from ..messages.gemini_messages import GeminiMessages
-from ..messages.message_keeper import MessageKeeper
-from ..messages.messages import Messages
+from ..messages.message_keeper import MessageKeeper, Messages
 from ..messages.ollama_message import OllamaMessage
 from ..messages.responses_message import ResponsesMessage
-from ..ollama.ollama import Ollama, is_ollama_response
-from ..ollama.ollama_exception import ollama_exception
-from ..ollama.ollama_served import OLLAMA_SERVED
-from ..openai.mistral_exception import mistral_exception
-from ..openai.openai_chat import OpenAIChat, is_chat_chunk
+from ..ollama.ollama import OLLAMA_SERVED, Ollama, is_ollama_response, ollama_exception
+from ..openai.openai_chat import CHAT_SERVED, RESPONSES_SERVED, OpenAIChat, is_chat_chunk, mistral_exception
 from ..openai.openai_responses import OpenAIResponses, is_responses_event
-from ..openai.openai_served import CHAT_SERVED, RESPONSES_SERVED
 from ..wire.ndjson import NdjsonDecoder
 from ..wire.served import Served
 from ..wire.sse import ServerSentEvent, SseDecoder

@@ -19,10 +19,9 @@ from ...operators.engine.state import Stateful
 from ..machine.choices import Choices
 from ..machine.machine import Machine
 from ..wire.lane import Lane, lane_of
-from ..wire.unframed import unframed_errors
+from ..wire.sse import unframed_errors
 from .apis import api_of, machine_of
-from .body_kinds import apis_of_body, described_body
-from .item_kinds import KNOWN_APIS, apis_of, described, listed, says_nothing
+from .recognised_api import KNOWN_APIS, apis_of, apis_of_body, described, described_body, listed, says_nothing
 
 _SHOWN = 3
 _NO_API = ("str", "penstock.events.chunk_response.ChunkResponse")

@@ -1,10 +1,172 @@
-"""`recognised_api`: the API of a recorded body."""
+"""Which API an item of a stream, or a body, is of; and how either is described in messages."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
+from typing import Any, cast
+
 from ...events.errors import UsageError
-from .body_kinds import apis_of_body
-from .item_kinds import KNOWN_APIS
+from ..fields.sdk_fields import fields_of
+from ..wire.sse import ServerSentEvent, SseDecoder, is_done, is_noise
+from .apis import APIS, Decoder
+
+KNOWN_APIS = ", ".join(repr(api.name) for api in APIS)
+# Several providers send them, and they carry no data.
+_KEEP_ALIVES = ("ping", "keepalive")
+_KEYS_SHOWN = 6
+_KEY_LENGTH = 40
+_TYPE = re.compile(r"[A-Za-z][\w.:/-]{0,63}")
+
+
+def apis_of(item: object) -> list[str]:
+    """Return the names of the APIs that recognise an item.
+
+    >>> apis_of({"type": "message_start"}), apis_of([{"candidates": []}]), apis_of(42)
+    (['anthropic-messages'], ['gemini'], [])
+    """
+    if isinstance(item, list | tuple):
+        found = [name for each in cast("list[object]", item) for name in apis_of(each)]
+        return list(dict.fromkeys(found))
+    fields = fields_of(item)
+    return [] if fields is None else [api.name for api in APIS if api.is_its_own(fields)]
+
+
+def says_nothing(item: object) -> bool:
+    """Return whether an item is a keep-alive or empty, which may come from any provider.
+
+    >>> says_nothing(None), says_nothing({"type": "ping"}), says_nothing({"choices": []})
+    (True, True, False)
+    """
+    if item is None or item == []:
+        return True
+    fields = fields_of(item)
+    return fields is not None and (not fields or (not apis_of(item) and fields.get("type") in _KEEP_ALIVES))
+
+
+def described(item: object) -> str:
+    """Describe an item by its kind and its type or keys (for an SDK object the extra ones), without content.
+
+    >>> described({"type": "message_start", "message": {}}), described({"a": 1, "b": 2}), described(42)
+    ("a dict of type 'message_start'", "a dict with 'a', 'b'", 'int')
+    """
+    fields = fields_of(item)
+    if isinstance(item, dict):
+        kind = "a dict" if item else "an empty dict"
+    else:
+        kind = _kind(item)
+    if fields is not None and isinstance(word := fields.get("type"), str) and _TYPE.fullmatch(word):
+        return f"{kind} of type {word!r}"
+    named = cast("object", item) if isinstance(item, dict) else getattr(item, "__pydantic_extra__", None)
+    return f"{kind} with {_keys(cast('dict[object, object]', named))}" if named else kind
+
+
+def listed(kinds: Iterable[str], *, shown: int) -> str:
+    """Return the first of several descriptions, each once.
+
+    >>> listed(["int", "str", "int", "list"], shown=2)
+    'int, str, ...'
+    """
+    different = list(dict.fromkeys(kinds))
+    return ", ".join(different[:shown] + ["..."] * (len(different) > shown))
+
+
+def _kind(item: object) -> str:
+    kind = type(item)
+    return kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _keys(item: dict[object, object]) -> str:
+    return listed((_key(key) for key in item), shown=_KEYS_SHOWN)
+
+
+def _key(key: object) -> str:
+    text = repr(key)
+    return text if len(text) <= _KEY_LENGTH else f"{text[:_KEY_LENGTH]}..."
+
+
+_EVENTS_ASKED = 32
+_PIECE = 4096
+_SHOWN = 3
+_BEFORE = b" \t\r\n\xef\xbb\xbf"
+_FIELDS = (b"data", b"event", b"id", b"retry")
+_FIELD = re.compile(rb"(?:data|event|id|retry)?(?::|\Z)")
+_DATA = re.compile(rb"(?:\A|[\r\n])data(?:[:\r\n]|\Z)")
+
+
+def apis_of_body(body: bytes) -> Iterator[str]:
+    r"""Yield the names of the APIs that recognise one of the first events of this body.
+
+    >>> [*apis_of_body(b'data: {"object": "chat.completion.chunk", "choices": []}\n\n')]
+    ['openai-chat']
+    """
+    for api in APIS:
+        events = islice(_events(body, api.new_decoder()), _EVENTS_ASKED)
+        if any(api.name in apis_of(item) for item in _items(events)):
+            yield api.name
+
+
+def described_body(body: bytes, *, may_be_cut_json: bool = False) -> str | None:
+    r"""Describe a body; None for keep-alives alone, and for an event stream cut in its first event.
+
+    `may_be_cut_json`: whether JSON that does not end may be such a stream.
+
+    >>> described_body(b"<html>"), described_body(b'{"error": {}}'), described_body(b"Hi")
+    ('HTML or XML', "JSON, a dict with 'error'", 'text')
+    >>> described_body(b'data: {"a": 1}\n\n'), described_body(b": wait\n\ndata: {")
+    ("server-sent events without names, a dict with 'a'", None)
+    """
+    body = body.lstrip(_BEFORE)
+    if not body:
+        return None
+    if body.startswith(b"<"):
+        return "HTML or XML"
+    if body.startswith((b"{", b"[")):
+        try:
+            value: Any = json.loads(body)
+        except (ValueError, RecursionError):
+            return None if may_be_cut_json else "JSON that is not an event stream"
+        return f"JSON, {described(value)}"
+    if _DATA.search(body):
+        return _described_events(body)
+    return None if _is_begun_stream(body) else "text"
+
+
+def _described_events(body: bytes) -> str | None:
+    events = [*_events(body, SseDecoder())]
+    kinds: list[str] = []
+    for event in events:
+        if is_noise(event.data) or is_done(event.data):
+            continue
+        items = list(_items(iter([event])))
+        kinds += ["text"] if not items else [described(item) for item in items if not says_nothing(item)]
+    if not kinds:
+        return None
+    nameless = "" if any(event.event for event in events) else " without names"
+    return f"server-sent events{nameless}, {listed(kinds, shown=_SHOWN)}"
+
+
+def _is_begun_stream(body: bytes) -> bool:
+    """Return whether the body has only comments and fields without data so far; the last line may be cut."""
+    *lines, last = re.split(rb"\r\n|\r|\n", body)
+    is_cut = any(field.startswith(last) for field in _FIELDS)
+    return (is_cut or _FIELD.match(last) is not None) and all(_FIELD.match(line) for line in lines)
+
+
+def _items(events: Iterator[ServerSentEvent]) -> Iterator[Any]:
+    for event in events:
+        try:
+            yield json.loads(event.data)
+        except (ValueError, RecursionError):
+            continue
+
+
+def _events(body: bytes, decoder: Decoder) -> Iterator[ServerSentEvent]:
+    for start in range(0, len(body), _PIECE):
+        yield from decoder.feed(body[start : start + _PIECE])
+    yield from decoder.close()
 
 
 def recognised_api(body: bytes) -> str:

@@ -17,14 +17,39 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ..machine.provider_error import provider_error
 from ..recognition.apis import api_of
-from ..recognition.body_kinds import apis_of_body
-from ..recognition.item_kinds import apis_of
-from ..wire.wire_body import WireBody
-from .raw_form import raw_form
-from .recording_format import Form, RecordedItem, RecordingEnd, RecordingMeta
-from .recording_lines import line_of, model_in, wire_text
-from .request_refusal import is_refusal
-from .wire_events import WireEvents
+from ..recognition.recognised_api import apis_of, apis_of_body
+from ..wire.served import WireBody
+from .recording_format import (
+    Form,
+    RecordedItem,
+    RecordingEnd,
+    RecordingMeta,
+    WireEvents,
+    line_of,
+    model_in,
+    raw_form,
+    wire_text,
+)
+
+_NOT_CONNECTED = frozenset({"ConnectError", "ConnectTimeout", "ClientConnectorError", "ConnectionRefusedError"})
+"""What httpx, aiohttp and the system raise for a server that they do not reach."""
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Return whether an SDK got an HTTP error in place of a stream, or no connection.
+
+    An error inside a stream comes with the response's status, which is 200, or with none.
+
+    >>> is_refusal(ConnectionRefusedError()), is_refusal(ConnectionResetError())
+    (True, False)
+    """
+    raised = error.__cause__ or error  # ours come from the SDK's
+    if _NOT_CONNECTED & {kind.__name__ for kind in type(raised).__mro__}:
+        return True
+    response = getattr(raised, "response", None)
+    status = getattr(raised if response is None else response, "status_code", None)
+    return isinstance(status, int) and 400 <= status < 600
+
 
 _LOGGER = logging.getLogger("penstock")
 _DISTRIBUTIONS = {"google": "google-genai"}

@@ -1,8 +1,9 @@
-"""`timed_replay`: feed items to a machine at their times, by a scheduler's clock."""
+"""`timed_replay`: feed items to a machine at their times, by a scheduler's clock; `recut`: in other chunks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 from typing import Any
 
 from reactivex import Observable, abc
@@ -13,6 +14,24 @@ from ...events.chunk_response import ChunkResponse
 from ...operators.engine.stage import Completed, Failed
 from ..machine.machine import Machine
 from .read_recording import TimedItem
+
+
+def recut(items: Sequence[TimedItem], chunk_size: int) -> list[TimedItem]:
+    """Cut bytes anew; a chunk comes with its last byte.
+
+    >>> recut([TimedItem(0.1, b"abc"), TimedItem(0.2, b"de")], 2)
+    [TimedItem(at=0.1, item=b'ab'), TimedItem(at=0.2, item=b'cd'), TimedItem(at=0.2, item=b'e')]
+    """
+    body = b"".join(each.item for each in items)
+    ends = list(accumulate(len(each.item) for each in items))
+    cut: list[TimedItem] = []
+    number = 0
+    for start in range(0, len(body), chunk_size):
+        chunk = body[start : start + chunk_size]
+        while ends[number] < start + len(chunk):
+            number += 1
+        cut.append(TimedItem(items[number].at, chunk))
+    return cut
 
 
 def timed_replay(

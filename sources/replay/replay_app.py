@@ -1,4 +1,4 @@
-"""The web application of the replay server: answers requests with recordings, and with faults on demand."""
+"""The web application of the replay server: checks and answers requests with recordings, and with faults on demand."""
 
 from __future__ import annotations
 
@@ -9,22 +9,167 @@ from typing import Any, NamedTuple, cast
 
 from starlette.applications import Starlette
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.errors import UsageError
+from ..fields.sdk_fields import plain_json
 from ..recognition.apis import APIS, Api
-from .replay_answer import PlayedAnswer
-from .replay_apis import RequestCheck, model_in, replay_api_at
-from .replay_connections import Connections
-from .replay_faults import Fault, answer_with, parse_fault
-from .replay_forms import content_type, form_of
-from .replay_log import ReplayLog
-from .replay_pieces import Chunk, Pace, pieces_of
-from .replay_recordings import Recordings
-from .replay_requests import TOO_LONG, BodyLeft, BodyTooLongError, OnlyServedHosts, body_within, json_response
+from ..streams.bounded_read import LONGEST_BODY
+from .replay_log import Outcome, ReplayEntry, ReplayLog
+from .replay_pieces import Chunk, Ending, Fault, Pace, Piece, answer_with, parse_fault, pieces_of
+from .replay_recordings import Recordings, RequestCheck, content_type, form_of, model_in, replay_api_at
+from .replay_thread import Connections
 from .served_hosts import ServedHosts
+
+
+class PlayedAnswer(Response):
+    """A response that sends pieces and ends as its fault demands."""
+
+    def __init__(
+        self,
+        log: ReplayLog,
+        connections: Connections,
+        entry: ReplayEntry,
+        kind: str,
+        pieces: list[Piece],
+        ending: Ending = "finished",
+        gate: asyncio.Semaphore | None = None,
+    ) -> None:
+        super().__init__(headers={"content-type": kind, "cache-control": "no-cache", "x-request-id": str(entry.id)})
+        del self.headers["content-length"]  # the end of the connection ends the body
+        self._log = log
+        self._connections = connections
+        self._entry = entry
+        self._pieces = pieces
+        self._ending: Ending = ending
+        self._gate = gate
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        leaving = asyncio.ensure_future(_left(receive))
+        outcome: Outcome = "server_stopped"
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            outcome = await self._send(scope, send, leaving)
+        finally:
+            leaving.cancel()
+            stopped = self._connections.is_stopping and outcome == "client_left"
+            self._log.end(self._entry, "server_stopped" if stopped else outcome)
+
+    async def _send(self, scope: Scope, send: Send, leaving: asyncio.Future[None]) -> Outcome:
+        for piece in self._pieces:
+            await asyncio.wait({leaving}, timeout=piece.delay)  # also without a delay: lets the loop see closed clients
+            if self._gate is not None:
+                allowed = asyncio.ensure_future(self._gate.acquire())
+                waiting: set[asyncio.Future[Any]] = {leaving, allowed}
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+                allowed.cancel()
+            if leaving.done():
+                return "client_left"
+            await _write(send, piece.data)
+            self._log.sent(self._entry, len(piece.data))
+        match self._ending:
+            case "finished":
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                return "finished"
+            case "stall":
+                await leaving
+                return "client_left"
+            case "cut":
+                self._connections.close(scope)
+            case "reset":
+                self._connections.reset(scope)
+        await leaving
+        return self._ending
+
+
+async def _write(send: Send, data: bytes) -> None:
+    """Write, and wait until the operating system has accepted the bytes; the server waits only before a write."""
+    for body in (data, b""):
+        await send({"type": "http.response.body", "body": body, "more_body": True})
+
+
+async def _left(receive: Receive) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+
+
+TOO_LONG = f"the request's body is longer than {LONGEST_BODY // 1024**2} MiB, the most that the replay server reads"
+
+
+class BodyTooLongError(Exception):
+    """The request's body is too long; the rest was not read."""
+
+
+async def body_within(request: Request, longest: int = LONGEST_BODY) -> bytes:
+    """Read a request's body; `BodyTooLongError` as soon as its header or its size shows that it is too long."""
+    declared = request.headers.get("content-length", "")
+    if declared.isdecimal() and int(declared) > longest:
+        raise BodyTooLongError
+    body = bytearray()
+    async for piece in request.stream():
+        if len(body) + len(piece) > longest:
+            raise BodyTooLongError
+        body += piece
+    return bytes(body)
+
+
+def json_response(content: Any, status: int) -> Response:
+    """Return a JSON response; lone surrogates become U+FFFD."""
+    return JSONResponse(plain_json(content), status)
+
+
+class BodyLeft:
+    """Sends a whole answer while the request's body is still arriving, so that the sender can read the answer.
+
+    If the sender does not stop within the size limit of a body, the connection is closed with `close`.
+    """
+
+    def __init__(self, response: Response, close: Callable[[Scope], None], longest: int = LONGEST_BODY) -> None:
+        self._response = response
+        self._close = close
+        self._longest = longest
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_unfinished(message: Message) -> None:
+            await send({**message, "more_body": True} if message["type"] == "http.response.body" else message)
+
+        if any(name == b"expect" for name, _ in scope["headers"]):  # the sender waits for a word, and this is it
+            await self._response(scope, receive, send)
+            self._close(scope)
+            return
+        await self._response(scope, receive, send_unfinished)
+        left = self._longest
+        while left >= 0:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return
+            left -= len(message.get("body", b""))
+            if not message.get("more_body", False):
+                await send({"type": "http.response.body", "body": b"", "more_body": False})
+                return
+        self._close(scope)
+
+
+class OnlyServedHosts:
+    """An ASGI application that refuses requests whose `Host` is not the server's, before anything else is read."""
+
+    def __init__(self, app: ASGIApp, hosts: ServedHosts, refused: Callable[[int], object]) -> None:
+        self._app = app
+        self._hosts = hosts
+        self._refused = refused
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        hosts = [value.decode("latin-1") for name, value in scope["headers"] if name == b"host"]
+        host = hosts[0] if len(hosts) == 1 else None
+        if self._hosts.has(host):
+            await self._app(scope, receive, send)
+            return
+        self._refused(403)
+        message = f"{self._hosts.refusal(host)}, and to names given with --allow-host (hosts=)"
+        await json_response({"error": {"message": message, "type": "permission_error"}}, 403)(scope, receive, send)
+
 
 FAULT_HEADER = "x-penstock-fault"
 RECORDING_HEADER = "x-penstock-recording"

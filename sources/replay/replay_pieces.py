@@ -1,4 +1,4 @@
-"""Cut a body into pieces to be written, each with a delay before it."""
+"""How a body is sent: cut into pieces, each with a delay before it; and faults of a stream on demand."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import math
 import re
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from ...events.errors import UsageError
-from ..bedrock.event_stream import frame_ends
+from ..bedrock.bedrock_wire import frame_ends
+from ..recognition.apis import Api
 from ..wire.served import Form
-from .replay_forms import form_of
-from .replay_recordings import Timing
+from .replay_recordings import Timing, error_in_band, form_of, framed
 
 Pace: TypeAlias = Literal["original", "instant"] | float
 Chunk: TypeAlias = Literal["event"] | int
@@ -143,3 +143,95 @@ def _value_ends(body: bytes) -> list[int]:
 def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     found = pattern.match(text, at)
     return found.end() if found else at
+
+
+Kind: TypeAlias = Literal["cut", "stall", "reset", "status", "error", "garbage", "duplicate"]
+Ending: TypeAlias = Literal["finished", "cut", "stall", "reset"]
+ERROR_MESSAGE = "The server had an error while it was streaming (as the fault demands)"
+_FAULT = re.compile(r"([a-z]+):([0-9]{1,12})")
+_ENDINGS: dict[str, Ending] = {"cut": "cut", "stall": "stall", "reset": "reset"}
+
+
+class Fault(NamedTuple):
+    """One fault: `cut:N`, `stall:N`, `reset:N`, `status:CODE`, `error:N`, `garbage:N` or `duplicate:K`."""
+
+    kind: Kind
+    number: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}:{self.number}"
+
+
+class Answer(NamedTuple):
+    """A faulty body: the events, how it ends, and which bytes were inserted."""
+
+    events: tuple[bytes, ...]
+    ending: Ending = "finished"
+    inserted_at: int = 0
+    inserted: int = 0
+
+
+def parse_fault(text: str) -> Fault:
+    """Parse a fault; `UsageError` lists the known ones.
+
+    >>> parse_fault("cut:120")
+    Fault(kind='cut', number=120)
+    """
+    found = _FAULT.fullmatch(text.strip())
+    if found is None or found[1] not in get_args(Kind):
+        message = f"unknown fault {text[:80]!r}; known are {', '.join(f'{kind}:N' for kind in get_args(Kind))}"
+        raise UsageError(message)
+    fault = Fault(cast("Kind", found[1]), int(found[2]))
+    if fault.kind == "status" and not 400 <= fault.number <= 599:
+        message = f"status:{fault.number} is not an error status; use 400 to 599"
+        raise UsageError(message)
+    if fault.kind == "duplicate" and fault.number < 1:
+        message = "duplicate:K needs K of at least 1"
+        raise UsageError(message)
+    return fault
+
+
+def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
+    """Apply a fault to a body; `UsageError` if the body has no such event.
+
+    - `cut`, `stall`, `reset`: send the first N bytes; then close the connection, send nothing more, or reset it.
+    - `error`, `garbage`: insert an event at the first boundary between events after N bytes, at the latest at the end
+      of the body; after an error nothing follows.
+    - `duplicate`: send event K, counted from 1, twice.
+    """
+    events = split_events(body)
+    if fault is None or fault.kind == "status":
+        return Answer(tuple(events))
+    if ending := _ENDINGS.get(fault.kind):
+        return Answer(tuple(_first(events, fault.number)), ending)
+    form = form_of(body)
+    if fault.kind == "duplicate":
+        if fault.number > len(events):
+            message = f"{fault} needs that many events, but the recording has {len(events)} events"
+            raise UsageError(message)
+        more, before = events[fault.number - 1], fault.number
+        if form == "array":
+            more = framed(form, more.strip(b"[], \t\r\n").decode())
+    else:
+        before, at = 0, 0
+        while before < len(events) and at < fault.number:
+            at += len(events[before])
+            before += 1
+        more = framed(form, "{not JSON", api.served.garbage_event)
+        if fault.kind == "error":
+            more = error_in_band(api, form, ERROR_MESSAGE)
+    if before and form != "frames" and not is_whole_event(form, events[before - 1]):
+        more = b"\n\n" + more
+    after = [] if fault.kind == "error" else events[before:]
+    at = sum(map(len, events[:before]))
+    return Answer((*events[:before], more, *after), "finished", at, len(more))
+
+
+def _first(events: list[bytes], size: int) -> list[bytes]:
+    first: list[bytes] = []
+    for event in events:
+        if size <= 0:
+            break
+        first.append(event[:size])
+        size -= len(event)
+    return first

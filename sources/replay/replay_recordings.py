@@ -1,21 +1,95 @@
-"""Find recorded bodies, detect their APIs, and choose the one that answers a request."""
+"""Find recorded bodies, their forms and APIs, and choose the one that answers a request."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ...events.errors import UsageError
-from ..fields.surrogates import without_halves
-from ..recognition.apis import api_of
+from ..bedrock.bedrock_wire import frame
+from ..fields.sdk_fields import without_halves
+from ..recognition.apis import APIS, Api, api_of
 from ..recognition.recognised_api import recognised_api
-from ..recordings.read_recording import is_recording, read_recording
-from ..recordings.wire_of_recording import wire_of
+from ..recordings.read_recording import is_recording, read_recording, wire_of
 from ..streams.bounded_read import read_bounded
-from .replay_forms import form_of, is_stream
+from ..wire.served import Form
+
+
+def form_of(body: bytes) -> Form:
+    """Return the form of a body, judged by its first character."""
+    match body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]:
+        case b"[":
+            return "array"
+        case b"{":
+            return "rows"
+        case b"\0":
+            return "frames"
+        case _:
+            return "sse"
+
+
+def is_stream(api: str, form: Form) -> bool:
+    """Return whether a body of this form is a stream of this API, rather than a whole answer."""
+    return form in api_of(api).served.forms
+
+
+def content_type(api: str, form: Form) -> str:
+    """Return the `content-type` with which the provider sends such a body."""
+    match form:
+        case "sse":
+            return api_of(api).served.sse_type
+        case "rows":
+            return "application/x-ndjson"
+        case "frames":
+            return "application/vnd.amazon.eventstream"
+        case "array":
+            return "application/json; charset=UTF-8"
+
+
+def framed(form: Form, data: str, event: str = "") -> bytes:
+    r"""Return one event encoded in this form.
+
+    >>> framed("sse", "{}", "ping"), framed("rows", "{}")
+    (b'event: ping\ndata: {}\n\n', b'{}\n')
+    """
+    if form == "frames":
+        return frame(event, data.encode())
+    if form == "sse":
+        name = f"event: {event}\n" if event else ""
+        return f"{name}data: {data}\n\n".encode()
+    return f"{data},\n".encode() if form == "array" else f"{data}\n".encode()
+
+
+RequestCheck: TypeAlias = Callable[[str, dict[str, Any]], object]
+"""Looks at the API's name and the body of a request; raises to refuse it."""
+
+
+def replay_api_at(path: str) -> Api | None:
+    """Return the API that a path belongs to, with any prefix.
+
+    >>> replay_api_at("/openai/deployments/d/chat/completions").name
+    'openai-chat'
+    """
+    return next((api for api in APIS if api.served.path.search(path)), None)
+
+
+def model_in(api: Api, path: str, body: dict[str, Any]) -> str:
+    """Return the model that a request names in its path or its body; empty if it names none."""
+    found = api.served.path.search(path)
+    model = found.groupdict().get("model") if found else None
+    if not model:
+        model = body.get("model")
+    return without_halves(model[:200]) if isinstance(model, str) else ""
+
+
+def error_in_band(api: Api, form: Form, message: str) -> bytes:
+    """Return the event by which this provider reports an error in the middle of a stream."""
+    event, data = api.served.error_event(message)
+    return framed(form, json.dumps(data), event)
+
 
 RecordingSource: TypeAlias = str | PathLike[str] | Mapping[str, bytes]
 _SUFFIXES = frozenset({".sse", ".jsonl", ".ndjson", ".json", ".txt"})

@@ -9,11 +9,9 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self, cast
 
 from ...events.errors import UsageError, how_to_install
-from .replay_apis import RequestCheck
-from .replay_faults import parse_fault
 from .replay_log import Outcome, ReplayEntry, ReplayLog
-from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace
-from .replay_recordings import Recordings, RecordingSource
+from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace, parse_fault
+from .replay_recordings import Recordings, RecordingSource, RequestCheck
 from .served_hosts import ServedHosts, is_this_machine
 
 if TYPE_CHECKING:
@@ -86,8 +84,7 @@ class ReplayServer:
             raise UsageError(message)
         try:
             from .replay_app import ReplayApp, Settings  # noqa: PLC0415 - what it imports is an extra
-            from .replay_connections import Connections  # noqa: PLC0415
-            from .replay_thread import ReplayThread  # noqa: PLC0415
+            from .replay_thread import Connections, ReplayThread  # noqa: PLC0415
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in NEEDED:
                 raise

@@ -12,7 +12,7 @@ from typing import Any, Self
 from ...events.errors import ProviderError, UsageError
 from ..fields.sdk_fields import fields_of
 from ..machine.provider_error import error_in_body
-from ..wire.wire_body import WireBody
+from ..wire.served import WireBody
 
 _LOGGER = logging.getLogger("penstock")
 _CLIENTS = ("httpx", "httpx2")

@@ -9,7 +9,7 @@ from typing import Any, Self, TypeAlias, cast
 
 from ...events.errors import ProviderError
 from ..recordings.taps import AsyncTap, Tap, TappedStart
-from .both_ways import goes_async
+from .stream_bridge import goes_async
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
 """Returns our error for an exception of the SDK, or None if it is raised unchanged."""

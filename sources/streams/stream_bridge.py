@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
 from typing import Any, TypeAlias
 
 from reactivex import Observable, abc
@@ -17,7 +17,55 @@ from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed
 from ..machine.machine import Machine
 from ..machine.provider_error import provider_error
-from .both_ways import goes_async
+
+
+def check_stream(source: object, *, name: str, create: str, helpers: str, whole: str) -> None:
+    """Raise `UsageError` for anything but a stream, naming what to pass instead.
+
+    `name`: the name of the source; `create`: the call that returns a stream; `helpers`: the module of the SDK's
+    `.stream()` helpers; `whole`: an attribute that a whole answer has and a stream has not.
+    """
+    wanted = f"pass {create}, or a lambda that calls it"
+    kind = type(source).__name__
+    if inspect.iscoroutine(source):
+        source.close()
+        message = f"{name} got a coroutine that was not awaited; await it, or {wanted}"
+    elif type(source).__module__.startswith(helpers):
+        message = f"{name} got the .stream() helper's {kind}, which parses everything twice; {wanted}"
+    elif hasattr(source, whole):
+        message = f"{name} got a whole {kind}, not a stream; {wanted}"
+    elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
+        message = f"{name} got a {kind}, not a stream; {wanted}"
+    elif callable(source) or isinstance(source, Iterable | AsyncIterable):
+        return
+    elif inspect.isawaitable(source):
+        message = f"{name} got a {kind} that was not awaited; await it, or {wanted}"
+    else:
+        message = f"{name} got a {kind}, which is not a stream; {wanted}"
+    raise UsageError(message)
+
+
+def goes_async(stream: Any) -> bool:
+    """Return whether a stream is to be read with `async for`.
+
+    LiteLLM's streams can be looped over in both ways, whichever call made them. What they read tells which one is
+    meant; where nothing is open yet, a running event loop does.
+    """
+    if not isinstance(stream, AsyncIterable):
+        return False
+    if not isinstance(stream, Iterable):
+        return True
+    inner = getattr(stream, "completion_stream", None)
+    return _has_loop() if inner is None else isinstance(inner, AsyncIterable)
+
+
+def _has_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
 
 _LOGGER = logging.getLogger("penstock")
 

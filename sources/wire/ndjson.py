@@ -1,10 +1,120 @@
-"""JSON values, one per line, from bytes cut anywhere; each byte is read once."""
+"""JSON values, one per line, one after another or in an array, from bytes cut anywhere; each byte is read once."""
 
 from __future__ import annotations
 
+import re
+
 from ...operators.engine.state import Stateful
-from .sse import ServerSentEvent
-from .unframed import unframed_errors
+from .sse import ServerSentEvent, unframed_errors
+
+_BRACKETS = re.compile(rb'["{}\[\]]')
+_STRING_MARKS = re.compile(rb'["\\]')
+_BLANKS = re.compile(rb"[\s,\xef\xbb\xbf]+")  # a byte order mark is the only use of these three outside strings
+_SCALAR_END = re.compile(rb'[\s,{}\[\]"]')
+
+
+class JsonArrayDecoder(Stateful):
+    r"""Split a JSON array into its elements while it arrives, or a sequence of JSON values into the values.
+
+        b'[{"a', b'":1},\r\n', b'{}]'     [], [ServerSentEvent('', '{"a":1}')], [ServerSentEvent('', '{}')]
+
+    Gemini answers so without `alt=sse`, and with a bare object when it refuses a request. Values are separated by
+    blanks and commas; text that is not JSON becomes a value that `json.loads` refuses. What is not UTF-8 becomes
+    U+FFFD. The events have no name.
+    """
+
+    STATE = ("_depth", "_in_array", "_in_scalar", "_in_string", "_is_escaped")
+    PIECES = ("_parts",)
+    __slots__ = (*STATE, *PIECES)
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._depth = 0
+        self._in_array = self._in_string = self._is_escaped = self._in_scalar = False
+
+    @property
+    def is_inside(self) -> bool:
+        """Whether a value has begun and is not complete yet."""
+        return bool(self._parts)
+
+    def feed(self, piece: bytes) -> list[ServerSentEvent]:
+        """Return the values that this piece completes."""
+        events: list[ServerSentEvent] = []
+        at = 0
+        while at < len(piece):
+            if self._in_scalar:
+                at = self._scalar(piece, at, events)
+            elif self._in_string or self._depth:
+                at = self._inside(piece, at, events)
+            else:
+                at = self._outside(piece, at)
+        return events
+
+    def close(self) -> list[ServerSentEvent]:
+        """Return the value that is open at the end; only a number or a word can then be complete."""
+        events: list[ServerSentEvent] = []
+        if self._parts:
+            self._whole(events)
+        return events
+
+    def _outside(self, piece: bytes, at: int) -> int:
+        if blanks := _BLANKS.match(piece, at):
+            return blanks.end()
+        byte = piece[at : at + 1]
+        if byte == b"[" and not self._in_array:
+            self._in_array = True
+            return at + 1
+        if byte == b"]" and self._in_array:
+            self._in_array = False
+            return at + 1
+        if byte in (b"{", b"["):
+            self._depth = 1
+        elif byte == b'"':
+            self._in_string = True
+        else:
+            self._in_scalar = True
+        self._parts.append(byte)
+        return at + 1
+
+    def _inside(self, piece: bytes, at: int, events: list[ServerSentEvent]) -> int:
+        start = at
+        if self._is_escaped:
+            self._is_escaped = False
+            at += 1
+        while found := (_STRING_MARKS if self._in_string else _BRACKETS).search(piece, at):
+            at = found.end()
+            match found[0]:
+                case b"\\":
+                    at += 1
+                    if at > len(piece):
+                        self._is_escaped = True
+                case b'"':
+                    self._in_string = not self._in_string
+                case b"{" | b"[":
+                    self._depth += 1
+                case _:
+                    self._depth -= 1
+            if not self._depth and not self._in_string:
+                self._parts.append(piece[start:at])
+                self._whole(events)
+                return at
+        self._parts.append(piece[start:])
+        return len(piece)
+
+    def _scalar(self, piece: bytes, at: int, events: list[ServerSentEvent]) -> int:
+        found = _SCALAR_END.search(piece, at)
+        end = found.start() if found else len(piece)
+        self._parts.append(piece[at:end])
+        if found:
+            self._whole(events)
+        return end
+
+    def _whole(self, events: list[ServerSentEvent]) -> None:
+        events.append(ServerSentEvent("", b"".join(self._parts).decode("utf-8", "replace")))
+        self._parts = []
+        self._depth = 0
+        self._in_string = self._is_escaped = self._in_scalar = False
+
 
 _BOM = b"\xef\xbb\xbf"
 

@@ -1,10 +1,18 @@
-"""The providers' HTTP interfaces: paths, request forms, and error forms."""
+"""The providers' HTTP interfaces: paths, request forms, and error forms; and whose answer a body is."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, TypeAlias
+
+
+class WireBody(NamedTuple):
+    """The SDK that got a response, and the path that its request went to; the pieces of the body follow it."""
+
+    sdk: str
+    path: str
+
 
 Form: TypeAlias = Literal["sse", "rows", "array", "frames"]
 """The form of a body: server-sent events, a row of JSON values, a JSON array, or AWS's binary event stream."""

@@ -23,8 +23,7 @@ from reactivex.disposable import Disposable
 from reactivex.subject import Subject
 
 from penstock.events.answer_end import AnswerEnd
-from penstock.events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
-from penstock.events.provider_event import ProviderEvent
+from penstock.events.chunk_response import ChunkResponse, ProviderEvent, TokenUsage, ToolCallDelta
 from penstock.events.segment_event import SegmentEvent, SegmentStart
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.engine.drive import adrive, drive

@@ -36,8 +36,8 @@ from reactivex.subject import Subject
 
 from penstock import operators
 from penstock.events.answer_end import AnswerEnd
+from penstock.events.chunk_response import ProviderEvent
 from penstock.events.errors import ProviderError, UsageError
-from penstock.events.provider_event import ProviderEvent
 from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.engine.drive import drive

@@ -33,14 +33,13 @@ from penstock.events import (
     ToolResult,
 )
 from penstock.events.event_card import brief_card, card_of, event_bundle
-from penstock.events.showing.card import CARDS, ROWS, mime_bundle
+from penstock.events.showing.card import CARDS, COLOURS, ROWS, mime_bundle
 from penstock.events.showing.excerpt import CHARACTERS, beginning, ending, shown, value_text
-from penstock.events.showing.syntax import COLOURS
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.sinks.cards import segment_card
 from penstock.sinks.collect import collect
 from penstock.sinks.collected.collected import Collected, Segment
-from penstock.sinks.segment_card import segment_card
 
 ROOT = Path(__file__).parents[2]
 EVIL = "<script>alert(1)</script>\"'></style></pre></td><img src=x onerror=alert(1)>&amp;"

@@ -45,10 +45,10 @@ from penstock.events import (
     to_dict,
     to_json,
 )
+from penstock.events.answer_end import OutputFailure
 from penstock.events.chunk_response import FinishReason
-from penstock.events.file_result import FileAction
-from penstock.events.output import OutputFailure
 from penstock.events.segment_event import SegmentEventType, Status
+from penstock.events.tool_invocation import FileAction
 
 TYPES: tuple[type[Any], ...] = get_args(Event)
 

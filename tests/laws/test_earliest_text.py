@@ -18,7 +18,7 @@ from depth import is_deep, some_of
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.engine.stage import stage
 from penstock.operators.grammar.dialect import Attrs, CallArgs, Dialect, Item, Json, Many, Maybe, Text
-from penstock.operators.grammar.end_tokens import END_TOKENS
+from penstock.operators.grammar.outside_markers import END_TOKENS
 from penstock.operators.parse_text import parse_text
 
 NAME = Text("name", r"\w")

@@ -18,7 +18,7 @@ from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.grammar.dialect import NAME, Dialect, Json, Maybe, Text, Trim
-from penstock.operators.grammar.end_tokens import END_TOKENS
+from penstock.operators.grammar.outside_markers import END_TOKENS
 from penstock.operators.parse_text import parse_text
 
 BESIDE = ("", "<", "[", "{", "x", " ", "\n")

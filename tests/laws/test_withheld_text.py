@@ -45,7 +45,7 @@ from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.engine.withheld import MOST as MOST_TOLD
 from penstock.operators.grammar.dialect import Dialect
-from penstock.operators.grammar.end_tokens import OPENED_BY
+from penstock.operators.grammar.outside_markers import OPENED_BY
 
 NAMES = sorted(DIALECTS)
 MAY_BE_MARKER = "it may be the beginning of a marker"

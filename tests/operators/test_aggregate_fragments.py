@@ -15,7 +15,7 @@ from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, in_words, json_texts, loads
 
 from penstock.events.errors import UsageError
-from penstock.events.fragment import JsonError
+from penstock.events.segment_event import JsonError
 from penstock.operators.aggregate_fragments import PathValue, aggregate_fragments
 from penstock.operators.engine.drive import adrive, drive
 from penstock.operators.engine.stage import compose, stage

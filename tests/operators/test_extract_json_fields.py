@@ -18,7 +18,7 @@ from strategies.json_texts import SAMPLE, json_texts, nearly_json_texts
 from untyped import drive, stage
 
 from penstock.events.errors import UsageError
-from penstock.events.fragment import Fragment, JsonError
+from penstock.events.segment_event import Fragment, JsonError
 from penstock.operators.engine.drive import adrive
 from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator

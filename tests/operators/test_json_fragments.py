@@ -15,7 +15,7 @@ from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, nearly_json_texts
 from untyped import drive, stage
 
-from penstock.events.fragment import Fragment, JsonError
+from penstock.events.segment_event import Fragment, JsonError
 from penstock.operators.engine.drive import adrive
 from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted

@@ -16,8 +16,7 @@ from strategies.text_flows import cut_by
 from untyped import drive, stage
 
 from penstock.events.answer_end import AnswerEnd
-from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
-from penstock.events.provider_event import ProviderEvent
+from penstock.events.chunk_response import ChunkResponse, ProviderEvent, ToolCallDelta
 from penstock.events.segment_event import SegmentEnd, SegmentStart
 from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue import DIALECTS

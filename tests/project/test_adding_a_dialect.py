@@ -48,7 +48,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> CheckoutCopy:
     copy = CheckoutCopy(tmp_path_factory.mktemp("dialect"))
     (dialect,) = code_blocks(PAGE, "py")
     copy.write("operators/dialects/otter.py", dialect)
-    copy.put_before(TABLE, "from ..dialects.phi4_mini ", "from ..dialects.otter import OTTER\n")
+    copy.put_before(TABLE, "from ..dialects.pythonic ", "from ..dialects.otter import OTTER\n")
     copy.put_before(TABLE, "    # without a marker that nothing else has", "    OTTER,\n")
     copy.put_before("CHANGELOG.md", "- `split_reasoning`", "- The dialect `otter`.\n")
     return copy
@@ -101,7 +101,7 @@ def test_the_tests_of_dialects_ask_it_and_are_content(checkout: CheckoutCopy):
         ),
     )
     for question in (
-        "test_the_answer_in_a_dialects_own_file_gives_its_call[otter]",
+        "test_the_answer_that_a_dialect_shows_gives_its_call[otter]",
         "test_every_dialect_has_an_entry_whose_call_it_reads[otter]",
         "test_a_call_is_the_same_as_for_its_dialect_alone[otter]",
         "test_each_pattern_is_the_one_that_counts_for_some_name[otter-2*thinking]",

@@ -17,7 +17,7 @@ from penstock.events import AnswerEnd
 from penstock.operators import stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.sinks.web.ui_frames import UiFrames
-from penstock.sources.decode_wire import decode_wire
+from penstock.sources.from_wire import decode_wire
 
 APIS = {
     "chat": "openai-chat",

@@ -20,7 +20,7 @@ from penstock.operators.engine.stage import Completed, Failed, How, Interrupted,
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-from penstock.sources.decode_wire import decode_wire
+from penstock.sources.from_wire import decode_wire
 
 CHAIN = compose(to_segments(turn_id=TURN), stream_fields(), to_invocations(keep_segments=True))
 LOST = Failed(ProviderError("reset", transport=True))

@@ -18,7 +18,7 @@ from recording_checks import UNFRAMED_ERRORS, has_error
 
 from penstock.events import ChunkResponse, ProviderError
 from penstock.sources import from_recording
-from penstock.sources.decode_wire import WireMachine
+from penstock.sources.from_wire import WireMachine
 from penstock.sources.wire.sse import SseDecoder
 
 # The truth counts `reasoning` and `reasoning_content` only; this one has its reasoning in `reasoning_details` alone.

@@ -17,7 +17,7 @@ from framed_wire import by_ollama_wire
 from provider_client import cut_at_random
 
 from penstock.events import ChunkResponse
-from penstock.sources.from_ollama import from_ollama
+from penstock.sources.sdk_sources import from_ollama
 from penstock.sources.wire.ndjson import NdjsonDecoder
 
 

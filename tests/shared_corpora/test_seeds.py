@@ -38,7 +38,7 @@ from penstock.pipeline.settings import settings_from_environment
 from penstock.pipeline.strategies.strategies import strategy_named
 from penstock.sinks.collect import collect
 from penstock.sinks.collected.collected import Collected, Segment
-from penstock.sources.decode_wire import decode_wire
+from penstock.sources.from_wire import decode_wire
 
 
 def all_cases() -> dict[str, Case]:

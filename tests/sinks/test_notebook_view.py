@@ -28,9 +28,9 @@ from penstock.events.showing.card import MimeBundle, mime_bundle
 from penstock.events.showing.excerpt import Excerpt
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.sinks.cards import LINES_OPEN, OpenCard
 from penstock.sinks.collected.collected import Segment
 from penstock.sinks.notebook_view import NotebookView, TextView, notebook_view
-from penstock.sinks.open_card import LINES_OPEN, OpenCard
 
 ROOT = Path(__file__).parents[2]
 CALL = ToolCallDelta(0, "w", "write_file", '{"path": "a.py", "content": "x = 1\\n')

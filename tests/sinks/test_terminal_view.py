@@ -35,8 +35,8 @@ from penstock.events import (
 )
 from penstock.sinks.plain_view import PlainTarget
 from penstock.sinks.terminal import code_rows
-from penstock.sinks.terminal.markdown_rows import MarkdownRows
-from penstock.sinks.terminal.reading.file_tail import FileTail
+from penstock.sinks.terminal.markdown_flow import MarkdownRows
+from penstock.sinks.terminal.reading.growing_text import FileTail
 from penstock.sinks.terminal_target import FRAME, REST, TerminalTarget, new_target
 from penstock.sinks.terminal_view import terminal_view
 

@@ -40,8 +40,8 @@ from penstock.operators import (
     to_segments,
 )
 from penstock.pipeline import api_tool_call
-from penstock.sinks.to_sse import HEARTBEAT, SSE_HEADERS, to_sse
-from penstock.sinks.web.frame_pump import AHEAD
+from penstock.sinks.remote_readers import HEARTBEAT, SSE_HEADERS, to_sse
+from penstock.sinks.web.ui_frames import AHEAD
 from penstock.sources import decode_sdk, from_recording
 from penstock.sources.wire.sse import SseDecoder
 

@@ -25,7 +25,7 @@ from penstock.events import ProviderError, SegmentContent, SegmentStart, UsageEr
 from penstock.operators import adrive
 from penstock.pipeline import Pipeline, api_tool_call
 from penstock.sinks import coalesce
-from penstock.sinks.to_websocket import to_websocket
+from penstock.sinks.remote_readers import to_websocket
 from penstock.sources import decode_sdk
 
 END = '{"type":"STREAM_END"}'

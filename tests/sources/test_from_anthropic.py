@@ -19,7 +19,7 @@ from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
-from penstock.sources.from_anthropic import from_anthropic
+from penstock.sources.sdk_sources import from_anthropic
 
 NAMES = ANTHROPIC.names
 BETA_NAMES = ("compaction_fallback_and_pause", "provider_calls", "second_message_start", "unknown_things", "refusal")
@@ -178,7 +178,7 @@ def test_an_async_stream_disposed_in_the_middle_is_closed_at_once(is_inside: boo
 def test_the_sdk_is_not_imported():
     program = (
         "import sys; sys.path.insert(0, sys.argv[1]); import conftest;"
-        "import penstock.sources.from_anthropic, penstock.sources.from_openai_responses;"
+        "import penstock.sources.sdk_sources, penstock.sources.sdk_sources;"
         "print([name for name in ('openai', 'anthropic', 'httpx2') if name in sys.modules])"
     )
     command = [sys.executable, "-c", program, str(Path(__file__).parents[1])]

@@ -19,8 +19,8 @@ from reactivex.scheduler import NewThreadScheduler
 from test_gemini import NAMES, body_of, candidate, events_of, options_of, truth_of
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
-from penstock.sources.from_gemini import from_gemini
 from penstock.sources.gemini.gemini_wire import GeminiDecoder
+from penstock.sources.sdk_sources import from_gemini
 
 
 def test_plain_responses_need_no_sdk():

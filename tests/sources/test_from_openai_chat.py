@@ -25,7 +25,7 @@ from test_from_wire import NAMES, body_of, event, options_of, truth_of
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
 from penstock.sources import from_openai_chat
-from penstock.sources.decode_wire import WireMachine
+from penstock.sources.from_wire import WireMachine
 from penstock.sources.wire.sse import SseDecoder
 
 

@@ -16,7 +16,7 @@ from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
-from penstock.sources.from_openai_responses import from_openai_responses
+from penstock.sources.sdk_sources import from_openai_responses
 
 
 @pytest.mark.parametrize("is_async", [False, True], ids=["sync", "async"])

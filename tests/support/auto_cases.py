@@ -9,8 +9,7 @@ from answered import answered
 from dialect_cases import merged
 from segment_events import payload_of
 
-from penstock.events.fragment import Fragment
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import Fragment, SegmentEvent
 from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.grammar.dialect import Dialect

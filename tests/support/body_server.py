@@ -11,11 +11,10 @@ from typing import Self
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from penstock.sources.replay.replay_answer import PlayedAnswer
-from penstock.sources.replay.replay_connections import Connections
+from penstock.sources.replay.replay_app import PlayedAnswer
 from penstock.sources.replay.replay_log import Outcome, ReplayEntry, ReplayLog
 from penstock.sources.replay.replay_pieces import Piece
-from penstock.sources.replay.replay_thread import ReplayThread
+from penstock.sources.replay.replay_thread import Connections, ReplayThread
 
 
 class BodyServer:

@@ -12,8 +12,7 @@ from answered import before_the_end
 from msgspec.structs import replace
 
 from penstock.events import SegmentEnd, SegmentStart
-from penstock.events.fragment import Fragment, JsonError
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import Fragment, JsonError, SegmentEvent
 from penstock.events.tool_invocation import Notice
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.engine.limits import DEFAULT_LIMITS

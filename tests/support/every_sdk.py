@@ -20,10 +20,7 @@ from chat_client import Run, acollected, collected
 from provider_client import ANTHROPIC, RESPONSES
 
 from penstock.sources import from_openai_chat, from_wire
-from penstock.sources.from_anthropic import from_anthropic
-from penstock.sources.from_gemini import from_gemini
-from penstock.sources.from_ollama import from_ollama
-from penstock.sources.from_openai_responses import from_openai_responses
+from penstock.sources.sdk_sources import from_anthropic, from_gemini, from_ollama, from_openai_responses
 
 STREAMS = Path(__file__).parents[1] / "streams"
 

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from chat_client import Run, collected
 
 from penstock.operators.engine.stage import Completed, How
-from penstock.sources.decode_wire import WireMachine
+from penstock.sources.from_wire import WireMachine
 from penstock.sources.gemini.gemini import Gemini
 from penstock.sources.gemini.gemini_wire import GeminiDecoder
 from penstock.sources.machine.machine import Machine

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from chat_client import Run, acollected, collected
 
-from penstock.sources.from_gemini import from_gemini
+from penstock.sources.sdk_sources import from_gemini
 
 
 def client(url: str) -> Any:

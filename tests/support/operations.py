@@ -112,7 +112,7 @@ def main(size: int, names: Sequence[str], longest: int = 0) -> dict[str, Any]:
 
 
 def _worst(name: str, size: int) -> dict[str, Any]:
-    from penstock.operators.catalogue.dialects_named import dialects_named  # noqa: PLC0415
+    from penstock.operators.catalogue.dialect_for import dialects_named  # noqa: PLC0415
 
     units = list(dict.fromkeys(unit for each in dialects_named(name)[:12] for unit in units_of(each)))[:60]
     for unit in units:

@@ -15,12 +15,10 @@ from anthropic.types.beta import BetaRawMessageStreamEvent
 from chat_client import Run, acollected, collected
 from openai.types.responses import ResponseStreamEvent
 
-from penstock.sources.anthropic.anthropic_messages import AnthropicMessages
-from penstock.sources.anthropic.anthropic_wire import AnthropicDecoder
-from penstock.sources.decode_wire import WireMachine
-from penstock.sources.from_anthropic import from_anthropic
-from penstock.sources.from_openai_responses import from_openai_responses
+from penstock.sources.anthropic.anthropic_messages import AnthropicDecoder, AnthropicMessages
+from penstock.sources.from_wire import WireMachine
 from penstock.sources.openai.openai_responses import OpenAIResponses
+from penstock.sources.sdk_sources import from_anthropic, from_openai_responses
 from penstock.sources.streams.stream_bridge import bridge
 from penstock.sources.wire.sse import SseDecoder
 

@@ -26,8 +26,8 @@ from penstock.events import (
 from penstock.operators import adrive, drive, to_segments
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
-from penstock.sinks.to_sse import to_sse
-from penstock.sources.decode_wire import decode_wire
+from penstock.sinks.remote_readers import to_sse
+from penstock.sources.from_wire import decode_wire
 
 Target: TypeAlias = Literal["openai-chat", "openai-responses"]
 TARGETS: tuple[Target, ...] = get_args(Target)

@@ -16,7 +16,7 @@ from penstock.operators.engine.stage import Completed, Failed, How, Operator, co
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-from penstock.sources.decode_wire import decode_wire
+from penstock.sources.from_wire import decode_wire
 
 STREAMS = Path(__file__).parents[1] / "streams"
 APIS = ("openai-chat", "openai-responses", "anthropic-messages", "gemini", "ollama")

@@ -13,8 +13,7 @@ from segment_events import payload_of
 from strategies.text_flows import Flow, cut_by
 
 from penstock.events import AnswerEnd, SegmentEnd
-from penstock.events.fragment import Fragment
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import Fragment, SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.engine.stage import Operator, compose, stage
 from penstock.operators.grammar.dialect import Dialect

@@ -1,11 +1,46 @@
-"""SVG as text: elements whose texts are escaped, and how wide a text is."""
+"""SVG as text: elements whose texts are escaped, how wide a text is, and the colour of each kind of segment.
+
+The colours read on white and on black, with white text on them.
+"""
 
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Mapping
 from html import escape
+from zlib import crc32
 
 from ....events.showing.excerpt import shown
+
+_OF_KIND: Mapping[str, str] = {
+    "": "#5f6b7a",
+    "text": "#1f6feb",
+    "reasoning": "#8957e5",
+    "refusal": "#cf222e",
+    "media": "#0f7b8a",
+    "tool_call": "#1a7f37",
+    "write_file": "#b35900",
+    "edit_file": "#946800",
+    "patch_file": "#a0522d",
+    "run_bash": "#bf3989",
+}
+_OTHERS = ("#2f7d6b", "#6e64c8", "#a8475f", "#4d7a12", "#3a72a8", "#96599c")
+GOOD, BAD, WARNING = "#1a7f37", "#cf222e", "#946800"
+
+
+def colour_of(kind: str) -> str:
+    """Return the colour of a type of segment; the types of users have one of six, always the same.
+
+    >>> colour_of("text"), colour_of("mine") == colour_of("mine")
+    ('#1f6feb', True)
+    """
+    return _OF_KIND.get(kind) or _OTHERS[crc32(kind.encode(errors="replace")) % len(_OTHERS)]
+
+
+def known_kinds() -> tuple[str, ...]:
+    """Return the kinds with colours of their own, in the order of the legend."""
+    return tuple(_OF_KIND)
+
 
 CHARACTER = 7.2
 """The width of a character in pixels, in a monospaced font of `FONT_SIZE`."""

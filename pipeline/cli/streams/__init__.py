@@ -1,1 +1,1 @@
-"""The commands that record streams, show them and compare them, one a file."""
+"""The commands that record streams, show them and compare them."""

@@ -14,7 +14,7 @@ from ....events.errors import UsageError
 from ....sources.record import new_recording, tap_into
 from ....sources.recordings.recording_file import RecordingFile
 from ...pipeline import Pipeline
-from ...recordings.piped_body import PipedBody
+from ...recordings.checked_stream import PipedBody
 from ..cli_parts import ApiName, AsJson, StrategyName, ToolNames, Watched, complain, show
 from ..cli_run import MODEL, PROVIDER, BaseUrl, KeyFrom, MaxTokens, Question, SystemPrompt, ask_and_show
 

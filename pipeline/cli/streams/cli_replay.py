@@ -10,8 +10,7 @@ import typer
 
 from ....events.errors import UsageError
 from ....sources.replay.replay_pieces import checked_chunk
-from ...recordings.emitted import Emit
-from ...recordings.event_lines import short_line
+from ...recordings.event_lines import Emit, short_line
 from ...recordings.play_recording import Player
 from ...recordings.recorded import Recorded, read_recorded
 from ..cli_parts import (
@@ -26,7 +25,7 @@ from ..cli_parts import (
     show,
     strategy_name,
 )
-from .progress_shown import progress_shown
+from .stream_parts import progress_shown
 
 REPLAY_EXAMPLES = """\b
 Examples:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .file_patch import FilePatch
-from .hunk import Hunk
+from .hunk import FilePatch, Hunk
 from .lines import bare, excerpt, split_lines, with_lf
 from .refused import RefusedError
 

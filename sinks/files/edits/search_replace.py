@@ -1,14 +1,62 @@
-"""`search_replace`: blocks of SEARCH and REPLACE, as Cline, Roo Code and Aider write them."""
+"""Replace texts of a file: `search_replace` by blocks of SEARCH and REPLACE, `replace_text` one text by another.
+
+Cline, Roo Code and Aider write such blocks; `Edit` and `str_replace` replace one text.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
 
-from .hunk import with_end_of
-from .line_places import Places, go_on, line_places
+from .hunk import Places, go_on, line_places, with_end_of
 from .lines import Change, bare, changed, end_of, excerpt, split_lines, with_ends_of, with_lf
 from .refused import RefusedError
+
+
+def replace_text(text: str, old: str, new: str, *, every: bool = False, count: int | None = None) -> str:
+    """Return the text with `old` replaced by `new`; it must stand there exactly once.
+
+    >>> replace_text("x = 1", "1", "2")
+    'x = 2'
+
+    `every`: replace all of them; `count`: how often it must stand there. In a file whose lines end as those of Windows
+    do, both texts may be written without that. Raises `RefusedError` if `old` does not stand there, or too often.
+    """
+    if not old:
+        message = "the text to replace is empty; say which text"
+        raise RefusedError(message)
+    old, new = map("".join, with_ends_of(text, split_lines(old), split_lines(new)))
+    if old == new:
+        message = "the new text equals the old one"
+        raise RefusedError(message)
+    found = text.count(old)
+    if not found:
+        raise RefusedError(_missing(text, old))
+    if count is not None and found != count:
+        message = f"the text to replace occurs {found} times, not {count}"
+        raise RefusedError(message)
+    if not every and ((count is None and found > 1) or _overlaps(text, old)):
+        message = f"the text to replace occurs {max(found, 2)} times; add lines around it, so that it is the only one"
+        raise RefusedError(message)
+    return text.replace(old, new)
+
+
+def _overlaps(text: str, old: str) -> bool:
+    """Whether the old text stands anywhere in such a way that it could be replaced in two ways."""
+    at = text.find(old)
+    while at >= 0:
+        if text.find(old, at + 1, at + 2 * len(old) - 1) >= 0:
+            return True
+        at = text.find(old, at + len(old))
+    return False
+
+
+def _missing(text: str, old: str) -> str:
+    message = "the text to replace does not occur in the file"
+    if " ".join(old.split()) in " ".join(text.split()):
+        return f"{message} in this form: blanks or line breaks differ"
+    return f"{message}; read it again"
+
 
 STARTS = re.compile(r"^(?:<{5,9}|-{5,9}) SEARCH>?[ \t]*\r?$", re.MULTILINE)
 _START = re.compile(r"(?:<{5,9}|-{5,9}) SEARCH>?")

@@ -1,18 +1,124 @@
-"""`MarkdownReader`: divides a growing Markdown text into its blocks. Needs `pip install ".[terminal]"`."""
+"""`MarkdownReader`: divide a growing Markdown text into its blocks; `OpenFence`: a block of code that grows.
+
+`show_all` changes tokens so that rich shows all that was written.
+
+Needs `pip install ".[terminal]"`.
+"""
 
 from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from .markdown_inlines import show_all
-from .open_fence import Code, OpenFence
+from ...wording.printable import harmless
+from .growing_text import FileTail
+
+_lines = re.compile(r"[^\n]*\n|[^\n]+").finditer
+
+
+@dataclass(frozen=True)
+class Code:
+    """A finished block of code; `info` names its language; `joined`: it directly follows the line before."""
+
+    info: str
+    source: str
+    joined: bool
+
+
+class OpenFence:
+    """Reads code up to the fence that closes it; the cost of a piece does not depend on the code before it."""
+
+    def __init__(self, opening: Token, indent: int, *, joined: bool) -> None:
+        self.info = opening.info
+        self.joined = joined
+        self.tail = FileTail()
+        mark = re.escape(opening.markup[0])
+        self._closes = re.compile(rf" {{0,3}}{mark}{{{len(opening.markup)},}} *").fullmatch
+        self._may_close = re.compile(rf" {{0,3}}{mark}* *").fullmatch
+        self._remove_indent = re.compile(rf"^ {{0,{indent}}}").sub
+        self._pieces: list[str] = []
+        self._held = ""  # the beginning of a line, which may be the fence
+        self._in_line = False
+
+    def read(self, text: str) -> str | None:
+        """Read text; return what follows the closing fence, or None as long as the code is open."""
+        text, self._held = self._held + text, ""
+        for match in _lines(text):
+            line = match[0]
+            if not self._in_line:
+                if line.endswith("\n"):
+                    if self._closes(line[:-1]):
+                        return text[match.end() :]
+                elif self._may_close(line):
+                    self._held = line
+                    break
+                line = self._remove_indent("", line)
+            self._in_line = not line.endswith("\n")
+            self._add(line)
+        return None
+
+    def end(self) -> None:
+        """Take what is left for code, if it is not the closing fence."""
+        if not self._closes(self._held):
+            self._add(self._remove_indent("", self._held))
+
+    def code(self) -> Code:
+        return Code(self.info, "".join(self._pieces), self.joined)
+
+    def _add(self, text: str) -> None:
+        self._pieces.append(text)
+        self.tail.feed(text)
+
+
+def show_all(tokens: Iterable[Token]) -> None:
+    """Change tokens in place: lines end where they were ended, the targets of links and images are text.
+
+    What a terminal would obey is escaped, because an entity such as `&#8238;` may stand for it.
+    """
+    for token in tokens:
+        token.content = harmless(token.content)
+        if token.children is not None:
+            token.children = _joined(_shown(token.children))
+
+
+def _shown(inlines: list[Token]) -> Iterator[Token]:
+    target = said = ""
+    for token in inlines:
+        token.content = harmless(token.content)
+        said += token.content
+        if token.type == "link_open":
+            target, said = str(token.attrs.get("href", "")), ""
+        elif token.type == "link_close":
+            if target not in (said, f"mailto:{said}"):
+                yield _text(f" ({target})")
+        elif token.type == "image":
+            yield _text(f"![{token.content}]({token.attrs.get('src', '')})")
+        elif token.type in ("softbreak", "hardbreak"):
+            yield _text("\n")
+        else:
+            yield token
+
+
+def _joined(inlines: Iterable[Token]) -> list[Token]:
+    """Return tokens with one text for texts that follow each other, which rich draws in much less time."""
+    joined: list[Token] = []
+    for token in inlines:
+        if joined and joined[-1].type == token.type == "text":
+            joined[-1] = _text(joined[-1].content + token.content)
+        else:
+            joined.append(token)
+    return joined
+
+
+def _text(content: str) -> Token:
+    return Token("text", "", 0, content=harmless(content))
+
 
 LONGEST = 8000
 """The most characters of a block; a longer one is divided, which bounds the cost of a frame."""

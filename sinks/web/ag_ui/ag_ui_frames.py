@@ -1,27 +1,118 @@
-"""`AgUi`: the events of AG-UI 1.0."""
+"""`AgUi`: the events of AG-UI 1.0, in the order and with the parents that clients need.
+
+`OneAtATime` sees to it that nothing begins before what began first has ended. `AdjacentParents` attaches calls as
+clients need it that look for the parent in the last message only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Literal, TypeAlias, get_args
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Literal, TypeAlias, get_args
 from uuid import uuid4
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from ....events.answer_end import AnswerEnd
+from ....events.chunk_response import ProviderEvent
 from ....events.json_form import Event
-from ....events.provider_event import ProviderEvent
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ....events.tool_call_status import ToolCallStatus
-from ....events.tool_result import ToolResult
+from ....events.tool_invocation import ToolCallStatus, ToolResult
 from ....operators.calls.call_arguments import as_json
 from ....operators.engine.stage import Failed, How, Interrupted
 from ...parts.answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
 from ...parts.for_browsers import for_browsers
 from ...parts.part_reader import PartReader
-from .adjacent_parents import AdjacentParents
 from .ag_ui_values import Frame, custom, custom_event, interrupt, pieces_of, result_text, shortened, usage_of
-from .one_at_a_time import OneAtATime
+
+BEGINS: Final = frozenset(("TEXT_MESSAGE_START", "REASONING_START", "TOOL_CALL_START"))
+ENDS: Final = frozenset(("TEXT_MESSAGE_END", "REASONING_END", "TOOL_CALL_END"))
+
+
+class _Waiting(Struct):
+    """Frames that wait: those of one message or call, or a single one of neither."""
+
+    of: str | None
+    frames: list[Frame] = field(default_factory=list[Frame])
+
+
+class OneAtATime:
+    """Holds back what comes while a message or a call is open, but for its own frames.
+
+        begun   A1 B1 A2 B2 A3 (A ends)  B3
+        sent    A1    A2    A3 B1 B2     B3
+
+    `of` names the message or call to which a frame belongs; a frame of none waits in its place. Each frame is looked
+    at once; what waits is bounded only by the answer.
+    """
+
+    def __init__(self) -> None:
+        self._open: str | None = None
+        self._waiting: deque[_Waiting] = deque()
+        self._by_id: dict[str, _Waiting] = {}
+
+    def feed(self, frame: Frame, of: str | None) -> Iterator[Frame]:
+        """Yield the frames that may be sent now."""
+        if self._open is None or (of is not None and of == self._open):
+            yield from self._sent(frame, of)
+            while self._open is None and self._waiting:
+                yield from self._next()
+            return
+        waiting = self._by_id.get(of) if of is not None else None
+        if waiting is None:
+            waiting = _Waiting(of)
+            self._waiting.append(waiting)
+            if of is not None:
+                self._by_id[of] = waiting
+        waiting.frames.append(frame)
+
+    def _next(self) -> Iterator[Frame]:
+        waiting = self._waiting.popleft()
+        if waiting.of is not None:
+            del self._by_id[waiting.of]
+        for frame in waiting.frames:
+            yield from self._sent(frame, waiting.of)
+
+    def _sent(self, frame: Frame, of: str | None) -> Iterator[Frame]:
+        if frame["type"] in BEGINS:
+            self._open = of
+        elif frame["type"] in ENDS:
+            self._open = None
+        yield frame
+
+
+class AdjacentParents:
+    """Gives a call a parent of its own if another message came since its parent.
+
+    Clients up to 0.0.35 would make a second message with the parent's id.
+
+    - `new_parent`: makes the id of a message.
+    """
+
+    def __init__(self, new_parent: Callable[[], str]) -> None:
+        self._new_parent = new_parent
+        self._messages: set[str] = set()
+        self._last: str | None = None
+        self._instead: dict[str, str] = {}
+
+    def attached(self, frame: Frame) -> Frame:
+        """Return a frame with the parent that its call may have, in the order of sending."""
+        if frame["type"] == "TOOL_CALL_START":
+            named: str = frame["parentMessageId"]
+            parent = self._instead.get(named, named)
+            if parent != self._last and parent in self._messages:
+                parent = self._instead[named] = self._new_parent()
+            self._note(parent)
+            return {**frame, "parentMessageId": parent}
+        if frame["type"] in ("TEXT_MESSAGE_START", "TOOL_CALL_RESULT"):
+            self._note(frame["messageId"])
+        return frame
+
+    def _note(self, message_id: str) -> None:
+        self._messages.add(message_id)
+        self._last = message_id
+
 
 AgUiProfile: TypeAlias = Literal["1.0", "0.0.35"]
 Placed: TypeAlias = tuple[Frame, str | None]

@@ -11,8 +11,7 @@ from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import TokenUsage
 from ....events.errors import UsageError
 from ....events.json_form import to_dict
-from ....events.tool_call_status import ToolCallStatus
-from ....events.tool_result import ToolResult
+from ....events.tool_invocation import ToolCallStatus, ToolResult
 from ....operators.calls.call_arguments import as_json
 from ...parts.for_browsers import for_browsers
 

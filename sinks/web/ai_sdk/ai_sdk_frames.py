@@ -6,15 +6,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from ....events.answer_end import AnswerEnd
-from ....events.chunk_response import FinishReason, TokenUsage
+from ....events.chunk_response import FinishReason, ProviderEvent, TokenUsage
 from ....events.errors import UsageError
 from ....events.json_form import Event, to_dict
-from ....events.provider_event import ProviderEvent
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ....events.tool_call_status import ToolCallStatus
-from ....events.tool_invocation import Notice
-from ....events.tool_result import ToolResult
-from ....operators.calls.segment_metadata import RESERVED
+from ....events.tool_invocation import Notice, ToolCallStatus, ToolResult
+from ....operators.calls.field_spec import RESERVED
 from ....operators.engine.stage import Completed, Failed, How, Interrupted
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
 from ...parts.for_browsers import for_browsers

@@ -12,12 +12,8 @@ from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import FinishReason, TokenUsage
 from ....operators.engine.stage import How
 from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
-from ...parts.event_choices import EventChoices
-from ...parts.part_reader import PartReader
-from .failure import Failure, failure_of
-from .finish import finish_of
-from .missing_arguments import missing_arguments
-from .stream_totals import StreamTotals
+from ...parts.part_reader import EventChoices, PartReader
+from .answer_ends import Failure, StreamTotals, failure_of, finish_of, missing_arguments
 
 FINISHES: Final[Mapping[FinishReason, str | None]] = {
     "stop": "stop",

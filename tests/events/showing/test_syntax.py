@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from test_event_card import EVIL, Page
 
-from penstock.events.showing import syntax
-from penstock.events.showing.syntax import COLOURS, MOST_PIECES, code_name, coloured, html_of
+from penstock.events.showing import card
+from penstock.events.showing.card import COLOURS, MOST_PIECES, code_name, coloured, html_of
 
 ROOT = Path(__file__).parents[3]
 PYTHON = 'def f(a):\n    """Say\n    it."""\n    return [a, 12, "x"]  # twelve\n'
@@ -99,12 +99,12 @@ def test_the_number_of_colours_is_bounded():
 
 
 def test_without_pygments_code_is_plain(monkeypatch: pytest.MonkeyPatch):
-    syntax._lexer.cache_clear()
-    monkeypatch.setattr(syntax, "find_spec", lambda _: None)
+    card._lexer.cache_clear()
+    monkeypatch.setattr(card, "find_spec", lambda _: None)
     try:
         assert coloured(PYTHON, "a.py") == [("", PYTHON)]
     finally:
-        syntax._lexer.cache_clear()
+        card._lexer.cache_clear()
 
 
 def test_pygments_is_imported_for_code_alone():

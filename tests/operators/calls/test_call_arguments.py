@@ -37,7 +37,7 @@ from penstock.operators import (
     within,
 )
 from penstock.operators.calls.call_arguments import CallArguments
-from penstock.operators.calls.segment_metadata import called_name
+from penstock.operators.calls.field_spec import called_name
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 
 SPECS = {spec.segment_type: spec for spec in FILE_TOOLS}

@@ -28,9 +28,8 @@ from penstock.operators import (
     stream_fields,
     to_segments,
 )
-from penstock.operators.calls.call_arguments import CallArguments
-from penstock.operators.calls.each_call import each_call
-from penstock.operators.calls.segment_metadata import Specs
+from penstock.operators.calls.call_arguments import CallArguments, each_call
+from penstock.operators.calls.field_spec import Specs
 
 EMPTY: dict[str, Any] = {"_calls": {}, "_others": {"$part": {"_open": {}}}}
 

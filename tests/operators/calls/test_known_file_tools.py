@@ -24,7 +24,7 @@ from penstock.operators import (
     to_invocations,
     to_segments,
 )
-from penstock.operators.calls.known_file_tools import CATALOGUE, KnownTool
+from penstock.operators.calls.field_spec import CATALOGUE, KnownTool
 from penstock.operators.fields.specs_by_tool import specs_by_tool
 from penstock.pipeline import Pipeline, tool
 

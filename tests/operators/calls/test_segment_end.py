@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from penstock.events import JsonError, ProviderError, SegmentEnd, SegmentStart
-from penstock.operators.calls.segment_end import OpenSegments, end_status, error_detail
+from penstock.operators.calls.open_segments import OpenSegments, end_status, error_detail
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
 
 FINISHES = ["stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other", None]

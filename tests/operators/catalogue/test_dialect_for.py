@@ -11,11 +11,9 @@ from msgspec.structs import replace
 from strategies.rendered_calls import schema_of
 
 from penstock.events.errors import UsageError
-from penstock.operators.catalogue.dialect_for import dialect_for
+from penstock.operators.catalogue.dialect_for import dialect_for, thinking_switch
 from penstock.operators.catalogue.table import DIALECTS, MODELS, PARSERS
-from penstock.operators.catalogue.thinking_switch import thinking_switch
-from penstock.operators.grammar.dialect import Dialect, Json
-from penstock.operators.grammar.model_dialect import ModelDialect
+from penstock.operators.grammar.dialect import Dialect, Json, ModelDialect
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call
 

@@ -7,7 +7,7 @@ from typing import Final
 import pytest
 
 from penstock.operators.catalogue.dialect_for import dialect_for
-from penstock.operators.grammar.model_dialect import ModelDialect
+from penstock.operators.grammar.dialect import ModelDialect
 
 SPELLINGS: Final = {
     ("qwen3_coder",): (

@@ -11,7 +11,7 @@ from penstock.events import ToolInvocation
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.dialects.parts import FILE_GUARDS
 from penstock.operators.engine.drive import drive
-from penstock.operators.grammar.end_tokens import END_TOKENS
+from penstock.operators.grammar.outside_markers import END_TOKENS
 from penstock.operators.parse_text import parse_text
 from penstock.operators.schemas.value_typing import TypingRules
 from penstock.operators.to_invocations import to_invocations

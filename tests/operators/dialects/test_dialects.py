@@ -535,7 +535,7 @@ def test_values_without_a_schema_may_be_read_as_literals():
 
 
 @pytest.mark.parametrize("name", ANSWERED)
-def test_the_answer_in_a_dialects_own_file_gives_its_call(name: str):
+def test_the_answer_that_a_dialect_shows_gives_its_call(name: str):
     dialect = DIALECTS[name]
     for pieces in ([dialect.answer], list(dialect.answer)):
         found = run(pieces, [name], {"tools": TOOLS})[True]

@@ -10,8 +10,7 @@ from answered import answered
 from dialects_refused import REFUSED, Reason
 
 from penstock.events import SegmentEnd
-from penstock.events.fragment import Fragment
-from penstock.events.segment_event import SegmentEvent
+from penstock.events.segment_event import Fragment, SegmentEvent
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.parse_text import parse_text
 

@@ -9,7 +9,7 @@ from dialect_cases import run
 
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect_positions import compiled
-from penstock.operators.grammar.end_tokens import END_TOKENS
+from penstock.operators.grammar.outside_markers import END_TOKENS
 
 ONE = '[{"name": "f", "arguments": {}}]'
 INVOKED = '<｜DSML｜invoke name="f"></｜DSML｜invoke>'

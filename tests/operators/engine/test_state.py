@@ -12,8 +12,7 @@ from msgspec import Struct
 
 from penstock.events.chunk_response import TokenUsage, ToolCallDelta
 from penstock.events.errors import ProviderError
-from penstock.events.fragment import Fragment, JsonError
-from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
+from penstock.events.segment_event import Fragment, JsonError, SegmentContent, SegmentEnd, SegmentStart
 from penstock.operators import holdback, stage
 from penstock.operators.engine.state import Stateful
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, json_texts, loads
 
-from penstock.events.fragment import Fragment, JsonError
+from penstock.events.segment_event import Fragment, JsonError
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine
 

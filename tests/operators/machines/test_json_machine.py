@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE, in_words, json_texts, loads, nearly_json_texts
 
-from penstock.events.fragment import Fragment, JsonError, Path
+from penstock.events.segment_event import Fragment, JsonError, Path
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines import json_machine, value_machine
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator

@@ -15,12 +15,12 @@ from strategies.cuts import cuts, every_cut_in_two
 from strategies.literal_texts import call_arguments, loads, nearly_call_arguments
 
 from penstock.events.errors import UsageError
-from penstock.events.fragment import Fragment, JsonError, Path
+from penstock.events.segment_event import Fragment, JsonError, Path
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines import literal_machine, value_machine
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.literal_machine import LiteralMachine
-from penstock.operators.machines.literal_strings import StringForm, string_form
+from penstock.operators.machines.literal_parts import StringForm, string_form
 
 Item = Fragment | JsonError
 

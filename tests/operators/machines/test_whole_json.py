@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from penstock.events import Fragment, JsonError
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
-from penstock.operators.machines.json_machine import JsonMachine
-from penstock.operators.machines.whole_json import decode_json, decode_whole
+from penstock.operators.machines.json_machine import JsonMachine, decode_json, decode_whole
 
 
 def by_machine(text: str, limits: Limits) -> tuple[Any, JsonError | None]:

@@ -28,7 +28,7 @@ from penstock.events import (
     ToolInvocation,
 )
 from penstock.operators import PathValue, drive, partial_arguments, partial_output, to_segments
-from penstock.operators.marble_diagrams.mark_of import kind_of, label_of, short_label_of, title_of
+from penstock.operators.marble_diagrams.lane_of import kind_of, label_of, short_label_of, title_of
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from penstock.operators import parse_text
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
-from penstock.operators.schemas.unquoted_literal import is_container, may_be_literal, unquoted_literal
-from penstock.operators.schemas.value_typing import TypingRules
+from penstock.operators.schemas.value_typing import TypingRules, is_container, may_be_literal, unquoted_literal
 
 LITERALS: tuple[tuple[str, Any], ...] = (
     ("42", 42),

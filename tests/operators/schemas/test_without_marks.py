@@ -7,8 +7,7 @@ from dialect_cases import run
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.operators.schemas.without_marks import without_marks
-from penstock.operators.schemas.xml_value import xml_value
+from penstock.operators.schemas.argument_schema import without_marks, xml_value
 
 TAG = "]<]minimax[>[<"
 NESTED = {"type": "object", "properties": {"n": {"type": "integer"}, "tags": {"type": "array"}}}

@@ -14,7 +14,7 @@ from strategies.randoms import examples, randoms
 from strategies.text_flows import cut_by
 
 from penstock.events.tool_invocation import ToolInvocation
-from penstock.operators.grammar.code_spans import CodeSpans, hides
+from penstock.operators.grammar.outside_markers import CodeSpans, hides
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
 

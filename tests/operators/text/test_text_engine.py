@@ -459,7 +459,7 @@ ENGINE = (
         "value_end",
     ),
     *("dialect_positions", "marker_search", "tag_attributes", "value_ends", "text_options", "literal_machine"),
-    "look_ahead",
+    "grammar_items",
 )
 ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}
 """Names of dialects that are typings, or a type of segment, too."""

@@ -14,7 +14,7 @@ from reactivex.testing import ReactiveTest, TestScheduler
 from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentContent, SegmentEnd
 from penstock.operators import Completed, Failed, drive, holdback, lift, trace
-from penstock.operators.tracing.unexplained_text import UnexplainedText
+from penstock.operators.tracing.traced_chain import UnexplainedText
 
 TOOL = holdback("<tool>")
 

@@ -13,9 +13,15 @@ from penstock.events.errors import UsageError
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect import Back, CallArgs, Dialect, Json, Many, Text, Trim, Typing
 from penstock.operators.grammar.grammar_items import leaves_of, takes_key
-from penstock.operators.writing.as_code import as_code
-from penstock.operators.writing.describe_dialect import TRIM, TYPING, describe_dialect, value_forms
-from penstock.operators.writing.dialect_limits import dialect_limits, schema_of
+from penstock.operators.writing.describe_dialect import (
+    TRIM,
+    TYPING,
+    as_code,
+    describe_dialect,
+    dialect_limits,
+    schema_of,
+    value_forms,
+)
 from penstock.operators.writing.render_call import can_render
 
 RAW = Dialect(

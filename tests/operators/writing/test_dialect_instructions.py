@@ -19,7 +19,7 @@ from penstock.operators.calls.field_spec import MARKED_FILE_TOOLS
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect import NAME, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.parse_text import parse_text
-from penstock.operators.schemas.schema_example import example_arguments
+from penstock.operators.schemas.schema_kinds import example_arguments
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.writing.dialect_instructions import dialect_instructions

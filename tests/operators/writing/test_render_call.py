@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.events.errors import UsageError
-from penstock.events.fragment import Fragment
+from penstock.events.segment_event import Fragment
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect import NAME, Alt, Attrs, Back, Call, CallArgs, Dialect, Json, Many, Maybe, Text
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator

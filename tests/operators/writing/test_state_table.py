@@ -7,7 +7,7 @@ import pytest
 from penstock.events.errors import UsageError
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
-from penstock.operators.writing.state_table import state_table
+from penstock.operators.writing.draw_grammar import state_table
 
 
 @pytest.mark.parametrize("name", [name for name, each in DIALECTS.items() if each.grammar])

@@ -1,9 +1,8 @@
 from __future__ import annotations
 
 from penstock.events import InvocationFailed, ToolResult
-from penstock.pipeline.answers.answer_calls import CallsOfMessage
-from penstock.pipeline.answers.answer_parts import AnswerCall
-from penstock.pipeline.answers.message_form import MessageCall
+from penstock.pipeline.answers.answer import CallsOfMessage
+from penstock.pipeline.answers.message_form import AnswerCall, MessageCall
 
 
 def call(call_id: str, name: str = "now", failure: InvocationFailed | None = None) -> AnswerCall:

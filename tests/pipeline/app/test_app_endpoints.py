@@ -13,7 +13,7 @@ from chat_chunks import call, closing, event
 from every_sdk import nothing_left
 
 from penstock.pipeline.app.app_command import new_session
-from penstock.pipeline.app.app_guard import LONGEST_REQUEST
+from penstock.pipeline.app.app_routes import LONGEST_REQUEST
 from penstock.pipeline.app.app_sources import Playable, _providers
 from penstock.sources.replay.replay_recordings import Recording
 from penstock.sources.testing import ReplayServer

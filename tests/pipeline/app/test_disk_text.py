@@ -9,7 +9,7 @@ import httpx2 as httpx
 import pytest
 from app_page import TOKEN, app_served
 
-from penstock.pipeline.app.disk_text import LONGEST, disk_text
+from penstock.pipeline.app.app_session import LONGEST, disk_text
 
 
 def test_a_text_below_the_folder_and_nothing_else(tmp_path: Path):

@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from penstock.events import UsageError
-from penstock.pipeline.app.run_command import LONGEST_OUTPUT, MARK, Commands
+from penstock.pipeline.app.app_steps import LONGEST_OUTPUT, MARK, Commands
 
 
 def running_in(folder: Path) -> list[str]:

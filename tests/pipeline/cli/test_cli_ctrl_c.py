@@ -61,7 +61,7 @@ IMPORTED = [
     ("pydantic", ("inspect", ONE_CALL)),
     ("typer", ("--help",)),
     ("typer.main", ("--help",)),
-    ("penstock.pipeline.cli.cli_serve", ("serve-recordings", str(STREAMS))),
+    ("penstock.pipeline.cli.cli_pages", ("serve-recordings", str(STREAMS))),
     ("rich", ("inspect", ONE_CALL)),
     ("rich.table", ("inspect", ONE_CALL)),
     ("openai", (*ASK, *OFFLINE)),

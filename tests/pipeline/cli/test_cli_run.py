@@ -17,8 +17,7 @@ from depth import some_of
 from test_cli import ENVIRONMENT, command, run
 
 from penstock.pipeline import FILE_TOOL_DEFINITIONS, Pipeline
-from penstock.pipeline.asking.provider_keys import with_tools
-from penstock.pipeline.asking.run_provider import ask, connected
+from penstock.pipeline.asking.run_provider import ask, connected, with_tools
 from penstock.pipeline.cli import cli
 from penstock.pipeline.providers.provider_requests import Request
 from penstock.pipeline.providers.providers import PROVIDERS

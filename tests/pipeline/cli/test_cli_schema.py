@@ -10,7 +10,7 @@ import pytest
 from test_cli import Penstock, penstock
 
 from penstock.events import Notice, ToolCallArgumentProgress, json_schema, to_dict
-from penstock.events.fragment import Fragment
+from penstock.events.segment_event import Fragment
 from penstock.pipeline import FILE_TOOL_DEFINITIONS, tool_schemas
 
 __all__ = ["penstock"]  # the fixture

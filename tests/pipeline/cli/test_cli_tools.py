@@ -10,7 +10,7 @@ import pytest
 
 from penstock.events import UsageError
 from penstock.pipeline import FILE_TOOL_DEFINITIONS
-from penstock.pipeline.cli.cli_tools import tools_named
+from penstock.pipeline.cli.cli_parts import tools_named
 
 DEFINITION = {"name": "now", "description": "The time.", "input_schema": {"type": "object", "properties": {}}}
 MODULE = """

@@ -12,10 +12,15 @@ from passing_stage import PassingStage
 
 from penstock import ChunkResponse, Pipeline, UsageError
 from penstock.operators import Completed, Failed, drive, first_divergence, holdback, lift, to_segments, trace
-from penstock.pipeline.explorer.explored_runs import Choice, ExploredRuns, runs_of_stream, runs_of_trace
-from penstock.pipeline.explorer.explored_stream import ExploredStream
-from penstock.pipeline.explorer.explored_streams import MOST_KEPT, ExploredStreams
-from penstock.pipeline.explorer.read_stream import read_stream
+from penstock.pipeline.explorer.explored_runs import (
+    MOST_KEPT,
+    Choice,
+    ExploredRuns,
+    ExploredStreams,
+    runs_of_stream,
+    runs_of_trace,
+)
+from penstock.pipeline.explorer.explored_stream import ExploredStream, read_stream
 
 STREAMS = Path(__file__).parents[2] / "streams"
 BODY = STREAMS / "openai_chat" / "write_file.sse"

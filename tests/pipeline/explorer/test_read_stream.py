@@ -11,7 +11,7 @@ import pytest
 from penstock import ChunkResponse, Pipeline, UsageError
 from penstock.events import to_json
 from penstock.operators import Completed, Failed
-from penstock.pipeline.explorer.read_stream import read_stream
+from penstock.pipeline.explorer.explored_stream import read_stream
 from penstock.sources import record
 
 STREAMS = Path(__file__).parents[2] / "streams"

@@ -26,9 +26,8 @@ from penstock.operators import (
     trace,
 )
 from penstock.pipeline import Pipeline
-from penstock.pipeline.explorer.plain_event import item_text
-from penstock.pipeline.explorer.read_stream import read_stream
-from penstock.pipeline.explorer.trace_data import trace_data
+from penstock.pipeline.explorer.explored_stream import read_stream
+from penstock.pipeline.explorer.trace_data import item_text, trace_data
 from penstock.sources import decode_wire
 
 STREAMS = sorted((Path(__file__).parents[2] / "streams").glob("*/*.sse"))[::3]

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators import drive
 from penstock.pipeline import api_tool_call, hermes
-from penstock.pipeline.recordings.call_timing import CallPieces, CallTiming
-from penstock.pipeline.recordings.inspect_chunks import Inspected, inspect_chunks
+from penstock.pipeline.recordings.inspect_recording import CallPieces, CallTiming, Inspected, inspect_chunks
 
 
 def chunks_of(name: str, pieces: list[str]) -> list[ChunkResponse]:

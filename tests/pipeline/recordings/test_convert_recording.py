@@ -10,7 +10,7 @@ from chat_client import collected
 from test_both_ways import OWN, options_of
 
 from penstock.events import UsageError
-from penstock.pipeline.recordings.convert_recording import converted
+from penstock.pipeline.recordings.recorded import converted
 from penstock.sources import from_recording, from_stream, from_wire, record
 from penstock.sources.recordings.read_recording import read_recording
 

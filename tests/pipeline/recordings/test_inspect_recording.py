@@ -16,8 +16,7 @@ from rich.console import Console
 
 from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolCallDelta, UsageError
 from penstock.pipeline import api_tool_call
-from penstock.pipeline.recordings.inspect_chunks import Inspected, inspect_chunks
-from penstock.pipeline.recordings.inspect_recording import Via, inspect_recording
+from penstock.pipeline.recordings.inspect_recording import Inspected, Via, inspect_chunks, inspect_recording
 from penstock.pipeline.recordings.inspect_view import json_line, report
 from penstock.sources.machine.finish_reasons import CHAT_FINISHES
 

@@ -16,7 +16,7 @@ from penstock.events.errors import UsageError
 from penstock.operators import Completed, Failed, Trace
 from penstock.pipeline import Pipeline
 from penstock.sources import from_recording, record
-from penstock.sources.recordings.wire_events import WireEvents
+from penstock.sources.recordings.recording_format import WireEvents
 
 STREAMS = Path(__file__).parents[2] / "streams"
 GONE = ConnectionResetError("gone")

@@ -359,12 +359,12 @@ def test_a_long_list_costs_little_more_than_its_length() -> None:
     made = tool(function_of(list[Kind]), coerce=False)
     with pytest.MonkeyPatch.context() as patch:
         from penstock.operators.schemas.inner_schema import inner_schema  # noqa: PLC0415
-        from penstock.pipeline.schemas import exact_validation  # noqa: PLC0415
+        from penstock.pipeline.schemas import schema_validation  # noqa: PLC0415
 
         def counted(*given: Any) -> Any:
             looked.append(given)
             return inner_schema(*given)
 
-        patch.setattr(exact_validation, "inner_schema", counted)
+        patch.setattr(schema_validation, "inner_schema", counted)
         made.validate({"it": [{"a": 1}] * 10_000})
     assert len(looked) < 300

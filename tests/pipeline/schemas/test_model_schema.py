@@ -7,7 +7,7 @@ import pytest
 from pydantic import BaseModel, Field, RootModel
 
 from penstock.events import UsageError
-from penstock.pipeline.schemas.model_schema import model_schema
+from penstock.pipeline.schemas.schema_validation import model_schema
 
 
 class Inner(BaseModel):

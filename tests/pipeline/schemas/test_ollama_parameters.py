@@ -8,7 +8,7 @@ from hypothesis import given
 from strategies.schemas import NULL, parameters
 
 from penstock.events import UsageError
-from penstock.pipeline.schemas.ollama_parameters import ollama_parameters
+from penstock.pipeline.schemas.provider_schemas import ollama_parameters
 
 TEXT = {"type": "string"}
 

@@ -12,19 +12,18 @@ from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
 from penstock.events import UsageError
-from penstock.operators.catalogue.dialects_named import dialects_named
+from penstock.operators.catalogue.dialect_for import dialects_named
 from penstock.operators.engine.drive import drive
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.parse_text import parse_text
+from penstock.operators.schemas.argument_schema import xml_value
 from penstock.operators.schemas.inner_schema import inner_schema
-from penstock.operators.schemas.schema_example import example_arguments, plain_schema
-from penstock.operators.schemas.schema_kinds import kinds_of
+from penstock.operators.schemas.schema_kinds import example_arguments, kinds_of, plain_schema
 from penstock.operators.schemas.value_typing import DEFAULT_RULES, convert
-from penstock.operators.schemas.xml_value import xml_value
 from penstock.operators.writing.dialect_instructions import dialect_instructions
 from penstock.pipeline import Pipeline, as_tools, tool
-from penstock.pipeline.schemas.schema_cycles import reference_cycle
-from penstock.pipeline.schemas.without_nulls import accepts_null, without_nulls
+from penstock.pipeline.schemas.provider_schemas import accepts_null, without_nulls
+from penstock.pipeline.schemas.schema_references import reference_cycle
 from penstock.pipeline.tools.tool import Tool
 from penstock.pipeline.tools.tool_schemas import tool_schemas
 

@@ -12,8 +12,8 @@ from pydantic import BaseModel, Field
 from strategies.schemas import parameters
 
 from penstock.events import UsageError
-from penstock.pipeline.schemas.model_schema import model_schema
-from penstock.pipeline.schemas.strict_schema import ANTHROPIC, OPENAI, StrictMode, strict_schema
+from penstock.pipeline.schemas.provider_schemas import ANTHROPIC, OPENAI, StrictMode, strict_schema
+from penstock.pipeline.schemas.schema_validation import model_schema
 
 TEXT = {"type": "string"}
 NULL = {"type": "null"}

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from strategies.schemas import NULL, fitting, parameters
 
-from penstock.pipeline.schemas.strict_schema import OPENAI, strict_schema
-from penstock.pipeline.schemas.without_nulls import accepts_null, without_nulls
+from penstock.pipeline.schemas.provider_schemas import OPENAI, accepts_null, strict_schema, without_nulls
 
 TEXT = {"type": "string"}
 INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["y"]}

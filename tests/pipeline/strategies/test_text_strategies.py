@@ -55,7 +55,7 @@ from penstock.pipeline import (
     xml,
 )
 from penstock.pipeline import json as json_strategy
-from penstock.pipeline.strategies.text_strategies import TEXT_STRATEGIES
+from penstock.pipeline.strategies.strategies import TEXT_STRATEGIES
 from penstock.sinks import collect
 
 HERMES = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'

@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from penstock.events import UsageError
 from penstock.pipeline.providers import providers
 from penstock.pipeline.tools.tool import Tool, tool
-from penstock.pipeline.tools.tool_choice import tool_choice
+from penstock.pipeline.tools.tool_schemas import tool_choice
 
 PROVIDERS = tuple(providers.PROVIDERS)
 FUNCTION = {"type": "function", "function": {"name": "f"}}

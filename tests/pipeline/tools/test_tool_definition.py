@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from penstock.events import UsageError
-from penstock.pipeline.tools.tool_definition import read_definition
+from penstock.pipeline.tools.tool import read_definition
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}}
 DESCRIBED = {"name": "f", "description": "d"}

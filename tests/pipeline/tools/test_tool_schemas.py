@@ -19,8 +19,7 @@ from penstock.events import UsageError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.providers import providers
 from penstock.pipeline.tools.tool import as_tools, tool
-from penstock.pipeline.tools.tool_choice import tool_choice
-from penstock.pipeline.tools.tool_schemas import tool_schemas
+from penstock.pipeline.tools.tool_schemas import tool_choice, tool_schemas
 
 PROVIDERS = tuple(providers.PROVIDERS)
 WITH_STRICT_MODE: tuple[str, ...] = ("openai-chat", "openai-responses", "anthropic", "mistral")

@@ -27,8 +27,8 @@ from penstock.sinks import (
     to_langchain,
     to_pydantic_ai,
 )
-from penstock.sinks.acting.gate import gate
-from penstock.sinks.parts.event_choices import EventChoices
+from penstock.sinks.acting.approval import gate
+from penstock.sinks.parts.part_reader import EventChoices
 from penstock.sinks.web.protocols import PROTOCOLS
 from penstock.sinks.web.ui_frames import UiFrames
 

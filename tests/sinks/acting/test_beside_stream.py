@@ -13,9 +13,8 @@ import virtual_time
 
 from penstock.events import AnswerEnd
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
-from penstock.sinks.acting.beside_stream import BesideStream
-from penstock.sinks.acting.in_thread import in_thread
-from penstock.sinks.acting.work import Work
+from penstock.sinks.acting.beside_stream import BesideStream, Work
+from penstock.sinks.acting.user_code import in_thread
 
 
 class Numbers:

@@ -17,7 +17,7 @@ from file_calls import begun, carried_out, ended, invocation, on_disk, results, 
 
 from penstock.events import InvocationFailed, Notice, SegmentEnd
 from penstock.sinks import write_files
-from penstock.sinks.files.quota import Quota
+from penstock.sinks.files.write_files import Quota
 
 
 @pytest.fixture

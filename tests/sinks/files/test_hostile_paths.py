@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from file_calls import carried_out, on_disk, result, results, streamed
 
-from penstock.sinks.files.disk.confined_path import confined_path
+from penstock.sinks.files.disk.path_rules import confined_path
 from penstock.sinks.files.edits.refused import RefusedError
 
 LEXICAL = [

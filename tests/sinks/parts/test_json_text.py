@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies.cuts import cut_at
 
-from penstock.events.fragment import Fragment
+from penstock.events.segment_event import Fragment
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.machines.json_machine import JsonMachine
 from penstock.sinks.parts.json_text import JsonText

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.sinks.resume.frame_buffer import FrameBuffer
+from penstock.sinks.resume.kept_stream import FrameBuffer
 
 
 @given(st.lists(st.binary(max_size=12)), st.integers(1, 30), st.integers(1, 6))

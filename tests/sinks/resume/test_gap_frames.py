@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from penstock.operators.engine.stage import Failed
-from penstock.sinks.resume.gap_frames import gap_frames
+from penstock.sinks.resume.stream_runs import gap_frames
 from penstock.sinks.web.protocols import PROTOCOLS, ProtocolRow
 
 OOPS = b'{"type":"oops","said":"the events from 4 to 8 are no longer kept"}'

@@ -29,8 +29,7 @@ from penstock.events import (
 from penstock.operators import compose, drive, stream_fields, to_invocations, to_segments
 from penstock.pipeline import Pipeline
 from penstock.sinks import coalesce, to_sse
-from penstock.sinks.running.coalesced_stream import coalesced
-from penstock.sinks.running.coalescer import Bounds
+from penstock.sinks.running.coalesce import Bounds, coalesced
 
 on_next, on_completed, on_error = ReactiveTest.on_next, ReactiveTest.on_completed, ReactiveTest.on_error
 

@@ -7,7 +7,7 @@ from typing import Any
 from segment_events import content, end, start
 
 from penstock.events import Fragment, Notice, SegmentContent, SegmentEnd
-from penstock.sinks.running.coalescer import Bounds, Coalescer
+from penstock.sinks.running.coalesce import Bounds, Coalescer
 
 START = start("text")
 

@@ -12,10 +12,9 @@ import pytest
 import reactivex
 
 from penstock.events import UsageError
-from penstock.sinks.async_queue import AsyncQueue, async_queue
+from penstock.sinks.queues import AsyncQueue, ThreadQueue, async_queue, thread_queue
 from penstock.sinks.running.channel import StreamCutError
 from penstock.sinks.running.event_queue import EventQueue
-from penstock.sinks.thread_queue import ThreadQueue, thread_queue
 
 QUEUES = [async_queue, thread_queue]
 STREAMS = ["plain", "async"]

@@ -17,21 +17,19 @@ from typing import Any
 import pytest
 
 from penstock.events import Notice, UsageError
-from penstock.sinks.async_queue import async_queue
 from penstock.sinks.callbacks import callbacks
 from penstock.sinks.collect import acollect, collect
 from penstock.sinks.json_lines import json_lines
 from penstock.sinks.notebook_view import notebook_view
 from penstock.sinks.plain_view import plain_view
+from penstock.sinks.queues import ThreadQueue, async_queue, thread_queue
+from penstock.sinks.remote_readers import to_sse, to_websocket
 from penstock.sinks.running.channel import StreamCutError
 from penstock.sinks.running.coalesce import coalesce
 from penstock.sinks.running.fan_out import AsyncFanOut, FanOut
 from penstock.sinks.running.sink import TwinSink, each_event
 from penstock.sinks.running.sink_line import SlowSinkError
 from penstock.sinks.terminal_view import terminal_view
-from penstock.sinks.thread_queue import ThreadQueue, thread_queue
-from penstock.sinks.to_sse import to_sse
-from penstock.sinks.to_websocket import to_websocket
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("who", default="nobody")
 

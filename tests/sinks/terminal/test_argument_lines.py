@@ -12,7 +12,7 @@ from rich.cells import cell_len
 
 from penstock.events import Fragment
 from penstock.operators import drive, json_fragments
-from penstock.sinks.terminal.argument_lines import KEPT, ArgumentLines
+from penstock.sinks.terminal.call_block import KEPT, ArgumentLines
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(st.sampled_from('ab"\\\n\t世👍\x1b'), max_size=8),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.style import Style
 
 from penstock.sinks.terminal.code_rows import CONTEXT, code_rows, lexer_of
-from penstock.sinks.terminal.reading.file_tail import FileTail
+from penstock.sinks.terminal.reading.growing_text import FileTail
 from penstock.sinks.wording.printable import harmless
 
 

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.segment import Segment
 from rich.theme import Theme
 
-from penstock.sinks.terminal.markdown_rows import MarkdownRows
+from penstock.sinks.terminal.markdown_flow import MarkdownRows
 from penstock.sinks.terminal.reading.markdown_reader import MarkdownReader
 
 

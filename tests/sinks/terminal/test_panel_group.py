@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.sinks.terminal.panel_group import shares
+from penstock.sinks.terminal.file_panel import shares
 
 
 @given(st.lists(st.integers(1, 50), min_size=1, max_size=8), st.integers(0, 100))

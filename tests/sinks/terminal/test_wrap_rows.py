@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from penstock.sinks.terminal.wrap_rows import row_starts, rows_of
+from penstock.sinks.terminal.terminal_region import row_starts, rows_of
 
 TEXTS = st.text(st.sampled_from("abc   世界é👍"), max_size=60)
 

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.events import Notice, ProviderError, SegmentStart
-from penstock.sinks.web.frame_pump import FramePump
-from penstock.sinks.web.ui_frames import UiFrames
+from penstock.sinks.web.ui_frames import FramePump, UiFrames
 
 STREAM_END = b'{"type":"STREAM_END"}'
 

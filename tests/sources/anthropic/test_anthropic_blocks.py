@@ -9,7 +9,7 @@ import pytest
 
 from penstock.operators import drive, stage
 from penstock.sources import decode_sdk
-from penstock.sources.anthropic.anthropic_blocks import add_delta
+from penstock.sources.anthropic.anthropic_messages import add_delta
 from penstock.sources.messages.joined import Joined
 
 BEGIN = {"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}}

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.sources.anthropic.anthropic_wire import AnthropicDecoder
+from penstock.sources.anthropic.anthropic_messages import AnthropicDecoder
 from penstock.sources.wire.sse import ServerSentEvent
 
 

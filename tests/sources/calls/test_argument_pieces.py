@@ -14,7 +14,7 @@ from penstock.events import AnswerEnd
 from penstock.operators import drive
 from penstock.operators.engine.limits import Limits
 from penstock.sources import decode_wire
-from penstock.sources.calls.argument_pieces import ArgumentPieces
+from penstock.sources.calls.call_keys import ArgumentPieces
 
 ARGUMENTS = {"path": "notes/ä.md", "deep": {"path": [{"path": "{"}, {}]}, "n": 12}
 WHOLE = json.dumps(ARGUMENTS)

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from wire_account import TYPED, Step, is_left_out, steps_of, unaccounted
 
 from penstock.events import ChunkResponse, ProviderEvent
-from penstock.events.provider_event import ProviderEventKind
+from penstock.events.chunk_response import ProviderEventKind
 from penstock.pipeline import Pipeline
 from penstock.sources import from_stream
 from penstock.sources.fields.left_out import LEFT_OUT

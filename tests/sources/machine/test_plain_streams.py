@@ -7,7 +7,7 @@ import pytest
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
-from penstock.sources.machine.plain_streams import Chunks, Texts
+from penstock.sources.machine.machine import Chunks, Texts
 
 LOST = ProviderError("lost", transport=True)
 TOLD = ChunkResponse(error={"detail": "lost", "transport": True})

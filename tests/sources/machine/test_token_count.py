@@ -9,8 +9,8 @@ from chat_client import collected
 
 from penstock.events import TokenUsage
 from penstock.sources import from_stream
-from penstock.sources.machine.token_count import token_count
-from penstock.sources.openai.chat_usage import chat_usage
+from penstock.sources.machine.response import token_count
+from penstock.sources.openai.chat_parts import chat_usage
 
 
 def chat(usage: dict[str, Any]) -> dict[str, Any]:

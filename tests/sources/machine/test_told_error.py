@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.sources.machine.provider_error import error_in_body
-from penstock.sources.machine.told_error import told_error
+from penstock.sources.machine.provider_error import error_in_body, told_error
 
 ERRORS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "OpenAI's": ({"error": {"message": "m", "type": "t", "code": "c"}}, ("m", "t", "c", None)),

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.sources.messages.chat_calls import ChatCalls
+from penstock.sources.messages.chat_messages import ChatCalls
 
 
 def calls_of(*deltas: list[Any]) -> list[dict[str, Any]]:

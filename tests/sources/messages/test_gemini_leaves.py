@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.sources.messages.gemini_leaves import Leaf, leaf_of, with_leaves
+from penstock.sources.messages.gemini_messages import Leaf, leaf_of, with_leaves
 
 KEYS = st.text("ab.' ", min_size=1, max_size=3)
 VALUES: Any = st.recursive(

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from penstock.sources.messages.responses_item import ResponsesItem, plain_item, put
+from penstock.sources.messages.responses_message import ResponsesItem, plain_item, put
 
 
 def test_an_item_that_ended_is_as_it_ended():

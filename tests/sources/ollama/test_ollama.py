@@ -17,8 +17,8 @@ from stream_truth import assert_truth
 
 from penstock.events import ChunkResponse, ProviderError
 from penstock.operators.engine.stage import Completed
-from penstock.sources.from_ollama import from_ollama
 from penstock.sources.ollama.ollama import Ollama
+from penstock.sources.sdk_sources import from_ollama
 
 STREAMS = Path(__file__).parents[2] / "streams" / "ollama"
 NAMES = sorted(path.stem for path in STREAMS.glob("*.ndjson"))

@@ -8,7 +8,7 @@ import pytest
 from chat_client import collected, plain
 from chunk_grammar import checked
 
-from penstock.sources.from_openai_chat import from_openai_chat
+from penstock.sources.sdk_sources import from_openai_chat
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from chat_client import sync_client
 
-from penstock.sources.openai.mistral_exception import mistral_exception
+from penstock.sources.openai.openai_chat import mistral_exception
 
 errors = pytest.importorskip("mistralai.client.errors", reason="needs mistralai")
 

@@ -27,11 +27,11 @@ from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-from penstock.sources.decode_sdk import decode_sdk
-from penstock.sources.from_openai_responses import from_openai_responses
+from penstock.sources.from_stream import decode_sdk
 from penstock.sources.machine.finish_reasons import RESPONSES_FINISHES
 from penstock.sources.openai.openai_responses import OpenAIResponses, is_responses_event
 from penstock.sources.openai.responses_items import CALLS, call_kind
+from penstock.sources.sdk_sources import from_openai_responses
 
 NAMES = RESPONSES.names
 

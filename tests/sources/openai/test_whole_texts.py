@@ -12,8 +12,7 @@ from test_openai_responses import added, ended, fed
 from test_openai_responses import done as item_done
 
 from penstock.sources import from_wire
-from penstock.sources.repeats.shown_text import ShownText, rest_of
-from penstock.sources.repeats.text_so_far import MOST_PIECES
+from penstock.sources.repeats.shown_text import MOST_PIECES, ShownText, rest_of
 
 KINDS = {
     "output_text": ("content", "content_index", "message", "content", "output_text", "text"),

@@ -10,7 +10,7 @@ from google.genai.types import GenerateContentResponse, HttpResponse
 from openai.types.chat import ChatCompletionChunk
 
 from penstock.events import ChunkResponse
-from penstock.sources.recordings.raw_form import raw_form
+from penstock.sources.recordings.recording_format import raw_form
 
 
 class Word(StrEnum):

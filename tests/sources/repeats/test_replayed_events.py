@@ -12,8 +12,8 @@ from penstock import Pipeline, SegmentContent, ToolInvocation
 from penstock.events import AnswerEnd
 from penstock.operators import drive
 from penstock.sources import decode_wire
-from penstock.sources.openai.output_items import OutputItems
-from penstock.sources.repeats.replayed_events import ReplayedEvents
+from penstock.sources.openai.responses_items import OutputItems
+from penstock.sources.repeats.shown_text import ReplayedEvents
 
 
 def text(delta: str) -> dict[str, Any]:

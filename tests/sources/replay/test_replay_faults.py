@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from penstock.events import UsageError
 from penstock.sources.recognition.apis import APIS
-from penstock.sources.replay.replay_faults import answer_with, parse_fault
-from penstock.sources.replay.replay_pieces import split_events
+from penstock.sources.replay.replay_pieces import answer_with, parse_fault, split_events
 
 STREAMS = Path(__file__).parents[2] / "streams"
 API = {api.name: api for api in APIS}

@@ -14,8 +14,7 @@ from penstock.pipeline import api_tool_call
 from penstock.sinks import collect
 from penstock.sinks.collected.collected import Collected
 from penstock.sources import from_recording
-from penstock.sources.replay.replay_faults import ERROR_MESSAGE
-from penstock.sources.replay.replay_pieces import split_events
+from penstock.sources.replay.replay_pieces import ERROR_MESSAGE, split_events
 from penstock.sources.testing import ReplayServer
 
 

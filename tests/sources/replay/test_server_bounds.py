@@ -18,7 +18,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from penstock.sources.replay.replay_requests import BodyTooLongError, body_within
+from penstock.sources.replay.replay_app import BodyTooLongError, body_within
 from penstock.sources.streams.bounded_read import LONGEST_BODY
 from penstock.sources.testing import ReplayServer
 

@@ -9,7 +9,7 @@ from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from penstock.sources.wire.json_array import JsonArrayDecoder
+from penstock.sources.wire.ndjson import JsonArrayDecoder
 
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=8)
 VALUES = st.recursive(

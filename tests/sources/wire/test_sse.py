@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 
-from penstock.sources.anthropic.anthropic_wire import AnthropicDecoder
-from penstock.sources.assistants.assistants_wire import AssistantsDecoder
+from penstock.sources.anthropic.anthropic_messages import AnthropicDecoder
+from penstock.sources.assistants.assistants import AssistantsDecoder
 from penstock.sources.gemini.gemini_wire import GeminiDecoder
 from penstock.sources.wire.sse import SseDecoder, is_done, is_noise
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from penstock.sources.wire.unframed import error_data, page_text, unframed_errors
+from penstock.sources.wire.sse import error_data, page_text, unframed_errors
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.operators.marble_diagrams.drawing.colours import BAD, GOOD, WARNING, colour_of, known_kinds
+from penstock.operators.marble_diagrams.drawing.svg import BAD, GOOD, WARNING, colour_of, known_kinds
 
 WHITE, DARK = "#ffffff", "#0d1117"
 OTHERS = {colour_of(f"kind {number}") for number in range(200)}

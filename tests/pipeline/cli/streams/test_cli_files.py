@@ -17,7 +17,7 @@ from test_cli import ENVIRONMENT, ONE_CALL, PLAIN, Penstock, command, penstock, 
 from test_cli_replay import recorded
 
 from penstock.events import AnswerEnd
-from penstock.pipeline.explorer.read_stream import read_stream
+from penstock.pipeline.explorer.explored_stream import read_stream
 from penstock.pipeline.recordings.play_recording import Player
 from penstock.pipeline.recordings.recorded import read_recorded
 

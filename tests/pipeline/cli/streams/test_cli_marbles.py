@@ -10,7 +10,7 @@ from test_cli import ONE_CALL, STREAMS, Penstock, penstock
 from test_cli_replay import events_of, recorded
 
 from penstock.operators import marbles
-from penstock.pipeline.cli.streams.traced_file import traced_file
+from penstock.pipeline.cli.streams.cli_traces import traced_file
 
 __all__ = ["penstock"]  # the fixture
 

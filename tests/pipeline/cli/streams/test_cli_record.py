@@ -18,7 +18,7 @@ from chat_client import collected
 from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
 
 from penstock.events import UsageError
-from penstock.pipeline.recordings import piped_body
+from penstock.pipeline.recordings import checked_stream
 from penstock.sources import from_recording, from_wire
 from penstock.sources.recordings.taps import Tap
 from penstock.sources.testing import ReplayServer
@@ -152,10 +152,10 @@ def test_a_long_body_without_an_api_is_looked_at_again_when_it_has_doubled(monke
         looked.append(len(body))
         return iter(())
 
-    monkeypatch.setattr(piped_body, "apis_of_body", no_api)
+    monkeypatch.setattr(checked_stream, "apis_of_body", no_api)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * (4 * 1024 * 1024))))
     with pytest.raises(UsageError, match="cannot tell which API this is"):
-        piped_body.PipedBody(lambda pieces: Tap(pieces, Unwritten())).begin()
+        checked_stream.PipedBody(lambda pieces: Tap(pieces, Unwritten())).begin()
     assert sum(looked) < 3 * 4 * 1024 * 1024
 
 

@@ -16,8 +16,7 @@ from penstock.sinks.files.edits.codex_patch import codex_patch
 from penstock.sinks.files.edits.hunk import apply_hunks
 from penstock.sinks.files.edits.lines import split_lines
 from penstock.sinks.files.edits.refused import RefusedError
-from penstock.sinks.files.edits.replace_text import replace_text
-from penstock.sinks.files.edits.search_replace import search_replace
+from penstock.sinks.files.edits.search_replace import replace_text, search_replace
 from penstock.sinks.files.edits.unified_diff import unified_diff
 from penstock.sinks.files.file_diff import file_diff
 

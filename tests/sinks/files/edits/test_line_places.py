@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.sinks.files.edits.codex_patch import codex_patch
-from penstock.sinks.files.edits.hunk import apply_hunks
-from penstock.sinks.files.edits.line_places import Places, line_places
+from penstock.sinks.files.edits.hunk import Places, apply_hunks, line_places
 from penstock.sinks.files.edits.refused import RefusedError
 from penstock.sinks.files.edits.search_replace import search_replace
 from penstock.sinks.files.edits.unified_diff import unified_diff

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.sinks.terminal.reading.file_tail import LINES_KEPT, WIDEST, FileTail
+from penstock.sinks.terminal.reading.growing_text import LINES_KEPT, WIDEST, FileTail
 
 
 @given(st.lists(st.text(st.sampled_from("ab\n"), max_size=6)), st.integers(0, 5))

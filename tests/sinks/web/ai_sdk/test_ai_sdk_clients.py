@@ -35,7 +35,7 @@ from penstock.events import (
     ToolResult,
 )
 from penstock.operators import parse_text, stream_fields, to_invocations, to_segments
-from penstock.sources.decode_wire import decode_wire
+from penstock.sources.from_wire import decode_wire
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[4]

@@ -31,8 +31,8 @@ from penstock.operators.parse_text import parse_text
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.pipeline import Pipeline
-from penstock.sinks.to_sse import sse_headers, to_sse
-from penstock.sources.decode_wire import decode_wire
+from penstock.sinks.remote_readers import sse_headers, to_sse
+from penstock.sources.from_wire import decode_wire
 
 INVOKED = to_invocations(keep_segments=True)
 ASKED: Any = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "-"}]}

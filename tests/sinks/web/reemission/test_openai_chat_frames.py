@@ -24,7 +24,7 @@ from penstock.events import (
 )
 from penstock.operators import adrive, to_segments
 from penstock.operators.to_invocations import to_invocations
-from penstock.sinks.to_sse import sse_headers, to_sse
+from penstock.sinks.remote_readers import sse_headers, to_sse
 
 CALL = ToolCallDelta(0, "call_1", "f", '{"a"')
 REST = ToolCallDelta(0, arguments_delta=": 1}", done=True)

@@ -101,7 +101,9 @@ def test_what_cannot_be_ended_is_said(tmp_path: Path, monkeypatch: pytest.Monkey
 
     with monkeypatch.context() as patch:
         patch.setattr(psutil.Process, "kill", refuse)
-        done = asyncio.run(Commands(tmp_path).run("(setsid sleep 1000 >/dev/null 2>&1 &); echo shown"))
+        # It has left the group before the command ends, with which the group is killed.
+        away = "setsid bash -c 'echo > left; exec sleep 1000' >/dev/null 2>&1 &"
+        done = asyncio.run(Commands(tmp_path).run(f"mkfifo left; ({away}); read < left; echo shown"))
         assert [each.partition(" ")[0] for each in done["still_running"]] == ["sleep"]
         with pytest.raises(UsageError, match=r"longer than 1 seconds; could not be ended: sleep \(\d+\): shown"):
             asyncio.run(Commands(tmp_path).run("setsid sleep 1000 & echo shown", timeout_seconds=1))

@@ -58,21 +58,27 @@ def from_ollama(
 
 def check_ollama_stream(source: object) -> None:
     """Raise `UsageError` for anything but a stream of Ollama's responses."""
-    wanted = "pass client.chat(..., stream=True), or a lambda that calls it"
+    is_whole = hasattr(source, "message") and hasattr(source, "__pydantic_fields_set__")
+    _check_opened(source, "from_ollama", "client.chat(..., stream=True)", is_whole=is_whole)
+
+
+def _check_opened(source: object, name: str, create: str, *, is_whole: bool) -> None:
+    """Raise `UsageError` for anything but a stream that plain generators are, too; `create`: the call that opens it."""
+    wanted = f"pass {create}, or a lambda that calls it"
     kind = type(source).__name__
     if inspect.iscoroutine(source):
         source.close()
-        message = f"from_ollama got a coroutine that was not awaited; await it, or {wanted}"
-    elif hasattr(source, "message") and hasattr(source, "__pydantic_fields_set__"):
-        message = f"from_ollama got a whole {kind}, not a stream; {wanted}"
+        message = f"{name} got a coroutine that was not awaited; await it, or {wanted}"
+    elif is_whole:
+        message = f"{name} got a whole {kind}, not a stream; {wanted}"
     elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
-        message = f"from_ollama got a {kind}, not a stream; {wanted}"
+        message = f"{name} got a {kind}, not a stream; {wanted}"
     elif callable(source) or isinstance(source, Iterable | AsyncIterable):
         return
     elif inspect.isawaitable(source):
-        message = f"from_ollama got a {kind} that was not awaited; await it, or {wanted}"
+        message = f"{name} got a {kind} that was not awaited; await it, or {wanted}"
     else:
-        message = f"from_ollama got a {kind}, which is not a stream; {wanted}"
+        message = f"{name} got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
 
 
@@ -285,33 +291,15 @@ def from_gemini(
         keep_message=keep_message,
         logprobs=logprobs,
     )
-    return bridge(translated(source, check_gemini_stream, gemini_exception), new_machine, _is_checked)
+    return bridge(translated(source, check_gemini_stream, gemini_exception), new_machine, _is_checked_when_opened)
 
 
 def check_gemini_stream(source: object) -> None:
     """Raise `UsageError` for anything but a stream of Gemini's responses."""
-    wanted = "pass client.models.generate_content_stream(...), or a lambda that calls it"
-    kind = type(source).__name__
-    if inspect.iscoroutine(source):
-        source.close()
-        message = f"from_gemini got a coroutine that was not awaited; await it, or {wanted}"
-    elif hasattr(source, "candidates"):
-        message = f"from_gemini got a whole {kind}, not a stream; {wanted}"
-    elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
-        message = f"from_gemini got a {kind}, not a stream; {wanted}"
-    elif callable(source) or isinstance(source, Iterable | AsyncIterable):
-        if not _runs_functions(source):
-            return
-        message = RUNS_FUNCTIONS
-    elif inspect.isawaitable(source):
-        message = f"from_gemini got a {kind} that was not awaited; await it, or {wanted}"
-    else:
-        message = f"from_gemini got a {kind}, which is not a stream; {wanted}"
-    raise UsageError(message)
-
-
-def _is_checked(_: object) -> None:
-    """Accept every value, because streams are checked when they are opened."""
+    create = "client.models.generate_content_stream(...)"
+    _check_opened(source, "from_gemini", create, is_whole=hasattr(source, "candidates"))
+    if _runs_functions(source):
+        raise UsageError(RUNS_FUNCTIONS)
 
 
 def _runs_functions(stream: Any) -> bool:

@@ -290,8 +290,8 @@ class TextBlock(Stateful):
             outside.failed_upto = max(outside.failed_upto, 1 + self.passed[-1][0])
             self.passed = []
         may_be_call = not for_good and self._may_be_broken
-        if may_be_call and self._reached > self.refused_offset:
-            self.refused_offset, self.refused_at = self._reached, self.at
+        if may_be_call and (reached := self._reached) > self.refused_offset:
+            self.refused_offset, self.refused_at = reached, self.at
             self.refused_for = expected or _expected(self.boundary)
         self._put_back()
         if self.opened_at == self.began_at and (readings := self._other_readings()):

@@ -204,7 +204,8 @@ class LiteralMachine(ValueMachine):
     def take_quote(self) -> Sequence[Item]:
         """Read the quote of the open string as a part of its text."""
         quote = self._form.quote
-        if self._pending and self._form.reads == "escapes":  # an escape that is not whole
+        is_in_escape = self._pending and self._form.reads == "escapes"
+        if is_in_escape or self.at + len(quote) > self._longest:
             return self.feed(quote)
         said = self._pending + quote
         self._pending = ""

@@ -202,8 +202,16 @@ class BlockJson(Stateful):
             self._read_code(self.code, self.machine, final=final)
             return
         text = buffer[position:] if position else buffer
-        begin = self.machine.at
-        self._take_all(self.machine.feed(text), begin, len(text))
+        block = self._block
+        if block.call is None and not block.saying:
+            # What is open where the limit is reached depends on no chunk.
+            room = block.opened_at + self._limits.deferred_length + 1 - source_buffer.offset - position
+            text = text[: room if room > 0 else 1]
+        begin, length = self.machine.at, len(text)
+        self._take_all(self.machine.feed(text), begin, length)
+        is_part = position + length < len(buffer) and block.reader is self
+        if is_part and block.call is None and not block.saying and block.is_too_long:
+            block.back_to_text(for_good=True)
 
     def _read_code(self, code: CodeEnd, machine: LiteralMachine, *, final: bool) -> None:
         """Read on in arguments as code."""

@@ -396,11 +396,13 @@ class OutsideText(Stateful):
         self._answer.begun = True
         self._answer.end_text(self._source_buffer.events)
         self._blanks.clear()
-        if self.kind == "reasoning":
+        is_thought = self.kind == "reasoning"
+        if is_thought:
             self._enter("text")
             self._owed = True
+        if is_thought or self._may_close:
+            self._may_close = False
             self._choose_search()
-        self._may_close = False
         self.calls += 1
         return self.calls - 1
 

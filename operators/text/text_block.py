@@ -139,8 +139,13 @@ class TextBlock(Stateful):
     def is_too_long(self) -> bool:
         """Whether more text is held than may be, of which it is not certain yet that it belongs to the block."""
         # Blanks at the end are not counted: whether they are text is said by what comes behind them.
-        length = self.before_blanks - self.opened_at
-        return length > self.options.limits.deferred_length and not (self.reader is None and self.is_certain)
+        return self._is_too_long(self.before_blanks - self.opened_at)
+
+    def _is_too_long(self, length: int) -> bool:
+        # What an opener by itself is may be said by the character behind it, however the text was cut.
+        is_opener = self.opened_at == self.began_at and length <= len(self.readings[0][0])
+        is_beyond = length > self.options.limits.deferred_length and not is_opener
+        return is_beyond and not (self.reader is None and self.is_certain)
 
     @property
     def before_blanks(self) -> int:
@@ -203,6 +208,13 @@ class TextBlock(Stateful):
         `begin` is the position at which a marker begins; a START that is due with the marker ends before it.
         """
         grammar, source_buffer = self.grammar, self.source_buffer
+        upto = source_buffer.offset + source_buffer.position
+        if self.call is None and not self.saying and upto - self.opened_at > self.options.limits.deferred_length:
+            if begin is not None:
+                upto = source_buffer.offset + begin  # up to the marker the text may have come alone
+            if self._is_too_long((upto if self.blanks_at < 0 else self.blanks_at) - self.opened_at):
+                self.back_to_text(for_good=True)
+                return
         ends_name = grammar.ends_name(self.at, at)
         if begin is None or grammar.has_attributes(self.at):
             begin = source_buffer.position  # with the marker that ends a header

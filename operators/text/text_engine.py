@@ -257,6 +257,7 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
             if not start:
                 return ()
             text = text[:start]
+        source_buffer.offset += len(text)  # what waited was read once, and what was found in it lies before its end
         if watch is not None:
             watch.note(text)
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
@@ -280,6 +281,7 @@ def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Pla
         source_buffer.wait = text[len(said) :]
         if not said:
             return ()
+        source_buffer.offset += len(said)
         if watch is not None:
             watch.note(said)
         return (SegmentContent(segment_id, kind, said, turn_id=turn_id, raw=said),)

@@ -114,6 +114,47 @@ CASES = (
         ("<|tool_call_start|>```python\nf(a='z')\n```\n<|tool_call_end|><|t",),
     ),
     Case("the opener of reasoning that is text, cut by a call", "dots", ("<<th", CALL, "ink>hm")),
+    Case(
+        "a token before code, with the character behind it that says what it is",
+        "llama_python_tag",
+        ("<|python_tag|>.",),
+        {"limits": Limits(deferred_length=8)},
+    ),
+    Case(
+        "an empty section whose opener is more than may wait",
+        "bolt_artifact",
+        ("<boltArtifact></boltArtifact>",),
+        {"limits": Limits(deferred_length=8)},
+    ),
+    Case(
+        "a header that goes on behind what may wait",
+        "harmony",
+        ("<|channel|>final<|constrain|>json to=user<|channel|>final<|message|>",),
+        {"limits": Limits(deferred_length=40)},
+    ),
+    Case(
+        "an object in one that is open where no more may wait",
+        "generic_json",
+        ('{"":{"name":"f","arguments":{"h": [true]}}',),
+        {"limits": Limits(deferred_length=40)},
+    ),
+    Case(
+        "an opener that was cut, behind a broken one and blanks that waited",
+        "deepseek_v4_dsml",
+        ("<｜DSML｜invoke >\n\n<｜DSML｜invoke f",),
+        {"tools": {"f": None}},
+    ),
+    Case(
+        "a closer of reasoning behind a call that ended the doubt about it",
+        "dots",
+        ('><dots_function_call><invoke name="t"></invoke>{</think>',),
+    ),
+    Case(
+        "arguments that are too long with a quote inside",
+        "functiongemma",
+        ("<start_function_call>call:f{ent:<escape></think>\u2028ſ<escape>[",),
+        {"limits": Limits(arguments_length=30)},
+    ),
     Case("native reasoning in the opener of reasoning that is text", "think_tags", ("a <thi", REASONING, "nk>b")),
     Case(
         "the place at which a call in JSON is broken",

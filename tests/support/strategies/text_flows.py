@@ -58,7 +58,7 @@ class Flow(NamedTuple):
         out: list[Any] = []
         for part in self.parts:
             if isinstance(part, str):
-                out += [piece if self.is_text else ChunkResponse(content=piece) for piece in cut(part)]
+                out += [piece if self.is_text else ChunkResponse(content=piece) for piece in cut(part) or [part]]
             else:
                 out.append(part)
         return out

@@ -152,7 +152,7 @@ CASES = (
     Case(
         "arguments that are too long with a quote inside",
         "functiongemma",
-        ("<start_function_call>call:f{ent:<escape></think>\u2028ſ<escape>[",),
+        ("<start_function_call>call:f{ent:<escape></think>\u2028f<escape>[",),
         {"limits": Limits(arguments_length=30)},
     ),
     Case("native reasoning in the opener of reasoning that is text", "think_tags", ("a <thi", REASONING, "nk>b")),

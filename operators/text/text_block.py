@@ -139,9 +139,7 @@ class TextBlock(Stateful):
     def is_too_long(self) -> bool:
         """Whether more text is held than may be, of which it is not certain yet that it belongs to the block."""
         # Blanks at the end are not counted: whether they are text is said by what comes behind them.
-        return self._is_too_long(self.before_blanks - self.opened_at)
-
-    def _is_too_long(self, length: int) -> bool:
+        length = self.before_blanks - self.opened_at
         # What an opener by itself is may be said by the character behind it, however the text was cut.
         is_opener = self.opened_at == self.began_at and length <= len(self.readings[0][0])
         is_beyond = length > self.options.limits.deferred_length and not is_opener
@@ -208,13 +206,6 @@ class TextBlock(Stateful):
         `begin` is the position at which a marker begins; a START that is due with the marker ends before it.
         """
         grammar, source_buffer = self.grammar, self.source_buffer
-        upto = source_buffer.offset + source_buffer.position
-        if self.call is None and not self.saying and upto - self.opened_at > self.options.limits.deferred_length:
-            if begin is not None:
-                upto = source_buffer.offset + begin  # up to the marker the text may have come alone
-            if self._is_too_long((upto if self.blanks_at < 0 else self.blanks_at) - self.opened_at):
-                self.back_to_text(for_good=True)
-                return
         ends_name = grammar.ends_name(self.at, at)
         if begin is None or grammar.has_attributes(self.at):
             begin = source_buffer.position  # with the marker that ends a header
@@ -293,6 +284,7 @@ class TextBlock(Stateful):
         Before it becomes text, `BrokenCall` may find that it is a broken call, unless it is text `for_good`.
         """
         source_buffer = self.source_buffer
+        for_good = for_good or (self.call is None and not self.saying and self.is_too_long)
         self.is_cut = self.is_cut or (self.ending is not None and self._ends_in_marker())
         if isinstance(self.reader, BlockJson):
             self.passed += ((offset, ()) for offset in self.reader.open_offsets)
@@ -536,6 +528,11 @@ class TextBlock(Stateful):
             source_buffer.position = upto
         position = source_buffer.position
         if position == len(buffer):
+            return
+        here = source_buffer.offset + position if self.blanks_at < 0 else self.blanks_at
+        is_far = here - self.opened_at > self.options.limits.deferred_length
+        if is_far and self.call is None and not self.saying and self.is_too_long:
+            self.back_to_text(for_good=True)  # as where the text so far came alone
             return
         if found is None:
             found = (search.whole if final else search.pattern).match(buffer, position)

@@ -133,6 +133,18 @@ CASES = (
         {"limits": Limits(deferred_length=40)},
     ),
     Case(
+        "an object behind a bracket with which no more may wait",
+        "llama3_json",
+        ("<|python_tag|>[{", CALL),
+        {"limits": Limits(deferred_length=8)},
+    ),
+    Case(
+        "a wrong character behind a marker with which no more may wait",
+        "deepseek_v31",
+        ("<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>f<｜tool▁sep｜>▁",),
+        {"limits": Limits(deferred_length=40), "tools": {"f": None}},
+    ),
+    Case(
         "an object in one that is open where no more may wait",
         "generic_json",
         ('{"":{"name":"f","arguments":{"h": [true]}}',),

@@ -691,7 +691,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/text/block_json.py",
-                "        self._take_all(self.machine.feed(text), begin, len(text))\n",
+                "        self._take_all(self.machine.feed(text), begin, length)\n",
                 '        before, closer, _ = text.partition("</tool_call>")\n'
                 "        self._take_all(self.machine.feed(before), begin, len(before))\n"
                 "        if closer and self._block.reader is self:\n"
@@ -1877,8 +1877,9 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sinks/running/coalesce.py",
-                "            yield from coalescer.release()\n            raise",
-                "            raise",
+                "    def close(self, _how: How) -> Iterable[Any]:\n        return self._coalescer.release()",
+                "    def close(self, how: How) -> Iterable[Any]:\n"
+                "        return () if isinstance(how, Failed) else self._coalescer.release()",
             ),
         ),
         (

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from inspect import isawaitable
 from typing import Any, overload
 
 from reactivex import Observable
 
 from ...events.errors import UsageError
-from .stage import A, AnyOperator, B, C, Completed, D, E, F, Failed, How, Operator, StageChain, checked_operators, stage
+from .pump import apump, pump
+from .stage import A, AnyOperator, B, C, D, E, F, Operator, checked_operators, stage
 
 
 @overload
@@ -49,7 +49,7 @@ def drive(items: Iterable[Any], *operators: Operator[Any, Any]) -> Iterator[Any]
     ['a', '<ex']
     """
     _check_items(items, "drive")
-    return _drive(items, stage(*checked_operators(operators, "drive")))
+    return pump(items, stage(*checked_operators(operators, "drive")))
 
 
 @overload
@@ -94,80 +94,7 @@ def adrive(items: AsyncIterable[Any] | Iterable[Any], *operators: Operator[Any, 
         async for event in adrive(items, to_segments(), to_invocations()): ...
     """
     _check_items(items, "adrive")
-    return _adrive(items, stage(*checked_operators(operators, "adrive")))
-
-
-def _drive(items: Iterable[Any], chain: StageChain[Any, Any]) -> Iterator[Any]:
-    iterator = iter(items)
-    try:
-        while True:
-            try:
-                item = next(iterator)
-            except StopIteration:
-                break
-            except Exception as error:
-                yield from _closed(chain, Failed(error))
-                raise
-            try:
-                events = chain.feed(item)
-            except Exception:
-                yield from chain.last_words
-                raise
-            yield from events
-        yield from _closed(chain, Completed())
-    finally:
-        for each in (iterator, items):
-            if (close := getattr(each, "close", None)) is not None:
-                close()
-
-
-async def _adrive(items: AsyncIterable[Any] | Iterable[Any], chain: StageChain[Any, Any]) -> AsyncIterator[Any]:
-    iterator = _as_async(items)
-    try:
-        while True:
-            try:
-                item = await anext(iterator)
-            except StopAsyncIteration:
-                break
-            except Exception as error:
-                for event in _closed(chain, Failed(error)):
-                    yield event
-                raise
-            try:
-                events = chain.feed(item)
-            except Exception:
-                for event in chain.last_words:
-                    yield event
-                raise
-            for event in events:
-                yield event
-        for event in _closed(chain, Completed()):
-            yield event
-    finally:
-        for each in (iterator, items):
-            close = getattr(each, "aclose", None) or getattr(each, "close", None)
-            if close is not None and isawaitable(closing := close()):
-                await closing
-
-
-def _closed(chain: StageChain[Any, Any], how: How) -> Iterator[Any]:
-    try:
-        events = chain.close(how)
-    except Exception:
-        yield from chain.last_words
-        raise
-    yield from events
-
-
-def _as_async(items: AsyncIterable[Any] | Iterable[Any]) -> AsyncIterator[Any]:
-    if isinstance(items, AsyncIterable):
-        return aiter(items)
-
-    async def asynchronous() -> AsyncIterator[Any]:
-        for item in items:
-            yield item
-
-    return asynchronous()
+    return apump(items, stage(*checked_operators(operators, "adrive")))
 
 
 def _check_items(items: object, name: str) -> None:

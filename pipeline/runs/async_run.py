@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...events.errors import UsageError
+from ...operators.engine.pump import aclose_all
 from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...sinks.acting.step import Step as AddedStep
 from ...sinks.acting.step import in_a_row
@@ -208,10 +209,7 @@ class _State:
         if self.fan_out is not None:
             self.fan_out.raises_failure = error is None
         try:
-            for each in (self.iterator, self.stream):
-                close = getattr(each, "aclose", None) or getattr(each, "close", None)
-                if close is not None and inspect.isawaitable(closing := close()):
-                    await closing
+            await aclose_all(self.iterator, self.stream)
             for each in reversed(self._streams):
                 await close_stream(each)
         finally:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from ...events.errors import UsageError
+from ...operators.engine.pump import close_all
 from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...sinks.running.channel import StreamCutError
 from ...sinks.running.fan_out import FanOut
@@ -121,10 +122,7 @@ class _State:
         if self.fan_out is not None:
             self.fan_out.raises_failure = error is None
         try:
-            for each in (self.iterator, self.stream):
-                close = getattr(each, "close", None)
-                if close is not None:
-                    close()
+            close_all(self.iterator, self.stream)
         finally:
             if self.fan_out is not None:
                 self.results = self.fan_out.close(error)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
-from typing import Any, Protocol, TypeVar, cast, overload
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar, overload
 
 from ...events.errors import UsageError
-from ...operators.engine.stage import Completed, Failed, How
-from ..running.event_pump import ClosedUnread, primed
+from ...operators.engine.pump import apump, pump
+from ...operators.engine.stage import How
+from ..running.event_pump import ClosedUnread
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -34,58 +34,8 @@ def adapted(
     when the loop is left.
     """
     if isinstance(events, AsyncIterable):
-        return ClosedUnread(_async(events, adapter()), events)
+        return ClosedUnread(apump(events, adapter()), events)
     if isinstance(events, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
-        return primed(_plain(events, adapter()))
+        return pump(events, adapter())
     message = f"got {type(events).__name__}, not a stream of events; pass pipeline.stream(...) or pipeline.astream(...)"
     raise UsageError(message)
-
-
-def _plain(events: Iterable[Any], adapter: Adapter[T]) -> Generator[T, None, None]:
-    how: How = Completed()
-    iterator: Any = None
-    try:
-        yield cast("T", None)
-        iterator = iter(events)
-        while True:
-            try:
-                event = next(iterator)
-            except StopIteration:
-                break
-            except Exception as error:  # noqa: BLE001 - raised below
-                how = Failed(error)
-                break
-            yield from adapter.feed(event)
-        yield from adapter.close(how)
-    finally:
-        for each in (iterator, events):
-            if (close := getattr(each, "close", None)) is not None:
-                close()
-    if isinstance(how, Failed):
-        raise how.error
-
-
-async def _async(events: AsyncIterable[Any], adapter: Adapter[T]) -> AsyncGenerator[T, None]:
-    how: How = Completed()
-    iterator: Any = None
-    try:
-        iterator = aiter(events)
-        while True:
-            try:
-                event = await anext(iterator)
-            except StopAsyncIteration:
-                break
-            except Exception as error:  # noqa: BLE001 - raised below
-                how = Failed(error)
-                break
-            for each in adapter.feed(event):
-                yield each
-        for each in adapter.close(how):
-            yield each
-    finally:
-        for stream in (iterator, events):
-            close = getattr(stream, "aclose", None)
-            if close is not None and inspect.isawaitable(closing := close()):
-                await closing
-    if isinstance(how, Failed):
-        raise how.error

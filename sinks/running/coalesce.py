@@ -7,7 +7,7 @@ for an async one, and `coalesced_observable` for an Observable.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
 from threading import TIMEOUT_MAX, RLock
 from time import monotonic
 from typing import Any, Generic, Self, TypeAlias, TypeVar, cast, overload
@@ -20,9 +20,10 @@ from reactivex.scheduler import TimeoutScheduler
 
 from ...events.errors import UsageError
 from ...events.segment_event import Fragment, SegmentContent, SegmentEnd, SegmentStart
+from ...operators.engine.pump import pump
 from ...operators.engine.stage import Failed, How, Interrupted
 from .channel import StreamCutError, running_loop
-from .event_pump import EventPump, close_stream, log_unread, primed
+from .event_pump import EventPump, close_stream, log_unread
 
 T = TypeVar("T")
 
@@ -124,25 +125,21 @@ def _text_of(run: list[Fragment]) -> Fragment:
 
 def coalesced(events: Iterable[T], bounds: Bounds, now: Callable[[], float] = monotonic) -> Iterator[T]:
     """Return the events of a plain stream, which is closed at the end."""
-    return primed(_coalesced_plain(events, Coalescer(bounds), now))
+    return pump(events, _Released(Coalescer(bounds), now))
 
 
-def _coalesced_plain(events: Iterable[T], coalescer: Coalescer, now: Callable[[], float]) -> Generator[T, None, None]:
-    iterator: Any = None
-    try:
-        yield cast("T", None)
-        iterator = iter(events)
-        try:
-            for event in iterator:
-                yield from coalescer.feed(event, now())
-        except Exception:
-            yield from coalescer.release()
-            raise
-        yield from coalescer.release()
-    finally:
-        for each in (iterator, events):
-            if (close := getattr(each, "close", None)) is not None:
-                close()
+class _Released:
+    """What a plain stream gives is coalesced, and what waits is released at its end."""
+
+    def __init__(self, coalescer: Coalescer, now: Callable[[], float]) -> None:
+        self._coalescer = coalescer
+        self._now = now
+
+    def feed(self, event: Any) -> Iterable[Any]:
+        return self._coalescer.feed(event, self._now())
+
+    def close(self, _how: How) -> Iterable[Any]:
+        return self._coalescer.release()
 
 
 class CoalescedStream(Generic[T]):
@@ -220,7 +217,7 @@ async def _coalesced(
         if isinstance(how, Interrupted):
             why = "left before its end" if cancelling.reason is None else f"cancelled: {cancelling.reason}"
             errors.append(StreamCutError(f"the stream was {why}"))
-        elif isinstance(how, Failed) and pump.is_left:
+        elif isinstance(how, Failed) and source.is_left:
             log_unread(how.error)
         elif isinstance(how, Failed):
             errors.append(how.error)
@@ -230,24 +227,24 @@ async def _coalesced(
         due = coalescer.due
         released = coalescer.feed(event, now())
         if coalescer.due is not None and coalescer.due != due:
-            pump.wake_at(coalescer.due)  # the reader goes on waiting: to wake it for that would be a turn of the loop
+            source.wake_at(coalescer.due)  # the reader goes on waiting: to wake it for that would be a turn of the loop
         return released
 
-    pump = EventPump(events, feed, close, ahead=1)
-    cancelling.begin(pump)
+    source = EventPump(events, feed, close, ahead=1)
+    cancelling.begin(source)
     try:
         while True:
-            while pump.items:
-                yield pump.take()
-            if pump.is_over:
+            while source.items:
+                yield source.take()
+            if source.is_over:
                 break
             wait = None if coalescer.due is None else max(0, coalescer.due - now())
-            if not await pump.changed(wait):
-                pump.items.extend(coalescer.release())
+            if not await source.changed(wait):
+                source.items.extend(coalescer.release())
         for error in errors:
             raise error
     finally:
-        await pump.aclose()
+        await source.aclose()
 
 
 def coalesced_observable(

@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
 from typing import Any, Self, TypeVar
 
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
@@ -211,22 +211,6 @@ def log_unread(error: Exception) -> None:
 
 
 T = TypeVar("T")
-
-
-def primed(generator: Generator[T, None, None]) -> Generator[T, None, None]:
-    """Run a generator to its first `yield`, whose value is none of its items, and return it.
-
-    >>> def items():
-    ...     try:
-    ...         yield
-    ...         yield 1
-    ...     finally:
-    ...         print("closed")
-    >>> primed(items()).close()
-    closed
-    """
-    next(generator)
-    return generator
 
 
 class ClosedUnread(AsyncGenerator[T, None]):

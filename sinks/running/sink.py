@@ -12,6 +12,7 @@ from reactivex import operators as rx
 from reactivex.scheduler import NewThreadScheduler
 
 from ...events.errors import UsageError
+from ...operators.engine.pump import aclose_all, close_all
 
 
 def is_async_function(function: Callable[..., object]) -> bool:
@@ -97,8 +98,7 @@ def _take(events: Iterable[Any], target: Target[T]) -> T:
         _at_once(target.close(error))
         raise
     finally:
-        if (close := getattr(events, "close", None)) is not None:
-            close()
+        close_all(events)
     return _at_once(target.close(None))
 
 
@@ -112,9 +112,7 @@ async def _take_async(events: AsyncIterable[Any], target: Target[T]) -> T:
         await _in_time(target.close(error))
         raise
     finally:
-        close = getattr(events, "aclose", None) or getattr(events, "close", None)
-        if close is not None:
-            await _in_time(close())
+        await aclose_all(events)
     return await _in_time(target.close(None))
 
 

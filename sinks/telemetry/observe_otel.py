@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ...events.errors import UsageError, how_to_install
-from ..running.event_pump import ClosedUnread, primed
+from ...operators.engine.pump import apump, pump
+from ...operators.engine.stage import How
+from ..running.event_pump import ClosedUnread
 from ..running.sink import Target, TwinSink, each_event
 from .otel_names import Conventions, otel_names
 
@@ -19,8 +22,6 @@ if TYPE_CHECKING:
     from .otel_target import OtelTarget
 
 E = TypeVar("E")
-
-_END: Any = object()
 
 
 class OtelObserver:
@@ -39,14 +40,42 @@ class OtelObserver:
     def __call__(self, events: AsyncIterable[E] | Iterable[E]) -> AsyncGenerator[E, None] | Generator[E, None, None]:
         """Return the same events; they are observed while they are read."""
         if isinstance(events, AsyncIterable):
-            return ClosedUnread(_watched_async(events, self._new_target), events)
+            watch = _Watch(self._new_target)
+            return ClosedUnread(apump(events, watch, begin=watch.begin(), leave=watch.leave), events)
         if isinstance(events, str | bytes) or not isinstance(cast("object", events), Iterable):
             message = f"observe_otel(...) must be called with a stream of events, got {type(events).__name__}"
             raise UsageError(message)
-        return primed(_watched(events, self._new_target))
+        watch = _Watch(self._new_target)
+        return pump(events, watch, begin=watch.begin(), leave=watch.leave)
 
     def _target(self) -> Target[None]:
         return self._new_target() or _Nothing()
+
+
+class _Watch:
+    """Passes events on, which a target sees from the first request on."""
+
+    def __init__(self, new_target: Callable[[], OtelTarget | None]) -> None:
+        self._new_target = new_target
+        self._target: OtelTarget | None = None
+
+    @contextmanager
+    def begin(self) -> Generator[None]:
+        target = self._target = self._new_target()
+        with nullcontext() if target is None else target.as_current():
+            yield
+
+    def feed(self, event: E) -> tuple[E]:
+        if self._target is not None:
+            self._target.feed(event)
+        return (event,)
+
+    def close(self, _how: How) -> tuple[()]:
+        return ()
+
+    def leave(self, error: BaseException | None) -> None:
+        if self._target is not None:
+            self._target.close(error)
 
 
 class _Nothing:
@@ -129,55 +158,3 @@ def observe_otel(  # noqa: PLR0913 - one place for all options
         "redact": redact,
     }
     return OtelObserver(OtelStart(options, tracer_provider, meter_provider).target)
-
-
-def _watched(events: Iterable[E], new_target: Callable[[], OtelTarget | None]) -> Generator[E, None, None]:
-    target: OtelTarget | None = None
-    error: BaseException | None = None
-    try:
-        yield cast("E", None)
-        if (target := new_target()) is None:
-            yield from events
-            return
-        with target.as_current():
-            iterator = iter(events)
-            event = next(iterator, _END)
-        while event is not _END:
-            target.feed(event)
-            yield event
-            event = next(iterator, _END)
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        if target is not None:
-            target.close(error)
-        if (close := getattr(events, "close", None)) is not None:
-            close()
-
-
-async def _watched_async(
-    events: AsyncIterable[E], new_target: Callable[[], OtelTarget | None]
-) -> AsyncGenerator[E, None]:
-    target = new_target()
-    error: BaseException | None = None
-    try:
-        if target is None:
-            async for event in events:
-                yield event
-            return
-        with target.as_current():
-            iterator = aiter(events)
-            event = await anext(iterator, _END)
-        while event is not _END:
-            target.feed(event)
-            yield event
-            event = await anext(iterator, _END)
-    except BaseException as raised:
-        error = raised
-        raise
-    finally:
-        if target is not None:
-            target.close(error)
-        if (aclose := getattr(events, "aclose", None)) is not None:
-            await aclose()

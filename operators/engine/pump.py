@@ -1,0 +1,168 @@
+"""`pump` and `apump`: the one loop over a stream, plain and async, whatever is done with its items."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from inspect import isawaitable
+from typing import Any, Protocol, TypeVar, cast
+
+from .stage import Completed, Failed, How
+
+T_co = TypeVar("T_co", covariant=True)
+T = TypeVar("T")
+
+_END: Any = object()
+_NOTHING = nullcontext()
+
+
+class Work(Protocol[T_co]):
+    """What is done with the items of a stream; a call returns what comes of it.
+
+    If one raises and the work has `last_words`, these are still given.
+    """
+
+    def feed(self, item: Any, /) -> Iterable[T_co]: ...
+    def close(self, how: How, /) -> Iterable[T_co]: ...
+
+
+def pump(
+    items: Iterable[Any],
+    work: Work[T],
+    *,
+    begin: AbstractContextManager[Any] = _NOTHING,
+    leave: Callable[[BaseException | None], object] | None = None,
+) -> Generator[T, None, None]:
+    """Yield what a work makes of items, with backpressure: the next item is read when more is asked for.
+
+    If the items raise, the work is closed with the failure before the exception is raised. The items are closed at
+    the end, when the loop is left, and when it is closed unread. `begin` is entered around the first item; `leave` is
+    called once at the end, with what ended the loop too early.
+    """
+    return primed(_pump(items, work, begin, leave))
+
+
+def _pump(
+    items: Iterable[Any],
+    work: Work[T],
+    begin: AbstractContextManager[Any],
+    leave: Callable[[BaseException | None], object] | None,
+) -> Generator[T, None, None]:
+    iterator: Any = None
+    error: BaseException | None = None
+    how: How | None = None
+    try:
+        yield cast("T", None)
+        while how is None:
+            try:
+                if iterator is None:
+                    with begin:
+                        iterator = iter(items)
+                        item = next(iterator, _END)
+                else:
+                    item = next(iterator, _END)
+            except Exception as failure:  # noqa: BLE001 - raised below
+                item, how = _END, Failed(failure)
+            try:
+                if item is not _END:
+                    events = work.feed(item)
+                else:
+                    how = how or Completed()
+                    events = work.close(how)
+            except Exception:
+                yield from getattr(work, "last_words", ())
+                raise
+            yield from events
+        _raise_failure(how)
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        if leave is not None:
+            leave(error)
+        close_all(iterator, items)
+
+
+async def apump(
+    items: AsyncIterable[Any] | Iterable[Any],
+    work: Work[T],
+    *,
+    begin: AbstractContextManager[Any] = _NOTHING,
+    leave: Callable[[BaseException | None], object] | None = None,
+) -> AsyncGenerator[T, None]:
+    """Do the same in an async loop."""
+    iterator: Any = None
+    error: BaseException | None = None
+    how: How | None = None
+    try:
+        while how is None:
+            try:
+                if iterator is None:
+                    with begin:
+                        iterator = aiter(items) if isinstance(items, AsyncIterable) else _async(items)
+                        item = await anext(iterator, _END)
+                else:
+                    item = await anext(iterator, _END)
+            except Exception as failure:  # noqa: BLE001 - raised below
+                item, how = _END, Failed(failure)
+            try:
+                if item is not _END:
+                    events = work.feed(item)
+                else:
+                    how = how or Completed()
+                    events = work.close(how)
+            except Exception:
+                for event in getattr(work, "last_words", ()):
+                    yield event
+                raise
+            for event in events:
+                yield event
+        _raise_failure(how)
+    except BaseException as raised:
+        error = raised
+        raise
+    finally:
+        if leave is not None:
+            leave(error)
+        await aclose_all(iterator, items)
+
+
+def _raise_failure(how: How) -> None:
+    if isinstance(how, Failed):
+        raise how.error
+
+
+async def _async(items: Iterable[T]) -> AsyncGenerator[T, None]:
+    for item in items:
+        yield item
+
+
+def primed(generator: Generator[T, None, None]) -> Generator[T, None, None]:
+    """Run a generator to its first `yield`, whose value is none of its items, and return it.
+
+    >>> def items():
+    ...     try:
+    ...         yield
+    ...         yield 1
+    ...     finally:
+    ...         print("closed")
+    >>> primed(items()).close()
+    closed
+    """
+    next(generator)
+    return generator
+
+
+def close_all(*streams: Any) -> None:
+    """Close each stream that can be closed, an iterator and what it is of among them."""
+    for each in streams:
+        if (close := getattr(each, "close", None)) is not None:
+            close()
+
+
+async def aclose_all(*streams: Any) -> None:
+    """Close each stream that can be closed, by `aclose` or an awaited `close`."""
+    for each in streams:
+        close = getattr(each, "aclose", None) or getattr(each, "close", None)
+        if close is not None and isawaitable(closing := close()):
+            await closing

@@ -16,7 +16,7 @@ DEFAULT_STRATEGY = "api_tool_call"
 DEFAULT_IN_TEXT = "auto"
 """The strategy for streams of plain text, in which no native call can come."""
 
-_OURS = ("PENSTOCK_", "AUTOBYTEUS_")
+_OURS = ("PENSTOCK_", "AUTOBYTEUS_STREAM_PARSER")
 
 LimitName: TypeAlias = Literal[
     "depth", "key_length", "number_length", "arguments_length", "open_calls", "deferred_length", "held_length"

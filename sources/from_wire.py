@@ -49,7 +49,7 @@ def decode_wire(
     ['Hi']
 
     `api` is `openai-chat`, `openai-responses`, `anthropic-messages`, `gemini`, `ollama`, `bedrock-converse`, `cohere`,
-    `cohere-v1`, `gemini-interactions` or `openai-assistants` (or an alias); `UsageError` for another. The other options
+    `gemini-interactions` or `openai-assistants` (or an alias); `UsageError` for another. The other options
     are those of `from_wire`. A fatal error of the stream is a chunk with `error`, then a `ProviderError` at the next
     item or at the end. Follows the WHATWG event-stream format and the providers' other framings; the bytes and the
     SDK's objects are decoded to equal ChunkResponses.

@@ -1,4 +1,4 @@
-"""Draw marbles.svg and marbles-long.svg, the pictures of docs/marbles.md: a short answer, and one of 5,000 chunks.
+"""Draw marbles.svg and marbles-long.svg, the pictures of docs/trace.md: a short answer, and one of 5,000 chunks.
 
 python docs/images/make_marbles_pictures.py
 """

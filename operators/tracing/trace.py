@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Sequence
 from functools import partial
 from time import perf_counter_ns
 from typing import Any, SupportsIndex, TypeAlias, overload
@@ -10,6 +10,7 @@ from typing import Any, SupportsIndex, TypeAlias, overload
 from reactivex import Observable, abc
 
 from ...events.errors import UsageError
+from ...events.json_form import whole_characters
 from ...events.showing.excerpt import counted
 from ...events.showing.shown_by import shown_by
 from ..engine.drive import adrive, drive
@@ -22,6 +23,8 @@ LIMIT = 20_000
 """The most items that a trace keeps by default."""
 _LONGEST = 60
 """The most characters of a stage's code in the repr; of a longer one it has the name."""
+_LONGEST_CELL = 200
+"""The most characters of an item, and of an output, in a row."""
 
 
 def trace(*operators: Operator[Any, Any], limit: int = LIMIT) -> Trace:
@@ -190,17 +193,14 @@ class Trace(Sequence[TracedItem]):
         stages = self._traced.stage_traces(is_end=True)
         self._items.append(TracedItem(self._number + self.dropped, t_ns, item, stages, ended, self._read_raw))
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return a data frame with a row for each item and stage; `outputs` is a number, `output` shows them.
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each item and stage, as pandas and polars take them.
 
-            trace(holdback("<tool>")).run(texts).to_frame()
+            pandas.DataFrame(trace(holdback("<tool>")).run(texts).rows())
 
-        `library`: "pandas" or "polars"; by default the installed one, pandas if both are. `UsageError` if it is not
-        installed.
+        `outputs` is their number, and `output` shows them. Each row has all keys, with None for what it lacks.
         """
-        from .trace_frame import trace_frame  # noqa: PLC0415 - most traces are not made frames
-
-        return trace_frame(self._items, self.stages, library)
+        return [whole_characters(row) for each in self._items for row in _rows(each, self.stages)]
 
     def dump(self) -> Any:
         """Return the state of the stages as plain data; the items are not in it."""
@@ -252,3 +252,28 @@ def no_time() -> None:
 def _scheduled_ns(scheduler: abc.SchedulerBase) -> int:
     """Return a scheduler's time, which may be virtual."""
     return round(scheduler.to_seconds(scheduler.now) * 1_000_000_000)
+
+
+def _rows(item: TracedItem, labels: tuple[str, ...]) -> Iterator[dict[str, Any]]:
+    for stage, (label, done) in enumerate(zip(labels, item.stages, strict=True)):
+        withheld = done.withheld
+        yield {
+            "number": item.number,
+            "t_ns": item.t_ns,
+            "item": None if item.item is None else _cell(item.item),
+            "stage": stage,
+            "operator": label,
+            "outputs": len(done.outputs),
+            "output": "\n".join(map(_cell, done.outputs)) or None,
+            "withheld": "".join(one.text for one in withheld) or None,
+            "reason": "\n".join(one.reason for one in withheld) or None,
+            "could_become": "\n".join(text for one in withheld for text in one.could_become) or None,
+            "state_size": done.state_size,
+            "time_ns": done.time_ns,
+            "ended": None if item.ended is None else type(item.ended).__name__.lower(),
+        }
+
+
+def _cell(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if len(text) <= _LONGEST_CELL else text[:_LONGEST_CELL] + "…"

@@ -246,7 +246,7 @@ _ROWS = (
     ),
     Provider(
         name="cohere",
-        aliases=("cohere-chat", "cohere-v2", "cohere-v1", "cohere-chat-v1"),
+        aliases=("cohere-chat", "cohere-v2"),
         api="cohere",
         keys=("CO_API_KEY", "COHERE_API_KEY"),
         module="cohere",

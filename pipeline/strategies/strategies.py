@@ -194,8 +194,6 @@ _NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through
 
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType({**_NATIVE, **TEXT_STRATEGIES})
 """The strategies by name, for settings and the command line; compose any other chain yourself."""
-RENAMED: Mapping[str, str] = MappingProxyType({"native": "api_tool_call", "structured_output": "json_answer"})
-"""The current names of strategies, by their old names."""
 
 
 def strategy_named(name: str) -> Strategy:
@@ -203,8 +201,5 @@ def strategy_named(name: str) -> Strategy:
     known = name.strip().lower()
     if known in STRATEGIES:
         return STRATEGIES[known]
-    if known in RENAMED:
-        message = f"unknown strategy {name!r}; it is now called {RENAMED[known]!r}"
-    else:
-        message = f"unknown strategy {name!r}; {known_names(known, STRATEGIES)}"
+    message = f"unknown strategy {name!r}; {known_names(known, STRATEGIES)}"
     raise UsageError(message)

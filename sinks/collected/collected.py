@@ -12,7 +12,7 @@ from typing_extensions import TypeVar
 
 from ...events.answer_end import AnswerEnd, Output, OutputFailed
 from ...events.chunk_response import ProviderEvent, TokenUsage
-from ...events.frames.data_frame import Columns, data_frame
+from ...events.json_form import whole_characters
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.showing.excerpt import value_text
 from ...events.showing.shown_by import shown_by
@@ -70,12 +70,12 @@ class Collected(Struct, Generic[E]):
         """Return the content of all segments of a type, joined."""
         return "".join(segment.content for segment in self.segments if segment.type == segment_type)
 
-    def to_frame(self, library: str | None = None) -> Any:
-        """Return a data frame with a row for each segment, call, failure, output, result, notice and answer, in order.
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each segment, call, failure, output, result, notice and answer, in order.
 
-            collect(pipeline.stream(source)).to_frame()
+            pandas.DataFrame(collect(pipeline.stream(source)).rows())
 
-        | column | what it has |
+        | key | what it has |
         | --- | --- |
         | `kind`, `type`, `id` | the kind of the row; the segment's type, the tool's name or the model |
         | `status`, `reason` | how it ended, and why |
@@ -84,10 +84,9 @@ class Collected(Struct, Generic[E]):
         | `first_event`, `last_event` | the places in `events` |
         | `turn` | the turn's id |
 
-        `library`: "pandas" or "polars"; by default the installed one, pandas if both are. `UsageError` if it is not
-        installed.
+        Each row has all keys, with None for what it lacks.
         """
-        return collected_frame(self, library)
+        return [whole_characters(asdict(row)) for row in _rows(self)]
 
     _repr_mimebundle_ = shown_by("penstock.sinks.cards", "collected_bundle")
 
@@ -107,7 +106,7 @@ def total_usage(ends: Iterable[AnswerEnd]) -> TokenUsage | None:
 
 
 class Row(Struct, kw_only=True):
-    """A row; the names and types of its fields are those of the frame's columns."""
+    """A row; the names of its fields are the keys."""
 
     kind: str
     type: str | None = None
@@ -120,16 +119,6 @@ class Row(Struct, kw_only=True):
     first_event: int | None = None
     last_event: int | None = None
     turn: str | None = None
-
-
-COLUMNS: Columns = {
-    name: int if name in ("characters", "pieces", "first_event", "last_event") else str
-    for name in Row.__struct_fields__
-}
-
-
-def collected_frame(collected: Collected[Any], library: str | None = None) -> Any:
-    return data_frame(COLUMNS, (tuple(asdict(row).values()) for row in _rows(collected)), library)
 
 
 def _rows(collected: Collected[Any]) -> list[Row]:

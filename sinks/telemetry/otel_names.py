@@ -105,7 +105,6 @@ PROVIDERS: Mapping[str, str] = MappingProxyType(
         "ollama": "ollama",
         "bedrock-converse": "aws.bedrock",
         "cohere": "cohere",
-        "cohere-v1": "cohere",
         "gemini-interactions": "gcp.gen_ai",
         "openai-assistants": "openai",
     }

@@ -1,1 +1,1 @@
-"""The chat APIs of Cohere: the second version and the first."""
+"""The chat API of Cohere."""

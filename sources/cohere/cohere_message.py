@@ -1,4 +1,4 @@
-"""The messages of Cohere's chats, of the second version and of the first."""
+"""The message of Cohere's chat."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from ...operators.engine.state import Stateful
 from ..fields.sdk_fields import Fields, entries_of, fields_of, plain_json
 from ..machine.choices import Choices
-from ..messages.joined import Joined, json_as_far_as_it_came, set_json, wire_fields
+from ..messages.joined import Joined, set_json, wire_fields
 
 _TEXTS = frozenset({"text", "thinking"})
 _FUNCTION = "function."
@@ -69,51 +69,6 @@ class CohereMessage(Stateful):
         return _Message() if "citations" in state else Joined()
 
 
-class CohereV1Message(Stateful):
-    """Takes the text and the calls of the end; of an answer that was cut, what came before."""
-
-    STATE = ("_calls", "_has_begun", "_text", "_whole")
-
-    def __init__(self, _choices: Choices = 0) -> None:
-        self._text = Joined()
-        self._calls: dict[str, Joined] = {}
-        self._whole: dict[str, Any] | None = None
-        self._has_begun = False
-
-    def feed(self, item: Any, /) -> None:
-        event = fields_of(item) or {}
-        kind = event.get("event_type")
-        self._has_begun = self._has_begun or kind is not None
-        if kind == "text-generation":
-            self._text.text("message", event.get("text"))
-        elif kind == "tool-calls-chunk":
-            call = wire_fields(event.get("tool_call_delta")) or {}
-            kept = self._calls.setdefault(str(call.get("index")), Joined())
-            kept.add({"name": call.get("name")}, ())
-            kept.text("parameters", call.get("parameters"))
-        elif kind in ("tool-calls-generation", "stream-end"):
-            self._take(fields_of(event.get("response")) or event)
-
-    def messages(self) -> dict[int, Any]:
-        if not self._has_begun:
-            return {}
-        message = {"role": "CHATBOT", "message": "", **self._text.whole()}
-        if calls := [_parameters(call.whole()) for call in self._calls.values() if call.fields.get("name")]:
-            message["tool_calls"] = calls
-        return {0: message | (self._whole or {})}
-
-    def new_part(self, _name: str, _state: Any, /) -> Joined:
-        return Joined()
-
-    def _take(self, whole: Fields) -> None:
-        taken = dict(self._whole or {})
-        if isinstance(text := whole.get("text"), str) and text:
-            taken["message"] = plain_json(text)
-        if calls := [_parameters(wire_fields(each) or {}) for each in entries_of(whole.get("tool_calls"))]:
-            taken["tool_calls"] = calls
-        self._whole = taken
-
-
 def _place(index: str, place: int) -> str:
     return index if not place else f"{index}:{place}"
 
@@ -133,11 +88,3 @@ def _whole_call(call: Joined) -> dict[str, Any]:
     function = {name.removeprefix(_FUNCTION): whole.pop(name) for name in list(whole) if name.startswith(_FUNCTION)}
     arguments = whole.pop("arguments", "")
     return {**whole, "function": {**function, "arguments": arguments}}
-
-
-def _parameters(call: Fields) -> dict[str, Any]:
-    parameters: Any = call.get("parameters")
-    if isinstance(parameters, str):
-        parameters = json_as_far_as_it_came(parameters) if parameters.strip() else {}
-    rest: dict[str, Any] = set_json({name: each for name, each in call.items() if name != "parameters"})
-    return {**rest, "parameters": {} if parameters is None else plain_json(parameters)}

@@ -145,10 +145,6 @@ LEFT_OUT = (
     *_rows("cohere", _ECHO, "debug"),
     *_rows("cohere", _COUNTS, "message-end: delta.usage.billed_units"),
     *_rows("cohere", _LOGPROBS, "content-delta: logprobs"),
-    *_rows("cohere-v1", _FRAME, "*: event_type", "*: is_finished", "tool-calls-chunk: tool_call_delta.index"),
-    *_rows("cohere-v1", _SERVER, "stream-start", "stream-end: response.generation_id", "stream-end: response.meta"),
-    *_rows("cohere-v1", _ECHO, "debug", "stream-end: response.chat_history"),
-    *_rows("cohere-v1", REPEATED, "stream-end: response", "tool-calls-generation: text"),
     *_rows("gemini-interactions", _FRAME, "*: event_type", "*: index", "*: step.type", "*: delta.type"),
     *_rows("gemini-interactions", _FRAME, "*: delta.content.type", "*: delta.mime_type", "*: step.summary.type"),
     *_rows(

@@ -61,13 +61,6 @@ _COHERE = dict.fromkeys(
     f"type index id model logprobs {_COHERE_MESSAGE}",
 ) | {"message-end": f"type id {_COHERE_MESSAGE.replace('delta(', 'delta(* ')}"}
 
-_COHERE_V1 = {
-    "text-generation": "event_type is_finished text",
-    "tool-calls-chunk": "event_type is_finished text tool_call_delta(index name parameters text)",
-    "tool-calls-generation": "event_type is_finished text tool_calls(name parameters)",
-    "stream-end": "event_type is_finished finish_reason response",
-}
-
 _GEMINI_CALL = (
     "name id args partial_args(json_path string_value bool_value number_value null_value will_continue) will_continue"
 )
@@ -188,7 +181,6 @@ SHAPES: dict[str, dict[str, str]] = {
     "anthropic-messages": _ANTHROPIC,
     "bedrock-converse": _BEDROCK,
     "cohere": _COHERE,
-    "cohere-v1": _COHERE_V1,
     "gemini": _GEMINI,
     "gemini-interactions": _INTERACTIONS,
     "ollama": _OLLAMA,

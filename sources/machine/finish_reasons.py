@@ -136,7 +136,6 @@ COHERE_FINISHES: FinishReasons = {
     "TIMEOUT": _ERROR,
     "USER_CANCEL": _OTHER,
 }
-"""Finish reasons of both versions of Cohere's chat."""
 
 INTERACTIONS_FINISHES: FinishReasons = {
     "completed": _STOP,

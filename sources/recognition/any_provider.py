@@ -9,6 +9,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
+from ..cohere.cohere_chat import COHERE_V1, is_cohere_v1_event
 from ..fields.sdk_fields import Fields, fields_of, plain_json
 from ..machine.choices import Choices
 from ..machine.machine import Chunks, Machine, Texts
@@ -123,6 +124,8 @@ def _name_of(item: Any) -> str | None:
     fields = fields_of(item)
     names = apis_of(item)
     if fields is not None and not names:
+        if is_cohere_v1_event(fields):
+            raise UsageError(COHERE_V1)
         names = _names_of_error(fields)
     if len(names) == 1:
         return names[0]

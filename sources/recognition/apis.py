@@ -15,15 +15,13 @@ from ..bedrock.bedrock_message import BedrockMessage
 from ..bedrock.bedrock_wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
 from ..cohere.cohere_chat import (
     COHERE_SERVED,
-    COHERE_V1_SERVED,
+    COHERE_V1,
+    COHERE_V1_NAMES,
     CohereChat,
-    CohereChatV1,
-    CohereV1Decoder,
     cohere_exception,
     is_cohere_event,
-    is_cohere_v1_event,
 )
-from ..cohere.cohere_message import CohereMessage, CohereV1Message
+from ..cohere.cohere_message import CohereMessage
 from ..gemini.gemini import Gemini, is_gemini_response
 from ..gemini.gemini_wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
 from ..interactions.interactions import INTERACTIONS_SERVED, Interactions, is_interactions_event
@@ -162,16 +160,6 @@ APIS = (
         new_messages=CohereMessage,
     ),
     Api(
-        "cohere-v1",
-        ("cohere-chat-v1",),
-        _single("cohere-v1", CohereChatV1),
-        is_cohere_v1_event,
-        COHERE_V1_SERVED,
-        CohereV1Decoder,
-        sdks=("cohere",),
-        new_messages=CohereV1Message,
-    ),
-    Api(
         "gemini-interactions",
         ("interactions",),
         _single("gemini-interactions", Interactions),
@@ -215,6 +203,8 @@ def api_of(name: str) -> Api:
     for api in APIS:
         if name == api.name or name in api.aliases:
             return api
+    if name in COHERE_V1_NAMES:
+        raise UsageError(COHERE_V1)
     known = ", ".join(repr(each) for api in APIS for each in (api.name, *api.aliases))
     message = f"unknown api {name!r}; known are {known}"
     raise UsageError(message)

@@ -16,6 +16,8 @@ from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
+from ..cohere.cohere_chat import COHERE_V1, is_cohere_v1_body, is_cohere_v1_event
+from ..fields.sdk_fields import fields_of
 from ..machine.choices import Choices
 from ..machine.machine import Machine
 from ..wire.lane import Lane, lane_of
@@ -37,6 +39,7 @@ class _Unknown(Struct):
     body: str | None = None
     error: Any = None
     """The error that the body is, which no event told."""
+    is_cohere_v1: bool = False
 
     def add(self, kind: str, apis: list[str]) -> None:
         self.count += 1
@@ -86,6 +89,7 @@ class CheckedMachine(Stateful):
                 body, may_be_cut_json=bool(api_of(self._api).served.forms & {"rows", "array"})
             )
             self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
+            self._unknown.is_cohere_v1 |= is_cohere_v1_body(body)
             errors = unframed_errors(body.decode("utf-8", "replace").strip())
             self._unknown.error = json.loads(errors[0]) if errors else None
 
@@ -129,6 +133,7 @@ class CheckedMachine(Stateful):
             self._understand()
         elif not says_nothing(item):
             self._unknown.add(described(item), apis)
+            self._unknown.is_cohere_v1 |= is_cohere_v1_event(fields_of(item) or {})
         return responses
 
     def _first_in_lane(self, data: str, /) -> list[ChunkResponse] | None:
@@ -162,6 +167,8 @@ class CheckedMachine(Stateful):
         if unknown.apis:
             name = unknown.apis[0]
             return f"it looks like {name}; pass api={name!r} to from_stream, from_wire or Pipeline"
+        if unknown.is_cohere_v1:
+            return COHERE_V1
         if not unknown.body:
             if all(kind in _NO_API for kind in unknown.kinds):
                 return "leave api= out for text and ChunkResponses, with from_stream or Pipeline"

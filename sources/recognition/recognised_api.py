@@ -9,6 +9,7 @@ from itertools import islice
 from typing import Any, cast
 
 from ...events.errors import UsageError
+from ..cohere.cohere_chat import COHERE_V1, is_cohere_v1_body
 from ..fields.sdk_fields import fields_of
 from ..wire.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .apis import APIS, Decoder
@@ -177,5 +178,7 @@ def recognised_api(body: bytes) -> str:
     """
     if (name := next(apis_of_body(body), None)) is not None:
         return name
+    if is_cohere_v1_body(body):
+        raise UsageError(COHERE_V1)
     message = f"this body does not show which provider it is from; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)

@@ -198,7 +198,7 @@ def test_a_strategy_is_a_name_a_function_an_operator_or_several(strategy: Any):
     ("strategy", "message"),
     [
         ("yaml", "unknown strategy 'yaml'; known are 'api_tool_call'"),
-        ("native", "it is now called 'api_tool_call'"),
+        ("native", "unknown strategy 'native'"),
         (5, "a strategy must be a name, an operator, a list of operators or a function; got 5"),
         ([], "needs at least one operator"),
         (["x"], "unknown dialect 'x'; known are"),

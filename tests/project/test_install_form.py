@@ -22,7 +22,7 @@ ROOMS = ("events", "operators", "pipeline", "sinks", "sources")
 TEXTS = sorted(
     path.relative_to(ROOT)
     for path in (
-        *(ROOT / name for name in ("README.md", "CHANGELOG.md", "mkdocs.yml")),
+        *(ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "mkdocs.yml")),
         *(
             path
             for folder in (*ROOMS, "benchmarks", "docs", "examples", "notebooks")
@@ -32,8 +32,8 @@ TEXTS = sorted(
     )
 )
 EXTRAS = set(tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["optional-dependencies"])
-ON_THEIR_OWN = {"anthropic", "matplotlib", "mistralai", "ollama", "openai", "otter-sdk", "{name}"}
-"""SDKs, what a notebook plots with, the example of a new provider, and the one of two packages that a user asked for."""
+ON_THEIR_OWN = {"anthropic", "matplotlib", "mistralai", "ollama", "openai", "otter-sdk"}
+"""SDKs, what a notebook plots with, and the example of a new provider."""
 OURS = re.compile(r'"\.\[([a-z]+(?:[,-][a-z]+)*)\]"')
 COMMAND = re.compile(r"pip install\s+(\S+)")
 OTHER_FORMS = re.compile(r"penstock\[|\bextras? [`\"'][a-z]|-m pip\b|\bpip3\b|\buv (?:pip|add)\b|pip install -")

@@ -1,4 +1,4 @@
-"""The pictures of docs/marbles.md are those that are drawn today."""
+"""The pictures of docs/trace.md are those that are drawn today."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ IMAGES = Path(__file__).parents[2] / "docs/images"
 
 def test_the_pictures_in_the_documentation_are_of_these_marbles():
     script = runpy.run_path(str(IMAGES / "make_marbles_pictures.py"))
-    page = (IMAGES.parent / "marbles.md").read_text(encoding="utf-8")
+    page = (IMAGES.parent / "trace.md").read_text(encoding="utf-8")
     assert len(list(script["long_answer"]())) >= 5_000
     for name, picture in script["pictures"]().items():
         assert f"](images/{name})" in page

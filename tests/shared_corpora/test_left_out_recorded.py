@@ -16,7 +16,6 @@ FAMILIES = {
     "ollama": ("ollama", 5),
     "bedrock": ("bedrock-converse", 8),
     "cohere2": ("cohere", 6),
-    "cohere1": ("cohere-v1", 1),
     "interactions": ("gemini-interactions", 4),
 }
 

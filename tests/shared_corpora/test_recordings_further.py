@@ -22,7 +22,6 @@ from penstock.sources.bedrock.bedrock_wire import event_stream
 FAMILIES = {
     "bedrock": ("bedrock-converse", 8),
     "cohere2": ("cohere", 6),
-    "cohere1": ("cohere-v1", 1),
     "interactions": ("gemini-interactions", 4),
 }
 UNREAD = {

@@ -18,7 +18,7 @@ from penstock.sources import decode_wire, from_stream, from_wire
 from penstock.sources.recognition.apis import APIS, api_of
 
 STREAMS = Path(__file__).parents[1] / "streams"
-ROWS = frozenset({"ollama", "cohere-v1"})
+ROWS = frozenset({"ollama"})
 EVERY_API = [api.name for api in APIS]
 SSE_APIS = [name for name in EVERY_API if name not in ROWS]
 
@@ -184,7 +184,7 @@ def test_a_call_beside_which_an_error_came_is_not_run():
 def test_what_an_error_has_besides_its_message_is_kept():
     for item in ({"code": "c", "message": "m", "request_id": "r"}, {"error": "m", "request_id": "r"}):
         for api in EVERY_API:
-            if api in ("ollama", "gemini", "cohere", "cohere-v1"):
+            if api in ("ollama", "gemini", "cohere"):
                 continue
             chunks, _ = collected(from_stream([item], api))
             assert [chunk.raw for chunk in chunks if chunk.raw] == [({"request_id": "r"},)], api

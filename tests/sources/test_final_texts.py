@@ -27,14 +27,6 @@ def assistants(shown: list[str], whole: str, kind: str) -> list[dict[str, Any]]:
     ]
 
 
-def cohere_v1(shown: list[str], whole: str, kind: str) -> list[dict[str, Any]]:
-    begun: list[dict[str, Any]] = [{"event_type": "text-generation", "text": text} for text in shown]
-    if kind == "plan":
-        begun = [{"event_type": "tool-calls-chunk", "tool_call_delta": {"text": text}} for text in shown]
-        begun.append({"event_type": "tool-calls-generation", "text": whole, "tool_calls": []})
-    return [*begun, {"event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"text": whole}}]
-
-
 def interactions(shown: list[str], whole: str, kind: str) -> list[dict[str, Any]]:
     text: dict[str, Any] = {"type": "text", "text": whole}
     if kind == "thought":
@@ -65,8 +57,6 @@ STREAMS = {
     "chat, a refusal": ("openai-chat", chat, "refusal", "refusal"),
     "assistants": ("openai-assistants", assistants, "text", "content"),
     "assistants, a refusal": ("openai-assistants", assistants, "refusal", "refusal"),
-    "cohere-v1": ("cohere-v1", cohere_v1, "text", "content"),
-    "cohere-v1, a plan": ("cohere-v1", cohere_v1, "plan", "reasoning"),
     "interactions": ("gemini-interactions", interactions, "output", "content"),
     "interactions, a thought": ("gemini-interactions", interactions, "thought", "reasoning"),
 }

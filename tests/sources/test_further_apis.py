@@ -13,6 +13,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from body_server import BodyServer
 from chat_client import acollected, collected
 from chunk_grammar import checked
 from depth import scaled
@@ -30,7 +31,8 @@ from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
 from penstock.sources import decode_wire, from_recording, from_stream, from_wire, record
 from penstock.sources.bedrock.bedrock_wire import event_stream
-from penstock.sources.recognition.apis import api_of
+from penstock.sources.cohere.cohere_chat import COHERE_V1
+from penstock.sources.recognition.apis import APIS, api_of
 from penstock.sources.recognition.recognised_api import recognised_api
 
 STREAMS = Path(__file__).parents[1] / "streams"
@@ -282,10 +284,10 @@ def test_several_choices_are_refused(api: str):
 
 
 def test_rows_of_json_are_no_stream_of_bedrock_and_it_says_whose_they_are():
-    body = (STREAMS / "cohere_v1/plain_text.ndjson").read_bytes()
+    body = (STREAMS / "ollama/one_call.ndjson").read_bytes()
     _, [end] = collected(from_wire("bedrock", [body]))
     assert isinstance(end, UsageError)
-    assert "it looks like cohere-v1" in str(end)
+    assert "it looks like ollama" in str(end)
 
 
 @pytest.mark.parametrize("is_open", [False, True])
@@ -297,3 +299,46 @@ def test_an_answer_of_the_real_sdk_is_recorded_and_replayed(sdk: FurtherSdk, is_
         chunks, ends = collected(from_stream(record(path)(start() if is_open else start), sdk.api, turn_id="t"))
     assert collected(from_recording(path, sdk.api, turn_id="t")) == (chunks, ends)
     assert chunks
+
+
+V1_ITEMS: list[dict[str, Any]] = [
+    {"is_finished": False, "event_type": "stream-start", "generation_id": "g1"},
+    {"is_finished": False, "event_type": "text-generation", "text": "Hi"},
+    {"is_finished": True, "event_type": "stream-end", "finish_reason": "COMPLETE", "response": {"text": "Hi"}},
+]
+
+
+@pytest.mark.parametrize("frame", ["{}\n", "data: {}\n\n"])
+def test_a_stream_of_coheres_first_version_says_what_to_do(frame: str, tmp_path: Path):
+    body = "".join(frame.format(json.dumps(item)) for item in V1_ITEMS).encode()
+    recording = tmp_path / "answer.sse"
+    recording.write_bytes(body)
+    reads: list[Any] = [from_stream(V1_ITEMS), from_stream(V1_ITEMS[1:])]
+    for api in APIS:
+        reads += [from_stream(V1_ITEMS, api.name), from_wire(api.name, [body]), from_recording(recording, api.name)]
+    for each in reads:
+        chunks, [end] = collected(each)
+        assert not any(chunk.content or chunk.tool_calls for chunk in chunks)
+        assert isinstance(end, UsageError)
+        assert COHERE_V1 in str(end)
+    with pytest.raises(UsageError) as told:
+        from_recording(recording)
+    assert COHERE_V1 in str(told.value)
+    for name in ("cohere-v1", "cohere-chat-v1"):
+        with pytest.raises(UsageError, match="first version of Cohere's chat, which is not read; request the second"):
+            from_wire(name, [body])
+
+
+def test_a_stream_of_coheres_first_client_says_what_to_do():
+    cohere: Any = pytest.importorskip("cohere", reason="needs cohere, the extra `cohere`")
+    httpx: Any = pytest.importorskip("httpx", reason="needs httpx")
+    body = "".join(f"{json.dumps(item)}\n" for item in V1_ITEMS).encode()
+    with (
+        BodyServer(body, content_type="application/x-ndjson") as server,
+        httpx.Client(trust_env=False, timeout=20) as http_client,
+    ):
+        client = cohere.Client("-", base_url=server.url, httpx_client=http_client)
+        for api in (None, "cohere"):
+            _, [end] = collected(from_stream(lambda: client.chat_stream(model="m", message="-"), api))
+            assert isinstance(end, UsageError)
+            assert COHERE_V1 in str(end)

@@ -19,7 +19,6 @@ STREAMS = Path(__file__).parents[1] / "streams"
 FURTHER = {
     "bedrock_converse": "bedrock-converse",
     "cohere": "cohere",
-    "cohere_v1": "cohere-v1",
     "gemini_interactions": "gemini-interactions",
     "openai_assistants": "openai-assistants",
 }
@@ -46,8 +45,7 @@ class FurtherSdk(NamedTuple):
             return BodyServer(body, status=status, content_type="application/json")
         if self.api == "bedrock-converse":
             return BodyServer(event_stream(body), pieces=100, content_type=FRAMES, **options)
-        kind = "application/x-ndjson" if self.api == "cohere-v1" else "text/event-stream"
-        return BodyServer(body, pieces=200, content_type=kind, **options)
+        return BodyServer(body, pieces=200, content_type="text/event-stream", **options)
 
 
 @contextmanager
@@ -75,15 +73,6 @@ def cohere(url: str) -> Iterator[Callable[[], Any]]:
     with httpx.Client(trust_env=False, timeout=20) as http_client:
         client = module.ClientV2("-", base_url=url, httpx_client=http_client)
         yield lambda: client.chat_stream(model="m", messages=[MESSAGE], request_options={"max_retries": 0})
-
-
-@contextmanager
-def cohere_v1(url: str) -> Iterator[Callable[[], Any]]:
-    module: Any = pytest.importorskip("cohere", reason="needs cohere, the extra `cohere`")
-    httpx: Any = pytest.importorskip("httpx", reason="needs httpx")
-    with httpx.Client(trust_env=False, timeout=20) as http_client:
-        client = module.Client("-", base_url=url, httpx_client=http_client)
-        yield lambda: client.chat_stream(model="m", message="-", request_options={"max_retries": 0})
 
 
 @contextmanager
@@ -115,15 +104,6 @@ async def async_cohere(url: str) -> AsyncIterator[Callable[[], Any]]:
 
 
 @asynccontextmanager
-async def async_cohere_v1(url: str) -> AsyncIterator[Callable[[], Any]]:
-    module: Any = pytest.importorskip("cohere", reason="needs cohere, the extra `cohere`")
-    httpx: Any = pytest.importorskip("httpx", reason="needs httpx")
-    async with httpx.AsyncClient(trust_env=False, timeout=20) as http_client:
-        client = module.AsyncClient("-", base_url=url, httpx_client=http_client)
-        yield lambda: client.chat_stream(model="m", message="-", request_options={"max_retries": 0})
-
-
-@asynccontextmanager
 async def async_interactions(url: str) -> AsyncIterator[Callable[[], Any]]:
     client = gemini_client.client(url)
     async with client.aio:
@@ -145,7 +125,6 @@ async def async_assistants(url: str) -> AsyncIterator[Callable[[], Any]]:
 
 ASYNC_CLIENTS: dict[str, Callable[[str], AbstractAsyncContextManager[Callable[[], Any]]]] = {
     "cohere": async_cohere,
-    "cohere-v1": async_cohere_v1,
     "gemini-interactions": async_interactions,
     "openai-assistants": async_assistants,
 }
@@ -154,7 +133,6 @@ ASYNC_CLIENTS: dict[str, Callable[[str], AbstractAsyncContextManager[Callable[[]
 FURTHER_SDKS = (
     FurtherSdk("bedrock-converse", "bedrock_converse", bedrock, ("halves_and_unknown_things", "error_in_stream")),
     FurtherSdk("cohere", "cohere", cohere, ("halves_and_unknown_things",)),
-    FurtherSdk("cohere-v1", "cohere_v1", cohere_v1),
     FurtherSdk("gemini-interactions", "gemini_interactions", interactions, ("halves_and_unknown_things",)),
     FurtherSdk("openai-assistants", "openai_assistants", assistants, ("halves_and_unknown_things",)),
 )

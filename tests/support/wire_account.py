@@ -18,7 +18,6 @@ from penstock.sources.recognition.apis import api_of
 TYPED = ("anthropic-messages", "openai-responses")
 """The APIs whose events have types."""
 _TYPE_KEYS = dict.fromkeys((*TYPED, "cohere"), "type") | {
-    "cohere-v1": "event_type",
     "gemini-interactions": "event_type",
     "openai-assistants": "event",
 }

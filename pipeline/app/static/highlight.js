@@ -1,79 +1,59 @@
-// Colour a line: pieces of text with a class each. Linear, and each line alone but for the block that it begins in.
+// Colour a line with the modes of CodeMirror, which read one line at a time and keep what the next one begins in.
 
-const PATCHED = [["+++", "comment"], ["---", "comment"], ["@@", "number"], ["***", "number"], ["+", "plus"], ["-", "minus"]];
-const compiled = new WeakMap();
-const escaped = (text) => text.replace(/[.*+?^${}()|[\]\\/-]/g, "\\$&");
+import "/static/codemirror.js";
 
-function pattern(language) {
-  if (compiled.has(language)) return compiled.get(language);
-  const parts = [];
-  if (language.blocks?.length) parts.push(`(?<block>${language.blocks.map(([open]) => escaped(open)).join("|")})`);
-  if (language.isMarkup) parts.push(`(?<tag><[/!?]?[A-Za-z][\\w:.-]*|/?>)`, `(?<string>"[^"]*"|'[^']*')`, `(?<property>[\\w:@.-]+(?==))`);
-  else {
-    if (language.comments.length) parts.push(`(?<comment>(?:${language.comments.map(escaped).join("|")}).*)`);
-    if (language.keys) parts.push(`(?<property>"(?:[^"\\\\]|\\\\.)*"(?=\\s*:))`);
-    const prefix = language.prefixes ?? "";
-    const strings = [...language.quotes].map((quote) => `${quote}(?:[^${quote}\\\\]|\\\\.)*(?:${quote}|$)`);
-    parts.push(`(?<string>${prefix}(?:${strings.join("|")}))`);
-    if (language.decorators) parts.push(`(?<decorator>@[\\w.]+)`);
-    if (language.variables) parts.push(`(?<property>\\$\\{?[\\w@#?*!-]+\\}?|(?<=^|\\s)--?[\\w-]+)`);
-    else if (language.properties) parts.push(`(?<property>[\\w.-]+(?=\\s*[:=]))`);
-    parts.push(`(?<number>\\b\\d[\\w.]*)`, `(?<call>[A-Za-z_]\\w*(?=\\())`, `(?<word>[A-Za-z_]\\w*)`);
-  }
-  const made = new RegExp(parts.join("|"), "g");
-  compiled.set(language, made);
-  return made;
+const { CodeMirror } = globalThis;
+const KINDS = {
+  keyword: "keyword", header: "keyword", hr: "number", atom: "number", number: "number",
+  string: "string", "string-2": "string", comment: "comment", quote: "comment", link: "string",
+  builtin: "call", def: "call", strong: "call", tag: "tag", bracket: "tag", attribute: "property", property: "property",
+  meta: "decorator", qualifier: "decorator", type: "call", positive: "plus", negative: "minus",
+};
+const PLAIN = "plain"; // the state of a text that has no colours from here on
+const DEEPEST = 400; // a state is copied for each line, so what may be open at its end is bounded
+const modes = new Map();
+
+function modeOf(language) {
+  if (!modes.has(language)) modes.set(language, CodeMirror.getMode(CodeMirror.defaults, language));
+  return modes.get(language);
 }
 
-/** Return the pieces `[class, text]` of a line, and the state in which the next one begins; 0 is outside of blocks. */
+const kindOf = (style) => (style ?? "").split(" ").map((word) => KINDS[word]).findLast(Boolean) ?? "";
+
+/** Return whether more objects hang together than a state of a usual text has. */
+function isDeep(state) {
+  const seen = new Set([state]);
+  for (const each of seen) {
+    if (seen.size > DEEPEST) return true;
+    for (const part of Object.values(each)) if (part && typeof part === "object") seen.add(part);
+  }
+  return false;
+}
+
+/** Return the pieces `[class, text]` of a line, and the state in which the next one begins; 0 begins a text. */
 export function highlighted(line, language, state) {
-  if (language.isMarkdown) return markdown(line, state);
-  if (language.isPatch) return [[[PATCHED.find(([begin]) => line.startsWith(begin))?.[1] ?? "", line]], 0];
+  if (state === PLAIN) return [line ? [["", line]] : [], PLAIN];
+  const stream = new CodeMirror.StringStream(line, 4, { lookAhead: () => undefined, baseToken: () => undefined });
   const pieces = [];
-  let at = 0;
-  const put = (kind, text) => text && pieces.push([kind, text]);
-  const inBlock = (number, from) => {
-    const [, close, kind] = language.blocks[number - 1];
-    const end = line.indexOf(close, from);
-    const until = end < 0 ? line.length : end + close.length;
-    put(kind, line.slice(at, until));
-    at = until;
-    return end < 0 ? number : 0;
+  const put = (kind, text) => {
+    if (pieces.at(-1)?.[0] === kind) pieces.at(-1)[1] += text;
+    else pieces.push([kind, text]);
   };
-  if (state) state = inBlock(state, 0);
-  const expression = pattern(language);
-  while (!state && at < line.length) {
-    expression.lastIndex = at;
-    const found = expression.exec(line);
-    if (!found) break;
-    put("", line.slice(at, found.index));
-    at = found.index;
-    const kind = Object.keys(found.groups).find((each) => found.groups[each] !== undefined);
-    if (kind === "block") {
-      const number = language.blocks.findIndex(([open]) => open === found[0]) + 1;
-      state = inBlock(number, at + found[0].length);
-      continue;
+  let next = PLAIN;
+  try {
+    const mode = modeOf(language);
+    const read = state ? CodeMirror.copyState(mode, state) : CodeMirror.startState(mode);
+    if (!line) mode.blankLine?.(read);
+    for (let idle = 0; !stream.eol() && idle < 10; ) {
+      const kind = kindOf(mode.token(stream, read));
+      idle = stream.pos > stream.start ? 0 : idle + 1; // a mode may change its state alone, but not for ever
+      if (!idle) put(kind, stream.current());
+      stream.start = stream.pos;
     }
-    const isKeyword = (kind === "word" || kind === "call") && language.keywords.has(found[0]);
-    put(isKeyword ? "keyword" : kind === "word" ? "" : kind, found[0]);
-    at += found[0].length;
+    if (stream.eol() && !isDeep(read)) next = read;
+  } catch {
+    stream.start = Math.min(stream.start, line.length); // a mode may fail on a text that its author did not foresee
   }
-  put("", line.slice(at));
-  return [pieces, state];
-}
-
-function markdown(line, state) {
-  const isFence = /^\s*(```|~~~)/.test(line);
-  if (isFence) return [[["comment", line]], state ? 0 : 1];
-  if (state || /^( {4}|\t)/.test(line)) return [[["string", line]], state];
-  if (/^#{1,6}\s/.test(line)) return [[["keyword", line]], 0];
-  const pieces = [];
-  let at = 0;
-  for (const found of line.matchAll(/`[^`]+`|\*\*[^*]+\*\*|^\s*(?:[-*+]|\d+[.)])(?=\s)|^\s*\|?[-:| ]{3,}$/g)) {
-    if (found.index > at) pieces.push(["", line.slice(at, found.index)]);
-    pieces.push([found[0].startsWith("`") ? "string" : found[0].startsWith("**") ? "call" : "number", found[0]]);
-    at = found.index + found[0].length;
-  }
-  if (at < line.length) pieces.push(["", line.slice(at)]);
-  return [pieces, 0];
+  if (stream.start < line.length) put("", line.slice(stream.start));
+  return [pieces, next];
 }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.events import UsageError
 from penstock.operators import (
     MARKED_FILE_TOOLS,
     compose,
@@ -43,7 +42,5 @@ def test_what_is_opted_for_stands_behind_the_first_operator(strategy: type[Pipel
     assert names[1:] == [tool_call_updates().steps[0].name, "stream_fields", "to_invocations"]
 
 
-def test_the_old_name_of_a_strategy_says_the_new_one():
-    with pytest.raises(UsageError, match="it is now called 'json_answer'"):
-        Pipeline("structured_output")
+def test_the_strategy_of_a_dialect_begins_with_its_reader():
     assert Pipeline("json_answer").chain[0] == parse_text("json_answer") == compose(json_answer()).steps[0].again()

@@ -1,4 +1,4 @@
-"""A whole stream as a data frame: a row for each thing that happened, in order."""
+"""A whole stream as rows: one for each thing that happened, in order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from test_data_frame import cells
 
 from penstock.events import (
     AnswerEnd,
@@ -24,7 +23,6 @@ from penstock.events import (
     ToolCallDelta,
     ToolInvocation,
     ToolResult,
-    UsageError,
 )
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
@@ -44,11 +42,11 @@ CHUNKS = [
 ]
 
 
-def rows_of(events: Collected[Any], library: str = "pandas") -> list[dict[str, Any]]:
+def rows_of(events: Collected[Any]) -> list[dict[str, Any]]:
     """Return each row without its missing values."""
-    frame = events.to_frame(library)
-    assert list(frame.columns) == NAMES
-    return [{name: cell for name, cell in zip(NAMES, row, strict=True) if cell is not None} for row in cells(frame)]
+    rows = events.rows()
+    assert all(list(row) == NAMES for row in rows)
+    return [{name: cell for name, cell in row.items() if cell is not None} for row in rows]
 
 
 def test_segments_calls_and_failures_have_a_row_each_in_order():
@@ -64,7 +62,6 @@ def test_segments_calls_and_failures_have_a_row_each_in_order():
         ("failure", "run_bash", "failed", '{"command": "l', None),
         ("answer", "m", "truncated", None, None),
     ]
-    assert rows_of(collected, "polars") == rows_of(collected)
     assert {row["turn"] for row in rows_of(collected)} == {"t"}
 
 
@@ -109,11 +106,20 @@ def test_what_each_kind_of_event_has_in_its_row(event: Any, told: list[str | Non
     ]
 
 
-def test_nothing_is_a_frame_without_rows_but_with_its_columns():
-    for library, kind in (("pandas", pd.DataFrame), ("polars", pl.DataFrame)):
-        frame = collect([]).to_frame(library)
-        assert isinstance(frame, kind)
-        assert (frame.shape, list(frame.columns)) == ((0, 11), NAMES)
+def test_pandas_and_polars_take_the_rows():
+    halves = [ChunkResponse(content="a\ud83d"), *CHUNKS]
+    rows = collect(drive(halves, api_tool_call(turn_id="t"))).rows()
+    assert pl.DataFrame(rows).to_dicts() == rows
+    assert pd.DataFrame(rows).astype(object).where(lambda cells: cells.notna(), None).to_dict("records") == rows
+
+
+def test_nothing_has_no_rows():
+    assert collect([]).rows() == []
+
+
+def test_half_of_a_surrogate_pair_can_be_stored():
+    [row] = rows_of(Collected(segments=[Segment("s", "text", content="a\ud83d")]))
+    assert (row["text"], row["characters"]) == ("a\ufffd", 2)
 
 
 def test_a_segment_that_has_not_ended_is_open_and_other_values_have_no_row():
@@ -129,11 +135,6 @@ def test_a_segment_that_has_not_ended_is_open_and_other_values_have_no_row():
 def test_segments_without_their_events_have_a_row_without_counts():
     rows = rows_of(Collected(segments=[Segment("s", "text", content="ab", status="complete")]))
     assert rows == [{"kind": "segment", "type": "text", "id": "s", "status": "complete", "text": "ab", "characters": 2}]
-
-
-def test_another_library_is_an_error():
-    with pytest.raises(UsageError, match="library must be 'pandas' or 'polars'"):
-        collect([]).to_frame("numpy")
 
 
 STEPS = st.tuples(

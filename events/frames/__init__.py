@@ -1,1 +1,0 @@
-"""Values as rows of a data frame."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from penstock import operators
-from penstock.operators.marble_diagrams.docstring_marble import docstring_diagram
-from penstock.operators.marble_diagrams.marbles import MarblePicture
+from penstock.studio.marble_diagrams.docstring_marble import docstring_diagram
+from penstock.studio.marble_diagrams.marbles import MarblePicture
 
 FOLDER = Path(__file__).parents[1] / "operators"
 HEAD = Path(__file__).with_name("operators.md")

@@ -63,7 +63,7 @@ __all__ = [
     "write_files",
 ]
 
-_ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
+_ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
 
 _HERE = os.path.dirname(__file__)  # noqa: PTH120 - importing pathlib takes longer than all that is done here
 if not os.path.isdir(os.path.join(_HERE, "events")):  # noqa: PTH112, PTH118

@@ -11,7 +11,6 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .answers.answer import Answer
-    from .explorer.explore import explore
     from .outputs.output_type import OutputType, output_options
     from .pipeline import Pipeline
     from .runs.async_run import AsyncRun
@@ -58,7 +57,6 @@ __all__ = [
     "as_tools",
     "auto",
     "call_tools",
-    "explore",
     "harmony",
     "hermes",
     "json_answer",
@@ -79,7 +77,6 @@ lazy_names(
     __all__,
     {
         "answers.answer": ("Answer",),
-        "explorer.explore": ("explore",),
         "outputs.output_type": ("OutputType", "output_options"),
         "pipeline": ("Pipeline",),
         "runs.async_run": ("AsyncRun",),

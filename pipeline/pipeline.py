@@ -20,7 +20,6 @@ from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
 from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
-from ..operators.tracing.trace import LIMIT, Trace
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
@@ -34,8 +33,9 @@ from ..sources.from_stream import (
     stream_to_read,
 )
 from ..sources.machine.choices import Choices
-from ..sources.record import record as recorder
 from ..sources.streams.wake_stream import wake_stream
+from ..studio.recordings.record import record as recorder
+from ..studio.tracing.trace import LIMIT, Trace
 from .chain import Chain, Change, ChangedStrategy, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
 from .outputs.output_type import OutputType, options_for
 from .pipeline_code import INDENT, pipeline_code
@@ -51,7 +51,7 @@ from .tools.tool import Tool, as_tools
 from .tools.tool_schemas import schemas_for, tool_choice
 
 if TYPE_CHECKING:
-    from .runs.stream_tracer import StreamTracer
+    from ..studio.tracing.trace_stream import StreamTracer
 
 Recorder: TypeAlias = str | PathLike[str] | Callable[[Any], Any]
 """Where streams are recorded, or what taps them."""
@@ -482,7 +482,7 @@ class Pipeline:
         return self.chain if turn_id is None else self._new_chain(turn_id)
 
     def _tracer(self, turn_id: str | None, limit: int) -> StreamTracer:
-        from .runs.stream_tracer import StreamTracer  # noqa: PLC0415 - few streams are traced
+        from ..studio.tracing.trace_stream import StreamTracer  # noqa: PLC0415 - few streams are traced
 
         of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
         return StreamTracer(

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ...sources.replay.served_hosts import is_this_machine
+from ...studio.replay.served_hosts import is_this_machine
 
 Client: TypeAlias = AbstractContextManager[Any]
 _SCHEMES = ("http://", "https://", "all://")

@@ -20,9 +20,9 @@ from test_docstring_marbles import OPERATORS
 
 from penstock.operators import parse_text
 from penstock.operators.catalogue import AUTO, DIALECTS
-from penstock.operators.marble_diagrams.docstring_marble import docstring_marble
-from penstock.pipeline.cli.cli_commands import COMMANDS
 from penstock.sources.recognition.apis import APIS
+from penstock.studio.cli.cli_commands import COMMANDS
+from penstock.studio.marble_diagrams.docstring_marble import docstring_marble
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -79,7 +79,7 @@ def test_a_link_to_nowhere_is_found(tmp_path: Path):
     assert dead_links(page) == ["other.md", "#two"]
 
 
-@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline"])
+@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline", "studio"])
 def test_every_public_name_is_told_in_a_page(room: str):
     told = "".join(text_of(page) for page in PAGES)
     names = importlib.import_module(f"penstock.{room}").__all__

@@ -20,6 +20,7 @@ MAY_IMPORT = {
     "sources": {"events", "operators", "sources"},
     "sinks": {"events", "operators", "sinks"},
     "pipeline": {"events", "operators", "sources", "sinks", "pipeline"},
+    "studio": {"events", "operators", "sources", "sinks", "pipeline", "studio"},
 }
 FILES = sorted(path for room in MAY_IMPORT for path in (ROOT / room).rglob("*.py"))
 SDKS = ("openai", "anthropic", "google", "httpx2")
@@ -192,9 +193,9 @@ def test_an_import_against_the_way_is_found(path: str, code: str):
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("pipeline/cli/cli.py", "from ...operators import drive"),
-        ("pipeline/cli/cli.py", "from penstock.operators import drive"),
-        ("pipeline/cli/cli.py", "import penstock.operators"),
+        ("studio/cli/cli.py", "from ...operators import drive"),
+        ("studio/cli/cli.py", "from penstock.operators import drive"),
+        ("studio/cli/cli.py", "import penstock.operators"),
         ("operators/engine/stage.py", "from . import limits"),
         ("operators/engine/stage.py", "from ...events import Fragment"),
     ],
@@ -210,7 +211,7 @@ def test_an_import_that_is_not_from_a_file_is_found(path: str, code: str):
         ("operators/__init__.py", "from .engine.limits import Limits"),
         ("operators/dialects/hermes.py", "from ..engine.limits import Limits"),
         ("operators/dialects/hermes.py", "from ...events.segment_event import Fragment"),
-        ("pipeline/cli/cli.py", "from penstock.operators.engine.stage import drive, lift"),
+        ("studio/cli/cli.py", "from penstock.operators.engine.stage import drive, lift"),
         ("sources/wire/sse.py", "import json\nfrom reactivex import Observable\nfrom penstocks import other"),
     ],
 )

@@ -149,7 +149,7 @@ def test_what_is_said_to_be_shown_and_sealed_is_of_one_call():
     )
     rows = re.findall(r"^(openai-chat|openai-responses|anthropic|gemini) +(\d+) +(\d+) +(\d+)$", printed, re.MULTILINE)
     assert len(rows) == 4
-    demo = resources.files("penstock.pipeline.demo")
+    demo = resources.files("penstock.studio.demo")
     bodies = ("demo_stream.sse", "demo_responses.sse", "demo_anthropic.sse", "demo_gemini.sse")
     for (api, shown, sealed, end), body in zip(rows, bodies, strict=True):
         seen = Pipeline().trace(demo / body)

@@ -15,14 +15,14 @@ from penstock import operators, pipeline
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline"])
+@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline", "studio"])
 def test_no_name_is_that_of_a_standard_module(room: str):
     names = importlib.import_module(f"penstock.{room}").__all__
     assert sorted({*names} & sys.stdlib_module_names) == []
     assert len({*names}) == len(names)
 
 
-@pytest.mark.parametrize("room", ["operators", "sinks", "pipeline"])
+@pytest.mark.parametrize("room", ["operators", "sinks", "pipeline", "studio"])
 def test_lazy_names_are_those_that_checkers_see(room: str):
     package: Any = importlib.import_module(f"penstock.{room}")
     tree = ast.parse((ROOT / room / "__init__.py").read_text(encoding="utf-8"))

@@ -8,8 +8,8 @@ from pathlib import Path
 from chat_client import collected
 
 from penstock.events import ProviderError, UsageError
-from penstock.sources import from_recording
 from penstock.sources.recognition.apis import APIS
+from penstock.studio.recordings import from_recording
 
 FAMILIES = {
     "chat": "openai-chat",

@@ -9,7 +9,7 @@ from typing import Any
 from browser import Tab
 from playwright.sync_api import Locator, Page, Route, expect
 
-import penstock.pipeline.explorer
+import penstock.studio.explorer
 
 STATIC = Path(penstock.pipeline.explorer.__file__).with_name("static")
 ORIGIN = "http://explorer.test"

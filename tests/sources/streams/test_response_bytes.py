@@ -26,8 +26,9 @@ from test_dispose import Scene, wait_for_threads
 
 from penstock.events import ProviderError, UsageError
 from penstock.pipeline import Pipeline
-from penstock.sources import from_recording, from_stream, record
+from penstock.sources import from_stream
 from penstock.sources.streams.response_bytes import raw_bytes
+from penstock.studio.recordings import from_recording, record
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
 every_way = pytest.mark.parametrize("way", WAYS)

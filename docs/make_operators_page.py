@@ -17,15 +17,12 @@ from penstock.studio.marble_diagrams.marbles import MarblePicture
 FOLDER = Path(__file__).parents[1] / "operators"
 HEAD = Path(__file__).with_name("operators.md")
 DIALECTS = "Dialects"
-SEEN = "To see a stream"
 ROOMS = {
     "calls": "Fields that stream",
     "catalogue": DIALECTS,
     "grammar": DIALECTS,
     "writing": DIALECTS,
     "engine": "To run operators, and to write one",
-    "marble_diagrams": SEEN,
-    "tracing": SEEN,
 }
 """What stands in these sub-folders is told under these titles, after the operators."""
 MARBLES = re.compile(r" {4}\w+ {2,}-\S*-")

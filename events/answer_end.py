@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from .chunk_response import FinishReason, TokenUsage
-from .shown_by import shown_by
+from .showing import shown_by
 
 OutputFailure: TypeAlias = Literal[
     "truncated", "interrupted", "malformed", "invalid", "limit", "provider_error", "refusal"

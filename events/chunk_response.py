@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .shown_by import shown_by
+from .showing import shown_by
 
 ProviderEventKind: TypeAlias = Literal[
     "tool_result", "citation", "grounding", "file", "safety", "compaction", "logprobs", "other"

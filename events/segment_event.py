@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeAlias, final
 from msgspec import Meta, Struct
 
 from .errors import UsageError
-from .shown_by import shown_by
+from .showing import shown_by
 
 Path: TypeAlias = tuple[str | int, ...]
 FragmentKind: TypeAlias = Literal["OPEN", "TEXT", "SCALAR", "DONE"]

@@ -1,9 +1,11 @@
-"""Excerpts of long texts, and text with its control characters escaped."""
+"""What is shown of a value: excerpts of long texts, escaped control characters, and the method a notebook calls."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from msgspec import Struct
@@ -101,3 +103,20 @@ def _how_much(lines: int, characters: int, where: str) -> str:
 
 def _type_name(value: object) -> str:
     return f"<{type(value).__name__}>"
+
+
+def shown_by(module: str, function: str) -> Callable[..., dict[str, str]]:
+    """Return a `_repr_mimebundle_` that imports the drawing function when a notebook first shows the value.
+
+    The function is passed by name, because its module imports the values that it draws, and only notebooks need it.
+    """
+
+    def repr_mimebundle(
+        self: object,
+        include: object = None,  # noqa: ARG001 - IPython passes both, and filters by itself
+        exclude: object = None,  # noqa: ARG001
+    ) -> dict[str, str]:
+        bundle: dict[str, str] = getattr(import_module(module), function)(self)
+        return bundle
+
+    return repr_mimebundle

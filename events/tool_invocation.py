@@ -8,7 +8,7 @@ from msgspec import Meta, Struct
 
 from .errors import UsageError
 from .segment_event import Fragment
-from .shown_by import shown_by
+from .showing import shown_by
 
 
 class _OfCall(Struct, frozen=True, gc=False):

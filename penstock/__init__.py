@@ -1,7 +1,8 @@
 """Act on a language model's output while it is still streaming.
 
 The names of a first hour are here; each room has all of its own:
-`penstock.events`, `penstock.operators`, `penstock.sources`, `penstock.sinks`, `penstock.pipeline`.
+`penstock.events`, `penstock.operators`, `penstock.sources`, `penstock.sinks`, `penstock.pipeline`, and the workshop
+`penstock.studio`.
 """
 
 from __future__ import annotations

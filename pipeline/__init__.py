@@ -1,7 +1,4 @@
-"""`Pipeline`, ready-made strategies, tools, settings, and the command line.
-
-Each name is imported when it is first used, because the command line is here, too, and its help needs none of them.
-"""
+"""`Pipeline`, ready-made strategies, tools and settings. Each name is imported when it is first used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sources: turn provider streams, wire bytes, recordings and text into Observables of ChunkResponse."""
+"""Sources: turn provider streams, wire bytes and text into Observables of ChunkResponse."""
 
 from .from_stream import decode_sdk, from_stream
 from .from_text import from_text

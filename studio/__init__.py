@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from .recordings.record import record
     from .replay.replay_server import ReplayServer
     from .tracing.first_divergence import first_divergence
-    from .tracing.trace import Trace, trace
+    from .tracing.trace import Trace
+    from .tracing.trace import trace as trace
     from .tracing.trace_stream import atrace_stream, trace_stream
 
 __all__ = [
@@ -31,10 +32,10 @@ __all__ = [
     "marble_string",
     "marbles",
     "record",
-    "trace",
     "trace_stream",
 ]
 
+# `trace` is not in `__all__`, as `import *` would then hide Python's module.
 lazy_names(
     __name__,
     __all__,

@@ -14,8 +14,7 @@ from ...events.answer_end import AnswerEnd, Output, OutputFailed
 from ...events.chunk_response import ProviderEvent, TokenUsage
 from ...events.frames.data_frame import Columns, data_frame
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ...events.showing import value_text
-from ...events.shown_by import shown_by
+from ...events.showing import shown_by, value_text
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation, ToolResult
 
 

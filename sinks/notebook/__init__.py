@@ -1,1 +1,1 @@
-"""How values are shown in a notebook: cards as plain text and HTML. Does not import the events."""
+"""What a notebook shows of a value: cards as plain text and HTML, with code in colours."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...events.errors import UsageError, how_to_install
 from ...pipeline.pipeline import Pipeline
 from ..tracing.trace import Trace
+from ..tracing.trace_stream import trace_stream
 from .explored_runs import runs_of_stream, runs_of_trace
 from .explored_stream import read_stream
 
@@ -27,7 +28,7 @@ def explore(
     """Return a widget that shows a stream item by item: what came, what each stage did with it, and what it held back.
 
         explore("answer.jsonl")
-        explore(Pipeline("hermes").trace(stream))
+        explore(stream, Pipeline("hermes"))
 
     - `source`: a `Trace`; or the path of a recording, of the body of a streamed answer, or of a cassette; or a stream,
       as `Pipeline.stream` takes it, which is read to its end.
@@ -54,4 +55,4 @@ def explore(
         return Explorer(runs_of_trace(source))
     if is_path:
         return Explorer(runs_of_stream(read_stream(cast("str | PathLike[str]", source), api, interaction), pipeline))
-    return Explorer(runs_of_trace((pipeline or Pipeline(api=api)).trace(source)))
+    return Explorer(runs_of_trace(trace_stream(source, pipeline or Pipeline(api=api))))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from queue import Empty
 
+from ...pipeline.providers.provider_requests import is_this_machine
 from ...sinks.wording.printable import printable
 from ...sources.recognition.apis import APIS
 from .replay_log import ReplayEntry
 from .replay_server import ReplayServer
-from .served_hosts import is_this_machine
 
 Say = Callable[[str], object]
 _TICK = 1.0

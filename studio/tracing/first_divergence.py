@@ -101,7 +101,8 @@ class Divergence(Struct, frozen=True):
 def first_divergence(trace_a: Trace, trace_b: Trace) -> Divergence | None:
     """Return the first difference of two traces; None if they say the same.
 
-    >>> from penstock.operators import holdback, trace
+    >>> from penstock.operators import holdback
+    >>> from penstock.studio import trace
     >>> a = trace(holdback("<a>")).run(["1 <a", "> 2"])
     >>> b = trace(holdback("<a>")).run(["1 ", "<a> 2"])
     >>> c = trace(holdback("<a>")).run(["1 <a", "> 3"])

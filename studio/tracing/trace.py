@@ -10,8 +10,7 @@ from typing import Any, SupportsIndex, TypeAlias, overload
 from reactivex import Observable, abc
 
 from ...events.errors import UsageError
-from ...events.showing import counted
-from ...events.shown_by import shown_by
+from ...events.showing import counted, shown_by
 from ...operators.engine.drive import adrive, drive
 from ...operators.engine.stage import Completed, Failed, How, Operator, StageChain, checked_operators, lift
 from .traced_chain import TracedChain, TracedItem

@@ -1,18 +1,20 @@
-"""`StreamTracer`: trace a stream through a provider's machine and a strategy."""
+"""`trace_stream` and `atrace_stream`: trace a stream through a provider's machine and a strategy."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from itertools import chain
 from os import PathLike
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, cast
 
-from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.stage import Operator
 from ...operators.engine.step import Step
+from ...pipeline.chain import operator_of
+from ...pipeline.pipeline import Pipeline
+from ...pipeline.strategy_maker import StreamParts
 from ...sources.from_stream import decode_sdk, decode_through
 from ...sources.from_wire import decode_wire
 from ...sources.machine.machine import Machine
@@ -21,24 +23,50 @@ from ...sources.wire.sse import SseDecoder
 from ..recordings.from_recording import RecordedItems, recorded_items
 from ..recordings.read_recording import TimedItem
 from ..recordings.recording_format import WireEvents, raw_form
-from .trace import Clock, Trace, clock_of, no_time
+from .trace import LIMIT, Clock, Trace, clock_of, no_time
 
 
-class StreamTracer:
-    """Traces one stream; `in_text` is the strategy for plain text, if that is another one."""
+def trace_stream(
+    source: Any, pipeline: Pipeline | None = None, *, turn_id: str | None = None, limit: int = LIMIT
+) -> Trace:
+    r"""Run a stream and return what each stage did with each item; the provider's machine is the first stage.
 
-    def __init__(
-        self,
-        new_machine: Callable[[], Machine],
-        api: str | None,
-        strategy: Operator[ChunkResponse, Any],
-        in_text: Operator[ChunkResponse, Any] | None,
-        limit: int,
-    ) -> None:
-        self._new_machine = new_machine
-        self._api = api
-        self._strategy = strategy
-        self._in_text = in_text
+    >>> answer = [{"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}]
+    >>> seen = trace_stream(answer)
+    >>> seen.stages[:2], seen[0].raw["choices"][0]["delta"]
+    (('decode_sdk()', 'to_segments()'), {'content': 'Hi'})
+
+    - `source` as with `Pipeline.stream`, or the path of a recording, of the body of a response, or of a cassette. The
+      times are those of a recording, or when the items came; items that are all there already have none.
+    - `pipeline`: runs it; by default `Pipeline()`. Its sinks and `steps` do not run.
+    - `limit`: the items that are kept. How the stream ended, also by an error, is `Trace.ended`.
+    """
+    parts = (pipeline or Pipeline()).parts(turn_id)
+    tracer = _StreamTracer(parts, limit)
+    if isinstance(source, str | PathLike):
+        return tracer.of_recording(cast("str | PathLike[str]", source))
+    return tracer.of_stream(parts.opened(source))
+
+
+async def atrace_stream(
+    source: Any, pipeline: Pipeline | None = None, *, turn_id: str | None = None, limit: int = LIMIT
+) -> Trace:
+    """Run an async stream, and return what `trace_stream` returns.
+
+    seen = await atrace_stream(lambda: client.messages.create(..., stream=True), pipeline)
+    """
+    parts = (pipeline or Pipeline()).parts(turn_id)
+    return await _StreamTracer(parts, limit).of_async_stream(parts.opened(source))
+
+
+class _StreamTracer:
+    """Traces one stream."""
+
+    def __init__(self, parts: StreamParts, limit: int) -> None:
+        self._parts = parts
+        self._new_machine = parts.new_machine
+        self._strategy = operator_of(parts.chain, "trace_stream(...)")
+        self._in_text = None if parts.text_chain is None else operator_of(parts.text_chain, "trace_stream(...)")
         self._limit = limit
         self._machine: Machine | None = None
 
@@ -48,10 +76,10 @@ class StreamTracer:
         if (hasattr(stream, "__aiter__") and not hasattr(stream, "__iter__")) or hasattr(stream, "__await__"):
             if inspect.iscoroutine(stream):
                 stream.close()
-            message = "this stream is async; use await atrace(...) inside a coroutine"
+            message = "this stream is async; use await atrace_stream(...) inside a coroutine"
             raise UsageError(message)
         items = self._read(stream)
-        return self._trace(decode_sdk, self._api, is_text=next(items)).run(items, clock=clock_of(stream))
+        return self._trace(decode_sdk, self._parts.api, is_text=next(items)).run(items, clock=clock_of(stream))
 
     async def of_async_stream(self, source: Any) -> Trace:
         """Trace what `opened` returned of an async client."""
@@ -61,11 +89,13 @@ class StreamTracer:
         if not hasattr(stream, "__aiter__"):
             return self.of_stream(stream)
         items = self._aread(stream)
-        return await self._trace(decode_sdk, self._api, is_text=await anext(items)).arun(items, clock=perf_counter_ns)
+        return await self._trace(decode_sdk, self._parts.api, is_text=await anext(items)).arun(
+            items, clock=perf_counter_ns
+        )
 
-    def of_recording(self, path: str | PathLike[str], options: Mapping[str, Any]) -> Trace:
+    def of_recording(self, path: str | PathLike[str]) -> Trace:
         """Trace a recording at its own times; a body is cut into its events."""
-        recorded = recorded_items(path, self._api, **options)
+        recorded = recorded_items(path, self._parts.api, **self._parts.machine_options)
         if recorded.ends_at is None:
             body, events = b"".join(each.item for each in recorded.items), WireEvents()
             recorded = recorded._replace(items=[TimedItem(0.0, each) for each in (*events.feed(body), *events.close())])

@@ -21,7 +21,7 @@ from every_sdk import nothing_left
 from penstock.pipeline import api_tool_call
 from penstock.sinks import Collected, collect
 from penstock.sinks.web.protocols import PROTOCOLS
-from penstock.studio.recordings import from_recording
+from penstock.studio import from_recording
 from penstock.studio.testing import ReplayServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

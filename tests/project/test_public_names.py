@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from penstock import operators, pipeline
+from penstock import pipeline, studio
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,5 +42,5 @@ def test_lazy_names_are_those_that_checkers_see(room: str):
 
 
 def test_what_has_the_name_of_a_module_can_still_be_asked_for():
-    assert operators.trace.__name__ == "trace"
+    assert studio.trace.__name__ == "trace"
     assert (pipeline.json.__name__, pipeline.xml.__name__) == ("json", "xml")

@@ -10,7 +10,7 @@ from test_record import in_virtual_time
 from test_recordings_wrong_api import FAMILIES
 
 from penstock.sources import from_wire
-from penstock.studio.recordings import from_recording, record
+from penstock.studio import from_recording, record
 
 
 def test_the_replay_at_any_pace_is_the_stream(shared: Path, tmp_path: Path) -> None:

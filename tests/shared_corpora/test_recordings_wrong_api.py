@@ -9,7 +9,7 @@ from chat_client import collected
 
 from penstock.events import ProviderError, UsageError
 from penstock.sources.recognition.apis import APIS
-from penstock.studio.recordings import from_recording
+from penstock.studio import from_recording
 
 FAMILIES = {
     "chat": "openai-chat",

@@ -24,10 +24,10 @@ from penstock.events import (
     ToolInvocation,
     UsageError,
 )
+from penstock.events.showing import Excerpt
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
 from penstock.sinks.collected.collected import Segment
-from penstock.sinks.notebook import Excerpt
 from penstock.sinks.notebook.card import MimeBundle, mime_bundle
 from penstock.sinks.notebook.cards import LINES_OPEN, OpenCard
 from penstock.sinks.notebook_view import NotebookView, TextView, notebook_view

@@ -32,7 +32,7 @@ from penstock.sources import decode_wire, from_stream, from_wire
 from penstock.sources.bedrock.bedrock_wire import event_stream
 from penstock.sources.recognition.apis import api_of
 from penstock.sources.recognition.recognised_api import recognised_api
-from penstock.studio.recordings import from_recording, record
+from penstock.studio import from_recording, record
 
 STREAMS = Path(__file__).parents[1] / "streams"
 OWN = [

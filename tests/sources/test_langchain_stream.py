@@ -13,7 +13,7 @@ from penstock.events import ProviderEvent
 from penstock.operators import drive
 from penstock.sinks import collect
 from penstock.sources import decode_sdk
-from penstock.studio.recordings import from_recording, record
+from penstock.studio import from_recording, record
 from penstock.studio.testing import ReplayServer
 
 langchain_openai = pytest.importorskip("langchain_openai", reason="needs langchain-openai")

@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 import penstock.studio.explorer
 
-STATIC = Path(penstock.pipeline.explorer.__file__).with_name("static")
+STATIC = Path(penstock.studio.explorer.__file__).with_name("static")
 ORIGIN = "http://explorer.test"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>explorer</title>

@@ -35,7 +35,7 @@ from penstock.operators import FieldSpec, adrive, compose
 from penstock.pipeline import STRATEGIES, api_tool_call
 from penstock.pipeline.strategies.strategies import strategy_named
 from penstock.sources import decode_wire, from_wire
-from penstock.studio.recordings import from_recording
+from penstock.studio import from_recording
 
 ROOT = Path(__file__).parents[3]
 STREAMS = sorted((ROOT / "tests/streams/openai_chat").glob("*.sse"))

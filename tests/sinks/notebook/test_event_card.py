@@ -32,11 +32,11 @@ from penstock.events import (
     ToolInvocation,
     ToolResult,
 )
+from penstock.events.showing import CHARACTERS, beginning, ending, shown, value_text
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
 from penstock.sinks.collect import collect
 from penstock.sinks.collected.collected import Collected, Segment
-from penstock.sinks.notebook import CHARACTERS, beginning, ending, shown, value_text
 from penstock.sinks.notebook.card import CARDS, COLOURS, ROWS, mime_bundle
 from penstock.sinks.notebook.cards import segment_card
 from penstock.sinks.notebook.event_card import brief_card, card_of, event_bundle

@@ -30,7 +30,7 @@ from penstock.sources import decode_sdk, decode_wire, from_stream, from_wire
 from penstock.sources.from_wire import WireMachine
 from penstock.sources.recognition.apis import api_of
 from penstock.sources.recognition.checked_machine import checked_machine
-from penstock.studio.recordings import from_recording
+from penstock.studio import from_recording
 
 EVERY_API = [sdk.api for sdk in SDKS]
 HELLO: dict[str, Any] = {

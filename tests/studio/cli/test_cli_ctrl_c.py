@@ -54,7 +54,7 @@ OFFLINE = ("--base-url", "http://127.0.0.1:9", "Hi")
 
 
 IMPORTED = [
-    ("penstock.pipeline", ("--help",)),
+    ("penstock.studio", ("--help",)),
     ("penstock.studio.cli.cli", ("--help",)),
     ("penstock.studio.cli.cli_commands", ("--help",)),
     ("reactivex", ("inspect", ONE_CALL)),
@@ -89,7 +89,7 @@ def test_ctrl_c_while_something_is_imported_ends_it_without_a_word(
 
 @pytest.mark.skipif(not INSTALLED.is_file(), reason="needs the installed command")
 def test_the_installed_command_is_the_one_that_looks_after_ctrl_c(tmp_path: Path):
-    for module in ("penstock.pipeline", "typer"):
+    for module in ("penstock.studio", "typer"):
         assert interrupted_at(tmp_path, module, "signal", [str(INSTALLED)], "--help") == (130, "", "interrupted\n")
 
 
@@ -99,7 +99,7 @@ def test_ctrl_c_that_is_ignored_stays_ignored(tmp_path: Path):
     environment = {
         **ENVIRONMENT,
         "PYTHONPATH": str(tmp_path),
-        "INTERRUPT_AT": "penstock.pipeline",
+        "INTERRUPT_AT": "penstock.studio",
         "INTERRUPT_BY": "signal",
     }
     done = subprocess.run(

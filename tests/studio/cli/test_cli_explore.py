@@ -14,7 +14,7 @@ from explorer_tab import expect_item, slider
 from playwright.sync_api import expect
 from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
 
-from penstock.studio.recordings import record
+from penstock.studio import record
 
 __all__ = ["penstock"]  # the fixture
 

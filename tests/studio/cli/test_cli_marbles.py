@@ -9,7 +9,7 @@ import pytest
 from test_cli import ONE_CALL, STREAMS, Penstock, penstock
 from test_cli_replay import events_of, recorded
 
-from penstock.operators import marbles
+from penstock.studio import marbles
 from penstock.studio.cli.cli_traces import traced_file
 
 __all__ = ["penstock"]  # the fixture

@@ -20,8 +20,8 @@ from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
 from penstock.events import UsageError
 from penstock.sources import from_wire
 from penstock.sources.streams.taps import Tap
+from penstock.studio import from_recording
 from penstock.studio.reading import checked_stream
-from penstock.studio.recordings import from_recording
 from penstock.studio.testing import ReplayServer
 
 __all__ = ["penstock"]  # the fixture

@@ -19,8 +19,8 @@ from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolI
 from penstock.pipeline import api_tool_call
 from penstock.pipeline.strategies.strategy import StrategyEvent
 from penstock.sinks import collect
+from penstock.studio import from_recording
 from penstock.studio.demo.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Proof, answers, play
-from penstock.studio.recordings import from_recording
 from penstock.studio.replay.replay_server import ReplayServer
 
 __all__ = ["penstock"]  # the fixture

@@ -15,8 +15,8 @@ import yaml
 from traitlets import TraitError
 
 from penstock import ChunkResponse, Pipeline, UsageError
-from penstock.operators import holdback, trace
-from penstock.pipeline import explore
+from penstock.operators import holdback
+from penstock.studio import explore, trace
 from penstock.studio.explorer.explored_runs import Choice, ExploredRuns
 
 BODY = Path(__file__).parents[2] / "streams" / "openai_chat" / "write_file.sse"

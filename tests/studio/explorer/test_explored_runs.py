@@ -11,7 +11,8 @@ import pytest
 from passing_stage import PassingStage
 
 from penstock import ChunkResponse, Pipeline, UsageError
-from penstock.operators import Completed, Failed, drive, first_divergence, holdback, lift, to_segments, trace
+from penstock.operators import Completed, Failed, drive, holdback, lift, to_segments
+from penstock.studio import first_divergence, trace, trace_stream
 from penstock.studio.explorer.explored_runs import (
     MOST_KEPT,
     Choice,
@@ -63,7 +64,7 @@ def test_operators_of_ones_own_are_run_again_as_they_were_given():
 
 def test_a_trace_of_an_sdks_items_is_cut_as_the_wire():
     answer = [{"object": "chat.completion.chunk", "choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}]
-    runs = runs_of_trace(Pipeline(turn_id="t").trace(answer))
+    runs = runs_of_trace(trace_stream(answer, Pipeline(turn_id="t")))
     cut = runs.traced(Choice(chunk_size=10))
     assert cut.stages[0].startswith('decode_wire("openai-chat"')
     assert cut.stages[1:] == runs.first.stages[1:]

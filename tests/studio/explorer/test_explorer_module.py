@@ -13,7 +13,8 @@ from explorer_tab import expect_item, explorer_page, slider
 from playwright.sync_api import expect
 
 from penstock import ChunkResponse
-from penstock.operators import argument_progress, holdback, stage, trace
+from penstock.operators import argument_progress, holdback, stage
+from penstock.studio import trace
 from penstock.studio.explorer.explored_runs import Choice, runs_of_stream, runs_of_trace
 from penstock.studio.explorer.explored_stream import ExploredStream
 

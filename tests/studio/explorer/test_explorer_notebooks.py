@@ -33,7 +33,7 @@ def run_cell(page: Page, number: int) -> Locator:
 
 def test_in_jupyterlab(tab: Tab, tmp_path: Path):
     cells = [
-        f"from penstock.pipeline import explore\nexplorer = explore({str(STREAM)!r})\nexplorer",
+        f"from penstock.studio import explore\nexplorer = explore({str(STREAM)!r})\nexplorer",
         "print('the item is', explorer.item, explorer.strategy or 'as given', explorer.trace.stages[1])",
         "explorer.item = 2\nexplorer.chunk_size = 100",
         "explorer.strategy = 'nonsense'",
@@ -67,7 +67,7 @@ def test_in_jupyterlab(tab: Tab, tmp_path: Path):
 def test_in_marimo(tab: Tab, tmp_path: Path):
     show = f"""def _():
     import marimo as mo
-    from penstock.pipeline import explore
+    from penstock.studio import explore
     explorer = mo.ui.anywidget(explore({str(STREAM)!r}))
     explorer
     return (explorer, mo)

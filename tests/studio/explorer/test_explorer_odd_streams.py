@@ -12,7 +12,8 @@ from chat_chunks import call, closing, event
 from explorer_tab import explorer_page
 from playwright.sync_api import Page, expect
 
-from penstock.operators import Failed, holdback, lift, trace
+from penstock.operators import Failed, holdback, lift
+from penstock.studio import trace
 from penstock.studio.explorer.explored_runs import Choice, runs_of_stream, runs_of_trace
 from penstock.studio.explorer.explored_stream import ExploredStream
 from penstock.studio.tracing.trace import Trace

@@ -11,8 +11,8 @@ import pytest
 from penstock import ChunkResponse, Pipeline, UsageError
 from penstock.events import to_json
 from penstock.operators import Completed, Failed
+from penstock.studio import record
 from penstock.studio.explorer.explored_stream import read_stream
-from penstock.studio.recordings import record
 
 STREAMS = Path(__file__).parents[2] / "streams"
 BODY = STREAMS / "openai_chat" / "write_file.sse"

@@ -23,10 +23,10 @@ from penstock.operators import (
     lift,
     partial_arguments,
     to_segments,
-    trace,
 )
 from penstock.pipeline import Pipeline
 from penstock.sources import decode_wire
+from penstock.studio import trace
 from penstock.studio.explorer.explored_stream import read_stream
 from penstock.studio.explorer.trace_data import item_text, trace_data
 

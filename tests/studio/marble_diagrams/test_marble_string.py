@@ -17,7 +17,7 @@ from reactivex.testing import ReactiveTest, TestScheduler
 from reactivex.testing.marbles import marbles_testing
 
 from penstock.events.errors import UsageError
-from penstock.operators import marble_string
+from penstock.studio import marble_string
 from penstock.studio.marble_diagrams.marble_string import MarbleString
 
 ON_NEXT, ON_ERROR, ON_COMPLETED = ReactiveTest.on_next, ReactiveTest.on_error, ReactiveTest.on_completed

@@ -19,21 +19,10 @@ from reactivex.testing import ReactiveTest, TestScheduler
 from penstock import Pipeline, collect
 from penstock.events import ChunkResponse, SegmentContent, SegmentEnd, SegmentStart, ToolCallDelta
 from penstock.events.errors import UsageError
-from penstock.operators import (
-    Failed,
-    Interrupted,
-    Trace,
-    drive,
-    holdback,
-    lift,
-    marbles,
-    stream_fields,
-    to_invocations,
-    to_segments,
-    trace,
-)
+from penstock.operators import Failed, Interrupted, drive, holdback, lift, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.withheld import Withheld
 from penstock.pipeline.answers.answer import Answer
+from penstock.studio import Trace, marbles, trace
 
 HALF_A_MEGABYTE = 500_000
 ON_NEXT, ON_ERROR, ON_COMPLETED = ReactiveTest.on_next, ReactiveTest.on_error, ReactiveTest.on_completed

@@ -10,7 +10,8 @@ import pytest
 from browser import Tab, browser_tab
 
 from penstock.events import ChunkResponse, ToolCallDelta
-from penstock.operators import MarblePicture, marbles, parse_text, stream_fields, to_invocations, to_segments, trace
+from penstock.operators import parse_text, stream_fields, to_invocations, to_segments
+from penstock.studio import MarblePicture, marbles, trace
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 LOOK = """

@@ -11,8 +11,8 @@ from test_both_ways import OWN, options_of
 
 from penstock.events import UsageError
 from penstock.sources import from_stream, from_wire
+from penstock.studio import from_recording, record
 from penstock.studio.reading.recorded import converted
-from penstock.studio.recordings import from_recording, record
 from penstock.studio.recordings.read_recording import read_recording
 
 

@@ -8,7 +8,7 @@ from chat_client import by_wire, collected
 from test_from_wire import NAMES, STREAMS, body_of, options_of
 
 from penstock.events import UsageError
-from penstock.studio.recordings import from_recording
+from penstock.studio import from_recording
 
 
 @pytest.mark.parametrize("name", NAMES)

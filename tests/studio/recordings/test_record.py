@@ -21,7 +21,7 @@ from test_both_ways import OWN, options_of
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.sources import from_stream, from_wire
-from penstock.studio.recordings import from_recording, record
+from penstock.studio import from_recording, record
 from penstock.studio.recordings.recording_format import recording_schema
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
@@ -375,7 +375,7 @@ def test_a_path_that_cannot_be_a_file_is_told_so(tmp_path: Path):
 
 KILLED = """
 import sys
-from penstock.sources import record
+from penstock.studio import record
 def items():
     for number in range(1000):
         yield {"object": "chat.completion.chunk", "choices": [{"delta": {"content": f"{number} "}}]}

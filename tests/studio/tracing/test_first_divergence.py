@@ -18,8 +18,6 @@ from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators import (
     Completed,
     Failed,
-    Trace,
-    first_divergence,
     holdback,
     json_fragments,
     lift,
@@ -27,8 +25,8 @@ from penstock.operators import (
     stream_fields,
     to_invocations,
     to_segments,
-    trace,
 )
+from penstock.studio import Trace, first_divergence, trace
 
 CHAIN = (to_segments(), stream_fields(), to_invocations(keep_segments=True))
 

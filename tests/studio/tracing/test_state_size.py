@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from penstock.operators import holdback, trace
+from penstock.operators import holdback
+from penstock.studio import trace
 
 
 def test_half_of_a_surrogate_pair_has_a_size_too():

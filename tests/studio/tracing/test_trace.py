@@ -13,7 +13,8 @@ from reactivex.testing import ReactiveTest, TestScheduler
 
 from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentContent, SegmentEnd
-from penstock.operators import Completed, Failed, drive, holdback, lift, trace
+from penstock.operators import Completed, Failed, drive, holdback, lift
+from penstock.studio import trace
 from penstock.studio.tracing.traced_chain import UnexplainedText
 
 TOOL = holdback("<tool>")

@@ -1,4 +1,4 @@
-"""`Pipeline.trace` sees each stage of a stream, and its outputs are the events of `Pipeline.stream`."""
+"""`trace_stream` sees each stage of a stream, and its outputs are the events of `Pipeline.stream`."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from reactivex import operators as rx
 
 from penstock.events import ProviderError
 from penstock.events.errors import UsageError
-from penstock.operators import Completed, Failed, Trace
+from penstock.operators import Completed, Failed
 from penstock.pipeline import Pipeline
-from penstock.studio.recordings import from_recording, record
+from penstock.studio import Trace, atrace_stream, from_recording, record, trace_stream
 from penstock.studio.recordings.recording_format import WireEvents
 
 STREAMS = Path(__file__).parents[2] / "streams"
@@ -38,7 +38,7 @@ def items_of(path: Path) -> list[Any]:
 @pytest.mark.parametrize("body", BODIES[::7], ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_outputs_for_a_body_are_the_events_of_its_stream(body: Path) -> None:
     pipeline = Pipeline(turn_id="t", choices="all")
-    seen = pipeline.trace(body)
+    seen = trace_stream(body, pipeline)
     events: list[Any] = []
     ends: list[Any] = []
     chunks = from_recording(body, turn_id="t", choices="all", keep_message=True)
@@ -52,8 +52,8 @@ def test_the_outputs_for_a_body_are_the_events_of_its_stream(body: Path) -> None
 def test_raw_is_the_json_of_the_wire_and_of_an_item():
     body = STREAMS / "openai_chat" / "calls_and_stop.sse"
     items = items_of(body)
-    assert [each.raw for each in Pipeline().trace(body) if isinstance(each.raw, dict)] == items
-    seen = Pipeline().trace(items)
+    assert [each.raw for each in trace_stream(body) if isinstance(each.raw, dict)] == items
+    seen = trace_stream(items)
     assert [each.raw for each in seen] == [*items, None]
     assert [each.item for each in seen][:-1] == items
     assert [each.t_ns for each in seen] == [None] * len(seen)
@@ -63,23 +63,23 @@ def test_raw_is_the_json_of_the_wire_and_of_an_item():
 def test_a_recording_has_its_times(tmp_path: Path):
     body = STREAMS / "openai_chat" / "calls_and_stop.sse"
     items = items_of(body)
-    list(Pipeline(record=tmp_path / "a.jsonl").stream(iter(items)))
+    list(Pipeline(record=record(tmp_path / "a.jsonl")).stream(iter(items)))
     lines = [json.loads(line) for line in (tmp_path / "a.jsonl").read_text().splitlines()]
     times = [line["t_ns"] for line in lines[1:]]
-    seen = Pipeline(turn_id="t").trace(tmp_path / "a.jsonl")
+    seen = trace_stream(tmp_path / "a.jsonl", Pipeline(turn_id="t"))
     assert [each.t_ns for each in seen] == pytest.approx([each - times[0] for each in times], abs=1)
     assert outputs_of(seen) == list(Pipeline(turn_id="t").stream(items))
     texts = tmp_path / "texts.jsonl"
     list(record(texts)(iter(["<tool_call>", '{"name": "f"}</tool_call>'])))
-    assert str(Pipeline().trace(str(texts)).stages[1]).startswith("parse_text(")
+    assert str(trace_stream(str(texts)).stages[1]).startswith("parse_text(")
 
 
 def test_a_stream_has_the_times_at_which_its_items_came_and_text_its_own_strategy():
-    seen = Pipeline().trace(iter(["a ", "<tool_call>"]))
+    seen = trace_stream(iter(["a ", "<tool_call>"]))
     assert seen.stages[1].startswith("parse_text(")
     assert seen[0].t_ns == 0
     assert all(each.t_ns is not None for each in seen)
-    assert Pipeline().trace(lambda: iter([])).stages[1] == "to_segments()"
+    assert trace_stream(lambda: iter([])).stages[1] == "to_segments()"
 
 
 def test_a_broken_stream_ends_as_failed_with_the_ends_of_its_segments():
@@ -87,7 +87,7 @@ def test_a_broken_stream_ends_as_failed_with_the_ends_of_its_segments():
         yield {"choices": [{"delta": {"content": "Hi"}}]}
         raise GONE
 
-    seen = Pipeline(turn_id="t").trace(broken)
+    seen = trace_stream(broken, Pipeline(turn_id="t"))
     assert isinstance(seen.ended, Failed)
     assert isinstance(seen.ended.error, ProviderError)
     run = Pipeline(turn_id="t").stream(broken)
@@ -100,12 +100,12 @@ def test_a_broken_stream_ends_as_failed_with_the_ends_of_its_segments():
         raise GONE
         yield
 
-    assert len(Pipeline().trace(never())) == 1
+    assert len(trace_stream(never())) == 1
 
 
 def test_a_fatal_error_of_the_provider_is_how_it_ended_and_stops_the_reading():
     items = iter([{"choices": [{"delta": {"content": "Hi"}}]}, {"error": {"message": "overloaded"}}, "never read"])
-    seen = Pipeline(api="openai-chat").trace(items)
+    seen = trace_stream(items, Pipeline(api="openai-chat"))
     assert isinstance(seen.ended, Failed)
     assert isinstance(seen.ended.error, ProviderError)
     assert next(items) == "never read"
@@ -123,15 +123,15 @@ def test_an_async_stream_is_traced():
     async def opened() -> Any:
         return items()
 
-    seen = asyncio.run(Pipeline(turn_id="t").atrace(opened))
+    seen = asyncio.run(atrace_stream(opened, Pipeline(turn_id="t")))
     assert (seen.ended, closed, seen[0].t_ns) == (Completed(), [True], 0)
     assert outputs_of(seen) == list(
         Pipeline(turn_id="t").stream([{"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}])
     )
-    with pytest.raises(UsageError, match="await atrace"):
-        Pipeline().trace(items())
+    with pytest.raises(UsageError, match="await atrace_stream"):
+        trace_stream(items())
 
 
 def test_a_chain_with_an_operator_of_rx_cannot_be_traced():
-    with pytest.raises(UsageError, match=r"trace\(\.\.\.\) takes Penstock operators only"):
-        Pipeline([*Pipeline().chain, rx.take(1)]).trace([])
+    with pytest.raises(UsageError, match=r"trace_stream\(\.\.\.\) takes Penstock operators only"):
+        trace_stream([], Pipeline([*Pipeline().chain, rx.take(1)]))

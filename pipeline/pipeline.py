@@ -287,7 +287,7 @@ class Pipeline:
         """Return what a stream runs through, for tools that look at each part, such as `penstock.studio.trace_stream`.
 
         >>> [str(operator) for operator in Pipeline().parts().chain]
-        ['to_segments()', 'stream_fields()', 'to_invocations()']
+        ['to_segments()', 'stream_fields()', 'to_invocations(keep_segments=True)']
         """
         of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
         return StreamParts(

@@ -6,15 +6,21 @@ import math
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
+from queue import Empty
 from typing import Annotated
 
 import typer
 
 from ...events.errors import UsageError
+from ...pipeline.providers.provider_requests import is_this_machine
+from ...sinks.wording.printable import printable
+from ...sources.recognition.apis import APIS
 from ..demo.demo import Proof, answers, play
+from ..replay.replay_log import ReplayEntry
 from ..replay.replay_recordings import Recording
-from ..replay.serve_recordings import serve_recordings
+from ..replay.replay_server import ReplayServer
 from .cli_parts import announced, beginning_with, complain, packages_of_a_page
 
 SERVE_EXAMPLES = """\b
@@ -25,6 +31,8 @@ Examples:
   penstock serve-recordings tests/streams --strict
 """
 _FAULTS = ("cut:", "stall:", "reset:", "status:", "error:", "garbage:", "duplicate:")
+_TICK = 1.0
+"""Seconds between checks for Ctrl-C, for systems on which it does not wake a wait."""
 
 
 def serve(  # noqa: PLR0913 - the options of the command
@@ -72,19 +80,48 @@ def serve(  # noqa: PLR0913 - the options of the command
     one of its API; with --strict it is refused instead. Its header x-penstock-fault selects a fault. Ctrl-C stops the
     server.
     """
-    serve_recordings(
-        folder,
-        host=host,
-        port=port,
-        public=public,
-        hosts=allow_host or [],
-        pace=pace,
-        chunk=chunk,
-        fault=fault,
-        strict=strict,
-        say=typer.echo,
-        warn=complain,
-    )
+    hosts = allow_host or []
+    with ReplayServer(
+        folder, host=host, port=port, public=public, hosts=hosts, pace=pace, chunk=chunk, fault=fault, strict=strict
+    ) as server:
+        changes = server.follow()
+        if not is_this_machine(host):
+            complain(f"warning: anyone who can reach {host} can read these recordings and the log")
+        for line in introduction(server, folder):
+            typer.echo(line)
+        while True:
+            try:
+                entry = changes.get(timeout=_TICK)
+            except Empty:
+                continue
+            typer.echo(printable(progress(entry)))
+
+
+def introduction(server: ReplayServer, folder: str) -> Iterator[str]:
+    """Yield the lines about what is served and how to reach it."""
+    recordings = server.recordings
+    count = len(recordings.all)
+    others = len(recordings.left_out)
+    left_out = f" (without {others} files that are no recorded stream)" if others else ""
+    yield printable(f"{count} recording{'s' if count != 1 else ''} of {folder}{left_out}")
+    yield f"on {server.url} until Ctrl-C; the log is {server.url}/penstock/log"
+    width = max(len(api.name) for api in APIS)
+    for api in APIS:
+        if own := len(recordings.of(api.name)):
+            yield f"  {api.name:<{width}} {own:>4}  {api.served.client.format(url=server.url)}"
+
+
+def progress(entry: ReplayEntry) -> str:
+    """Return the line about the outcome of a request."""
+    begin = f"#{entry.id} {entry.api or 'unknown path'}"
+    if entry.outcome == "refused":
+        return f"{begin}: HTTP {entry.status}{f', {entry.fault}' if entry.fault else ''}"
+    if entry.outcome == "open":
+        model = f" {entry.model}" if entry.model else ""
+        return f"{begin}{model}: {entry.recording}{f', {entry.fault}' if entry.fault else ''}"
+    seconds = (entry.ended_at or entry.began_at) - entry.began_at
+    sent = f"{entry.bytes_sent} bytes sent, {entry.bytes_total} recorded, in {seconds:.2f} s"
+    return f"{begin}: {entry.outcome.replace('_', ' ')}, {sent}"
 
 
 DEMO_EXAMPLES = """\b

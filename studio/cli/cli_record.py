@@ -13,8 +13,7 @@ import typer
 from ...events.errors import UsageError
 from ...pipeline.pipeline import Pipeline
 from ..reading.checked_stream import PipedBody
-from ..recordings.record import new_recording, tap_into
-from ..recordings.recording_file import RecordingFile
+from ..recordings.record import RecordingFile, new_recording, tap_into
 from .cli_parts import ApiName, AsJson, StrategyName, ToolNames, Watched, complain, show
 from .cli_run import MODEL, PROVIDER, BaseUrl, KeyFrom, MaxTokens, Question, SystemPrompt, ask_and_show
 

@@ -18,7 +18,7 @@ LIVE ?=
 PEERS ?=
 PROFILE ?= repeatable
 
-ROOMS := events operators pipeline sinks sources
+ROOMS := events operators pipeline sinks sources studio
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
 # Each worker is a process and runs one test at a time in its main thread: signals, profilers and ports are its own.

@@ -5,7 +5,7 @@ from pathlib import Path
 from setuptools import setup
 
 ROOT = Path(__file__).parent
-ROOMS = ("events", "operators", "pipeline", "sinks", "sources")
+ROOMS = ("events", "operators", "pipeline", "sinks", "sources", "studio")
 
 
 def packages() -> list[str]:

@@ -1,4 +1,4 @@
-"""Makes the whole of operators.md, with every public name of `operators/`.
+"""Makes the whole of operators.md, with every public name of `operators/`, and how `studio/` shows what they do.
 
 The pictures are made by running the marble diagrams of the docstrings, so it runs where Penstock is installed.
 """
@@ -9,15 +9,18 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 from penstock import operators
-from penstock.operators.marble_diagrams.docstring_marble import docstring_diagram
-from penstock.operators.marble_diagrams.marbles import MarblePicture
+from penstock.studio.marble_diagrams.docstring_marble import docstring_diagram
+from penstock.studio.marble_diagrams.marbles import MarblePicture
 
 FOLDER = Path(__file__).parents[1] / "operators"
+STUDIO = Path(__file__).parents[1] / "studio"
 HEAD = Path(__file__).with_name("operators.md")
 DIALECTS = "Dialects"
-SEEN = "To see a stream"
+SEEN = "To see a stream, with `penstock.studio`"
+Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 ROOMS = {
     "calls": "Fields that stream",
     "catalogue": DIALECTS,
@@ -35,10 +38,12 @@ MARBLES = re.compile(r" {4}\w+ {2,}-\S*-")
 def whole_page() -> str:
     """Return the whole page."""
     sections: dict[str, list[_Definition]] = {"The operators": []}
-    for module, names in _public():
+    for folder, module, names in (*_public(FOLDER), *_public(STUDIO)):
         *room, stem = module.split(".")
+        if folder == STUDIO and ROOMS.get(room[0]) != SEEN:
+            continue
         section = sections.setdefault(ROOMS.get(room[0], room[0]), []) if room else sections["The operators"]
-        path = FOLDER.joinpath(*room, f"{stem}.py")
+        path = folder.joinpath(*room, f"{stem}.py")
         section += [_Definition(name, path) for name in sorted(names, key=lambda name: (name != stem, name))]
     blocks = [HEAD.read_text(encoding="utf-8").rstrip()]
     for title, section in sections.items():
@@ -48,11 +53,11 @@ def whole_page() -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _public() -> Iterator[tuple[str, list[str]]]:
-    """Yield the files with public names, and these."""
-    for node in ast.walk(ast.parse((FOLDER / "__init__.py").read_text(encoding="utf-8"))):
-        if isinstance(node, ast.ImportFrom) and node.level and node.module != "engine.lazy_names":
-            yield node.module, [alias.name for alias in node.names]
+def _public(folder: Path) -> Iterator[tuple[Path, str, list[str]]]:
+    """Yield a room's files with public names, and these."""
+    for node in ast.walk(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.level and not str(node.module).endswith("engine.lazy_names"):
+            yield folder, str(node.module), [alias.name for alias in node.names]
 
 
 class _Definition:
@@ -74,18 +79,18 @@ class _Definition:
 
     def gives(self) -> str:
         """Return the type that a function returns."""
-        returns = self._node.returns if isinstance(self._node, ast.FunctionDef) else None
+        returns = self._node.returns if isinstance(self._node, Function) else None
         return f"`{self._written(returns)}`".replace("|", r"\|") if returns is not None else ""
 
     def summary(self) -> str:
         """Return the first line of a docstring."""
-        documented = self._node if isinstance(self._node, ast.FunctionDef | ast.ClassDef) else None
+        documented = self._node if isinstance(self._node, Function | ast.ClassDef) else None
         return ((documented and ast.get_docstring(documented)) or "").partition("\n")[0].replace("|", r"\|")
 
     def blocks(self) -> Iterator[str]:
         yield f"### {self._title}"
         match self._node:
-            case ast.FunctionDef():
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
                 yield _code(self._header(self._node))
                 yield from _text(self._node, self._picture)
             case ast.ClassDef():
@@ -118,7 +123,7 @@ class _Definition:
         default = f" = {self._written(node.value)}" if node.value is not None else ""
         return f"{_name_of(node)}: {self._written(kind)}{default}"
 
-    def _header(self, node: ast.FunctionDef) -> str:
+    def _header(self, node: Function) -> str:
         """Return a function's signature as it is written, to its colon."""
         first, body = node.lineno, node.body[0].lineno
         lines = self._source.splitlines()[first - 1 : max(body - 1, first)]
@@ -139,7 +144,12 @@ def _text_options() -> str:
 
 def _name_of(node: ast.AST) -> str:
     match node:
-        case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+        case (
+            ast.FunctionDef(name=name)
+            | ast.AsyncFunctionDef(name=name)
+            | ast.ClassDef(name=name)
+            | ast.AnnAssign(target=ast.Name(id=name))
+        ):
             return name
         case _:
             return ""
@@ -157,7 +167,7 @@ def _annotated(node: ast.AnnAssign) -> tuple[ast.expr, str]:
             return kind, ""
 
 
-def _text(node: ast.FunctionDef | ast.ClassDef, picture: Callable[[], str] | None = None) -> Iterator[str]:
+def _text(node: Function | ast.ClassDef, picture: Callable[[], str] | None = None) -> Iterator[str]:
     """Yield a docstring as Markdown: diagrams and examples are blocks of code, the rest stands as it is."""
     for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
         if picture is not None and MARBLES.match(paragraph):

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
 
-from .showing.shown_by import shown_by
+from .showing import shown_by
 
 ProviderEventKind: TypeAlias = Literal[
     "tool_result", "citation", "grounding", "file", "safety", "compaction", "logprobs", "other"
@@ -37,7 +37,7 @@ class ProviderEvent(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag=
         str | None, Meta(description="The segment that it belongs to: a call's result, a text's citation.")
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
 
 
 ArgumentsKind: TypeAlias = Literal["json", "text", "object"]
@@ -146,4 +146,4 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
         Meta(description="The assistant's whole message, as its API takes it back; in the last chunk, by option."),
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn, TypeAlias, final
 from msgspec import Meta, Struct
 
 from .errors import UsageError
-from .showing.shown_by import shown_by
+from .showing import shown_by
 
 Path: TypeAlias = tuple[str | int, ...]
 FragmentKind: TypeAlias = Literal["OPEN", "TEXT", "SCALAR", "DONE"]
@@ -118,7 +118,7 @@ class SegmentEvent(_OfSegment, frozen=True, gc=False, kw_only=True):
         Meta(description="The argument pieces in `raw`; null if they are not parsed yet."),
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.events.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
 
     def __post_init__(self) -> NoReturn:
         message = "SegmentEvent is an abstract base; make a SegmentStart, SegmentContent or SegmentEnd"

@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 STREAMS = Path(__file__).with_name("agent_streams")
 Request = Callable[[list[Any], Any], Any]

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 STREAMS = Path(__file__).with_name("streams")
 PACE = 0.03

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from .holdback import holdback
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
-    from .marble_diagrams.marble_string import MarbleString, marble_string
-    from .marble_diagrams.marbles import MarblePicture, marbles
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
     from .partial_output import PartialOutput, partial_output
@@ -32,10 +30,6 @@ if TYPE_CHECKING:
     from .to_invocations import to_invocations
     from .to_segments import to_segments
     from .tool_call_updates import tool_call_updates
-    from .tracing.first_divergence import Divergence, first_divergence
-    from .tracing.trace import Trace
-    from .tracing.trace import trace as trace
-    from .tracing.traced_chain import StageTrace, TracedItem
     from .whole_calls import whole_calls
     from .within import within
     from .writing.dialect_instructions import dialect_instructions
@@ -47,22 +41,16 @@ __all__ = [
     "MARKED_FILE_TOOLS",
     "Completed",
     "Dialect",
-    "Divergence",
     "Failed",
     "FieldSpec",
     "Interrupted",
     "Limits",
-    "MarblePicture",
-    "MarbleString",
     "ModelDialect",
     "Operator",
     "PartialArguments",
     "PartialOutput",
     "PathValue",
     "Stage",
-    "StageTrace",
-    "Trace",
-    "TracedItem",
     "TypingRules",
     "Withheld",
     "adrive",
@@ -73,13 +61,10 @@ __all__ = [
     "dialect_instructions",
     "drive",
     "extract_json_fields",
-    "first_divergence",
     "holdback",
     "interrupt_on",
     "json_fragments",
     "lift",
-    "marble_string",
-    "marbles",
     "parse_text",
     "partial_arguments",
     "partial_output",
@@ -107,14 +92,9 @@ lazy_names(
         "engine.stage": ("Completed", "Failed", "Interrupted", "Operator", "Stage", "compose", "lift", "stage"),
         "engine.withheld": ("Withheld",),
         "grammar.dialect": ("Dialect", "ModelDialect"),
-        "marble_diagrams.marbles": ("MarblePicture", "marbles"),
-        "marble_diagrams.marble_string": ("MarbleString", "marble_string"),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
         "schemas.value_typing": ("TypingRules",),
-        "tracing.first_divergence": ("Divergence", "first_divergence"),
-        "tracing.trace": ("Trace", "trace"),
-        "tracing.traced_chain": ("StageTrace", "TracedItem"),
         "writing.dialect_instructions": ("dialect_instructions",),
         "writing.render_call": ("render_call",),
     },

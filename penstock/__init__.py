@@ -1,7 +1,8 @@
 """Act on a language model's output while it is still streaming.
 
 The names of a first hour are here; each room has all of its own:
-`penstock.events`, `penstock.operators`, `penstock.sources`, `penstock.sinks`, `penstock.pipeline`.
+`penstock.events`, `penstock.operators`, `penstock.sources`, `penstock.sinks`, `penstock.pipeline`, and the workshop
+`penstock.studio`.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ __all__ = [
     "write_files",
 ]
 
-_ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
+_ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
 
 _HERE = os.path.dirname(__file__)  # noqa: PTH120 - importing pathlib takes longer than all that is done here
 if not os.path.isdir(os.path.join(_HERE, "events")):  # noqa: PTH112, PTH118

@@ -12,7 +12,7 @@ def main() -> None:
         is_ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
         if is_ours:
             signal.signal(signal.SIGINT, _leave)
-        from penstock.pipeline.cli.cli import code_of, loaded  # noqa: PLC0415
+        from penstock.studio.cli.cli import code_of, loaded  # noqa: PLC0415
 
         run = loaded()
         if is_ours:

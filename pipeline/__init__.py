@@ -1,7 +1,4 @@
-"""`Pipeline`, ready-made strategies, tools, settings, and the command line.
-
-Each name is imported when it is first used, because the command line is here, too, and its help needs none of them.
-"""
+"""`Pipeline`, ready-made strategies, tools and settings. Each name is imported when it is first used."""
 
 from __future__ import annotations
 
@@ -11,7 +8,6 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .answers.answer import Answer
-    from .explorer.explore import explore
     from .outputs.output_type import OutputType, output_options
     from .pipeline import Pipeline
     from .runs.async_run import AsyncRun
@@ -58,7 +54,6 @@ __all__ = [
     "as_tools",
     "auto",
     "call_tools",
-    "explore",
     "harmony",
     "hermes",
     "json_answer",
@@ -79,7 +74,6 @@ lazy_names(
     __all__,
     {
         "answers.answer": ("Answer",),
-        "explorer.explore": ("explore",),
         "outputs.output_type": ("OutputType", "output_options"),
         "pipeline": ("Pipeline",),
         "runs.async_run": ("AsyncRun",),

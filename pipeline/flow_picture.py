@@ -7,9 +7,9 @@ from functools import partial
 from html import escape
 from typing import Any, cast
 
-from ..events.showing.card import MimeBundle
-from ..events.showing.excerpt import shown
+from ..events.showing import shown
 from ..operators.engine.stage import Operator
+from ..sinks.notebook.card import MimeBundle
 from ..sinks.running.sink import TwinSink
 from .chain import Chain, chain_of
 from .chain import name_of as operator_name

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
-from os import PathLike
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 from weakref import WeakSet
 
 from reactivex import Observable
@@ -20,7 +19,6 @@ from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
 from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
-from ..operators.tracing.trace import LIMIT, Trace
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
@@ -34,7 +32,6 @@ from ..sources.from_stream import (
     stream_to_read,
 )
 from ..sources.machine.choices import Choices
-from ..sources.record import record as recorder
 from ..sources.streams.wake_stream import wake_stream
 from .chain import Chain, Change, ChangedStrategy, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
 from .outputs.output_type import OutputType, options_for
@@ -46,15 +43,21 @@ from .runs.run import Run
 from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
 from .strategies.strategies import TEXT_STRATEGIES, TextStrategy
 from .strategies.strategy import StrategyEvent
-from .strategy_maker import Machines, NewChain, StrategyLike, resolved, strategy_by_stream, strategy_maker, with_output
+from .strategy_maker import (
+    Machines,
+    NewChain,
+    StrategyLike,
+    StreamParts,
+    resolved,
+    strategy_by_stream,
+    strategy_maker,
+    with_output,
+)
 from .tools.tool import Tool, as_tools
 from .tools.tool_schemas import schemas_for, tool_choice
 
-if TYPE_CHECKING:
-    from .runs.stream_tracer import StreamTracer
-
-Recorder: TypeAlias = str | PathLike[str] | Callable[[Any], Any]
-"""Where streams are recorded, or what taps them."""
+Tap: TypeAlias = Callable[[Any], Any]
+"""Takes a source, and returns one that yields the same."""
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
 
@@ -96,8 +99,8 @@ class Pipeline:
       is abandoned, with a `StuckSinkError`; after a cancel, a close or Ctrl-C it has that time in total.
     - `keep_answer`: whether each run keeps what came, for `Run.answer`, and the assistant's message, for
       `AnswerEnd.message`; without that a run needs no memory for what has passed.
-    - `record`: a file for one stream, or a folder for any number: what the provider sends is written there, with its
-      times; or what `record(path, redact=...)` of `penstock.sources` returned. `from_recording` replays it.
+    - `record`: a tap through which what the provider sends is read. `record(path)` of `penstock.studio` returns one
+      that writes it, with its times, into a file for one stream, or a folder for any number.
     - `settings`: in place of the environment's. Further options go to the strategy: `fields=`, `start=`, `eager=`...
 
     A pipeline keeps no state of a stream: use it for many, also at the same time, in threads and in tasks. Wrong
@@ -124,7 +127,7 @@ class Pipeline:
         when_full: WhenFull = "block",
         close_timeout: float = 10.0,
         keep_answer: bool = True,
-        record: Recorder | None = None,
+        record: Tap | None = None,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
@@ -166,7 +169,10 @@ class Pipeline:
         self._api = api
         self._decode: Decode = decode
         self._keeps_answer = keep_answer
-        self._tap = record if record is None or callable(record) else recorder(record)
+        if record is not None and not callable(cast("object", record)):
+            message = f"record= takes a tap, got {record!r:.80}; pass what record(path) of penstock.studio returns"
+            raise UsageError(message)
+        self._tap = record
         self._choices: Choices = choices
         self._limits = _checked_limits(options.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
@@ -277,29 +283,21 @@ class Pipeline:
 
         return Observable(subscribe)
 
-    def trace(self, source: Any, *, turn_id: str | None = None, limit: int = LIMIT) -> Trace:
-        r"""Run a stream and return what each stage did with each item; the provider's machine is the first stage.
+    def parts(self, turn_id: str | None = None) -> StreamParts:
+        """Return what a stream runs through, for tools that look at each part, such as `penstock.studio.trace_stream`.
 
-        >>> answer = [{"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}]
-        >>> seen = Pipeline().trace(answer)
-        >>> seen.stages[:2], seen[0].raw["choices"][0]["delta"]
-        (('decode_sdk()', 'to_segments()'), {'content': 'Hi'})
-
-        `source` as with `stream`, or the path of a recording, of the body of a response, or of a cassette. The times
-        are those of a recording, or when the items came; items that are all there already have none. Sinks and `steps`
-        do not run. How the stream ended, also by an error, is `Trace.ended`. `limit`: the items that are kept.
+        >>> [str(operator) for operator in Pipeline().parts().chain]
+        ['to_segments()', 'stream_fields()', 'to_invocations(keep_segments=True)']
         """
-        tracer = self._tracer(turn_id, limit)
-        if isinstance(source, str | PathLike):
-            return tracer.of_recording(cast("str | PathLike[str]", source), self._of_machines)
-        return tracer.of_stream(self._opened(source))
-
-    async def atrace(self, source: Any, *, turn_id: str | None = None, limit: int = LIMIT) -> Trace:
-        """Run an async stream, and return what `trace` returns.
-
-        seen = await pipeline.atrace(lambda: client.messages.create(..., stream=True))
-        """
-        return await self._tracer(turn_id, limit).of_async_stream(self._opened(source))
+        of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
+        return StreamParts(
+            opened=self._opened,
+            api=self._api,
+            machine_options=self._of_machines,
+            new_machine=partial(self._new_machine, turn_id=of_turn),
+            chain=self._chain(turn_id),
+            text_chain=None if new_text_chain is None else new_text_chain(of_turn),
+        )
 
     def cancel(self, reason: str = "cancelled") -> None:
         """Stop all running streams: open segments end as `interrupted`, and the providers' streams are closed.
@@ -480,18 +478,6 @@ class Pipeline:
 
     def _chain(self, turn_id: str | None) -> Chain:
         return self.chain if turn_id is None else self._new_chain(turn_id)
-
-    def _tracer(self, turn_id: str | None, limit: int) -> StreamTracer:
-        from .runs.stream_tracer import StreamTracer  # noqa: PLC0415 - few streams are traced
-
-        of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
-        return StreamTracer(
-            partial(self._new_machine, turn_id=of_turn),
-            self._api,
-            operator_of(self._chain(turn_id), "trace(...)"),
-            None if new_text_chain is None else operator_of(new_text_chain(of_turn), "trace(...)"),
-            limit,
-        )
 
     def _flow(self, turn_id: str | None) -> Flow:
         of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
-from typing import Any, TypeAlias, TypeGuard, cast
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, cast
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
@@ -23,6 +23,22 @@ from .settings import Settings
 from .strategies.strategies import TextStrategy, pass_through, strategy_named
 from .strategies.strategy import Strategy
 from .tools.tool import Tool
+
+
+class StreamParts(NamedTuple):
+    """What one stream runs through, from a client's answer to its events.
+
+    - `opened`: checks a source, and reads it through the pipeline's tap. `api`: the provider's API, if it was given.
+    - `new_machine`: makes the provider's machine; `machine_options`: the options of each machine of the pipeline.
+    - `chain`: the strategy's operators. `text_chain`: those for plain text, if they are others.
+    """
+
+    opened: Callable[[Any], Any]
+    api: str | None
+    machine_options: Mapping[str, Any]
+    new_machine: Callable[[], Machine]
+    chain: Chain
+    text_chain: Chain | None
 
 
 class Machines:

@@ -12,10 +12,10 @@ from importlib import import_module
 from typing import Any, Protocol, TypeAlias
 
 from ..events.errors import UsageError
-from ..events.event_card import brief_card
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
-from ..events.showing.card import Card, MimeBundle, mime_bundle
-from .cards import TOLD, OpenCard, OpenCards, Shown, error_card
+from .notebook.card import Card, MimeBundle, mime_bundle
+from .notebook.cards import TOLD, OpenCard, OpenCards, Shown, error_card
+from .notebook.event_card import brief_card
 from .running.sink import TwinSink, each_event
 
 

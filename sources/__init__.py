@@ -1,10 +1,8 @@
-"""Sources: turn provider streams, wire bytes, recordings and text into Observables of ChunkResponse."""
+"""Sources: turn provider streams, wire bytes and text into Observables of ChunkResponse."""
 
-from .from_recording import from_recording
 from .from_stream import decode_sdk, from_stream
 from .from_text import from_text
 from .from_wire import decode_wire, from_wire
-from .record import record
 from .sdk_sources import from_anthropic, from_gemini, from_ollama, from_openai_chat, from_openai_responses
 from .streams.wake_stream import wake_stream
 
@@ -16,10 +14,8 @@ __all__ = [
     "from_ollama",
     "from_openai_chat",
     "from_openai_responses",
-    "from_recording",
     "from_stream",
     "from_text",
     "from_wire",
-    "record",
     "wake_stream",
 ]

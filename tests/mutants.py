@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-PARTS = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "tests")
+PARTS = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "studio", "tests")
 
 # Few examples, none made smaller: it is enough to know that one fails.
 PROFILE = """
@@ -58,8 +58,8 @@ SEGMENTS = "tests/operators/test_to_segments.py"
 CUT_MODELS = "tests/laws/test_cut_models.py"
 RESPONSES = "tests/sources/openai/test_openai_responses.py"
 STRAIGHT = "tests/contract/test_straight_way.py"
-SERVERS = "tests/sources/replay/test_server_bounds.py"
-ENDS = "tests/pipeline/cli/test_cli_ends.py"
+SERVERS = "tests/studio/replay/test_server_bounds.py"
+ENDS = "tests/studio/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
 OUTPUT = "tests/operators/test_partial_output.py"
 OUTPUT_TYPE = "tests/pipeline/outputs/test_output_type.py"
@@ -71,7 +71,7 @@ HOSTILE_PATHS = "tests/sinks/files/test_hostile_paths.py"
 FILE_DRAFTS = "tests/sinks/files/test_file_drafts.py"
 
 WITHHELD = "tests/laws/test_withheld_text.py"
-DIVERGENCE = "tests/operators/tracing/test_first_divergence.py"
+DIVERGENCE = "tests/studio/tracing/test_first_divergence.py"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -99,18 +99,18 @@ MUTANTS: tuple[Mutant, ...] = (
         "a trace does not say that a stage raised",
         (
             Edit(
-                "operators/tracing/trace.py",
+                "studio/tracing/trace.py",
                 "self._note_end(item, t_ns, Failed(error))",
                 "self._note_end(item, t_ns, Completed())",
             ),
         ),
-        ("tests/operators/tracing/test_trace.py of_a_stage",),
+        ("tests/studio/tracing/test_trace.py of_a_stage",),
     ),
     Mutant(
         "a difference behind the first piece of a text is not seen",
         (
             Edit(
-                "operators/tracing/first_divergence.py",
+                "studio/tracing/first_divergence.py",
                 "a.piece.text[at_a : at_a + length]",
                 "b.piece.text[at_b : at_b + length]",
             ),
@@ -1613,12 +1613,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "rows beyond the shown ones are not counted",
         (
             Edit(
-                "events/showing/card.py",
+                "sinks/notebook/card.py",
                 'f"… {number - ROWS:,} more"] if number > ROWS else []',
                 '"…"] if number > 10**9 else []',
             ),
         ),
-        ("tests/events/test_event_card.py beyond",),
+        ("tests/sinks/notebook/test_event_card.py beyond",),
     ),
     Mutant(
         "a token count of Infinity breaks the stream",
@@ -1644,7 +1644,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a server answers every Host",
         (
             Edit(
-                "sources/replay/served_hosts.py",
+                "studio/replay/served_hosts.py",
                 "        if found is None:\n            return False\n",
                 "        return True\n",
             ),
@@ -1653,19 +1653,19 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a server answers a Host that only begins as its own",
-        (Edit("sources/replay/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
-        ("tests/sources/replay/test_served_hosts.py",),
+        (Edit("studio/replay/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
+        ("tests/studio/replay/test_served_hosts.py",),
     ),
     Mutant(
         "the replay server believes what a request says of its length",
-        (Edit("sources/replay/replay_app.py", "if len(body) + len(piece) > longest:", "if False:"),),
+        (Edit("studio/replay/replay_app.py", "if len(body) + len(piece) > longest:", "if False:"),),
         (f"{SERVERS} counted", f"{SERVERS} behind_the_bound"),
     ),
     Mutant(
         "the replay server answers a body that is too long and closes at once",
         (
             Edit(
-                "sources/replay/replay_app.py",
+                "studio/replay/replay_app.py",
                 "return BodyLeft(response, self._connections.close) if refusal.status == 413 else response",
                 "self._connections.close(request.scope)\n            return response",
             ),
@@ -1674,21 +1674,17 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the replay server reads a body that says that it is too long",
-        (Edit("sources/replay/replay_app.py", "declared.isdecimal() and int(declared) > longest", "False"),),
+        (Edit("studio/replay/replay_app.py", "declared.isdecimal() and int(declared) > longest", "False"),),
         (f"{SERVERS} too_long", f"{SERVERS} behind_the_bound"),
     ),
     Mutant(
         "the log of the replay server has halves of characters",
-        (Edit("sources/replay/replay_recordings.py", "without_halves(model[:200])", "model[:200]"),),
+        (Edit("studio/replay/replay_recordings.py", "without_halves(model[:200])", "model[:200]"),),
         (f"{SERVERS} half",),
     ),
     Mutant(
         "names of recordings have halves of characters",
-        (
-            Edit(
-                "sources/replay/replay_recordings.py", "Recording(without_halves(name), found", "Recording(name, found"
-            ),
-        ),
+        (Edit("studio/replay/replay_recordings.py", "Recording(without_halves(name), found", "Recording(name, found"),),
         (f"{SERVERS} no_text",),
     ),
     Mutant(
@@ -1698,7 +1694,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "text is read whatever comes",
-        (Edit("pipeline/recordings/read_input.py", "if self._left < 0:", "if False:"),),
+        (Edit("studio/reading/read_input.py", "if self._left < 0:", "if False:"),),
         (f"{ENDS} without_an_end",),
     ),
     Mutant(
@@ -1708,12 +1704,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a closed output is written to",
-        (Edit("pipeline/cli/cli.py", "if sys.stdout is None:", "if False:"),),
+        (Edit("studio/cli/cli.py", "if sys.stdout is None:", "if False:"),),
         (f"{ENDS} closed_output",),
     ),
     Mutant(
         "a closed input is read",
-        (Edit("pipeline/recordings/read_input.py", "if sys.stdin is None:", "if False:"),),
+        (Edit("studio/reading/read_input.py", "if sys.stdin is None:", "if False:"),),
         (f"{ENDS} closed_input",),
     ),
     Mutant(
@@ -1722,7 +1718,7 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit("penstock/__main__.py", "signal.signal(signal.SIGINT, _leave)\n        from", "pass\n        from"),
             Edit("penstock/__main__.py", "except KeyboardInterrupt:", "except EOFError:"),
         ),
-        ("tests/pipeline/cli/test_cli_ctrl_c.py imported",),
+        ("tests/studio/cli/test_cli_ctrl_c.py imported",),
     ),
     Mutant(
         "a stream that was read before is read on by the wire",
@@ -1747,7 +1743,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "Ctrl-C behind the last command raises",
         (Edit("penstock/__main__.py", "signal.signal(signal.SIGINT, _leave)\n    except", "pass\n    except"),),
-        ("tests/pipeline/cli/test_cli_ctrl_c.py after_the_end",),
+        ("tests/studio/cli/test_cli_ctrl_c.py after_the_end",),
     ),
     Mutant(
         "a URL keeps its user and password",
@@ -1772,29 +1768,29 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a complaint tells what URLs keep secret",
-        (Edit("pipeline/cli/cli_parts.py", "shortened(without_credentials(message),", "shortened(message,"),),
-        ("tests/pipeline/cli/test_cli_credentials.py argument",),
+        (Edit("studio/cli/cli_parts.py", "shortened(without_credentials(message),", "shortened(message,"),),
+        ("tests/studio/cli/test_cli_credentials.py argument",),
     ),
     Mutant(
         "a piece of a proxy's password is told as its port",
-        (Edit("pipeline/asking/run_provider.py", '== "InvalidURL"', '== ""'),),
-        ("tests/pipeline/cli/test_cli_credentials.py proxy",),
+        (Edit("studio/run_provider.py", '== "InvalidURL"', '== ""'),),
+        ("tests/studio/cli/test_cli_credentials.py proxy",),
     ),
     Mutant(
         "a body of another API is a stream",
         (
             Edit(
-                "pipeline/recordings/checked_stream.py",
+                "studio/reading/checked_stream.py",
                 "    if _has_events(given, body,",
                 "    if given or _has_events(given, body,",
             ),
         ),
-        ("tests/pipeline/recordings/test_checked_stream.py", f"{ENDS} another_api"),
+        ("tests/studio/reading/test_checked_stream.py", f"{ENDS} another_api"),
     ),
     Mutant(
         "an error that came instead of a stream is one",
-        (Edit("pipeline/recordings/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
-        ("tests/pipeline/recordings/test_checked_stream.py",),
+        (Edit("studio/reading/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
+        ("tests/studio/reading/test_checked_stream.py",),
     ),
     Mutant(
         "an answer that failed has no end",
@@ -2289,23 +2285,23 @@ MUTANTS: tuple[Mutant, ...] = (
         "the app needs no token",
         (
             Edit(
-                "pipeline/app/app_routes.py",
+                "studio/app/app_routes.py",
                 'return hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode())',
                 "return self._token is not header",
             ),
         ),
-        ("tests/pipeline/app/test_app_endpoints.py without_the_token",),
+        ("tests/studio/app/test_app_endpoints.py without_the_token",),
     ),
     Mutant(
         "the app approves a call that was not shown",
         (
             Edit(
-                "pipeline/app/app_session.py",
+                "studio/app/app_session.py",
                 "if decision.sha256 != question.request.sha256:",
                 "if not question.request.sha256:",
             ),
         ),
-        ("tests/pipeline/app/test_app_endpoints.py after_a_yes",),
+        ("tests/studio/app/test_app_endpoints.py after_a_yes",),
     ),
     Mutant(
         "a call that waits for an approval ends its run as a success",

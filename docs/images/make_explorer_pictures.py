@@ -20,10 +20,10 @@ from typing import Any
 
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from penstock.sources.replay.replay_pieces import split_events
+from penstock.studio.replay.replay_pieces import split_events
 
 PICTURES = Path(__file__).parent
-DEMO = PICTURES.parents[1] / "pipeline" / "demo" / "demo_anthropic.sse"
+DEMO = PICTURES.parents[1] / "studio" / "demo" / "demo_anthropic.sse"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 SIZE = {"width": 1280, "height": 880}
 NARROW = {"width": 400, "height": 800}

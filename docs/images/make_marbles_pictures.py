@@ -11,7 +11,8 @@ from pathlib import Path
 from random import Random
 
 from penstock.events import ChunkResponse, ToolCallDelta
-from penstock.operators import MarblePicture, Trace, marbles, stream_fields, to_invocations, to_segments, trace
+from penstock.operators import stream_fields, to_invocations, to_segments
+from penstock.studio import MarblePicture, Trace, marbles, trace
 
 PICTURES = Path(__file__).parent
 NANOSECONDS = 1_000_000_000

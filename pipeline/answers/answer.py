@@ -292,7 +292,7 @@ class Answer:
         return "".join(part.text for part in self._parts if part.type == kind)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython passes both, and filters by itself
-        from ...sinks.cards import answer_bundle  # noqa: PLC0415 - for notebooks only
+        from ...sinks.notebook.cards import answer_bundle  # noqa: PLC0415 - for notebooks only
 
         return answer_bundle(self.segments, (*self.invocations, *self.failures), self.end)
 

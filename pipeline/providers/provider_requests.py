@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import warnings
 from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
@@ -11,10 +12,22 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from ...sources.replay.served_hosts import is_this_machine
-
 Client: TypeAlias = AbstractContextManager[Any]
 _SCHEMES = ("http://", "https://", "all://")
+
+
+def is_this_machine(host: str) -> bool:
+    """Return whether only this machine can reach a server that listens there.
+
+    >>> is_this_machine("localhost"), is_this_machine("127.0.0.1"), is_this_machine("0.0.0.0")
+    (True, True, False)
+    """
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def is_local(base_url: str | None) -> bool:

@@ -14,8 +14,7 @@ from ...events.answer_end import AnswerEnd, Output, OutputFailed
 from ...events.chunk_response import ProviderEvent, TokenUsage
 from ...events.json_form import whole_characters
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
-from ...events.showing.excerpt import value_text
-from ...events.showing.shown_by import shown_by
+from ...events.showing import shown_by, value_text
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation, ToolResult
 
 
@@ -32,7 +31,7 @@ class Segment(Struct):
     reason: str | None = None
     turn_id: str | None = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.cards", "segment_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.cards", "segment_bundle")
 
 
 E = TypeVar("E", default=Any)
@@ -88,7 +87,7 @@ class Collected(Struct, Generic[E]):
         """
         return [whole_characters(asdict(row)) for row in _rows(self)]
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.cards", "collected_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.cards", "collected_bundle")
 
 
 def total_usage(ends: Iterable[AnswerEnd]) -> TokenUsage | None:

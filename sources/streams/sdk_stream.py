@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from typing import Any, Self, TypeAlias, cast
 
 from ...events.errors import ProviderError
-from ..recordings.taps import AsyncTap, Tap, TappedStart
 from .stream_bridge import goes_async
+from .taps import AsyncTap, Tap, TappedStart
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
 """Returns our error for an exception of the SDK, or None if it is raised unchanged."""

@@ -14,18 +14,9 @@ from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, 
 from test_straight_way import CHAINS
 
 from penstock.events import ChunkResponse
-from penstock.operators import (
-    Trace,
-    compose,
-    holdback,
-    json_fragments,
-    parse_text,
-    stage,
-    to_invocations,
-    trace,
-    whole_calls,
-)
+from penstock.operators import compose, holdback, json_fragments, parse_text, stage, to_invocations, whole_calls
 from penstock.operators.engine.stage import Failed, Operator
+from penstock.studio import Trace, trace
 
 by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 HELD_CALL = ['<tool_call>{"name": "f", "arguments": {"a": "', *["word "] * 500]

@@ -29,7 +29,6 @@ from test_holdback import SMALL_SETS, UNSURE, certain_owners
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentContent, SegmentEvent
 from penstock.operators import (
-    Trace,
     Withheld,
     holdback,
     json_fragments,
@@ -37,7 +36,6 @@ from penstock.operators import (
     stream_fields,
     strip_markers,
     to_segments,
-    trace,
     whole_calls,
     within,
 )
@@ -46,6 +44,7 @@ from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.engine.withheld import MOST as MOST_TOLD
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.grammar.outside_markers import OPENED_BY
+from penstock.studio import Trace, trace
 
 NAMES = sorted(DIALECTS)
 MAY_BE_MARKER = "it may be the beginning of a marker"

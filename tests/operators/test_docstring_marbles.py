@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from penstock.operators import Operator, json_fragments, lift
-from penstock.operators.marble_diagrams.docstring_marble import differences, docstring_marble, run_docstring
+from penstock.studio.marble_diagrams.docstring_marble import differences, docstring_marble, run_docstring
 
 ROOM = importlib.import_module("penstock.operators")
 OPERATORS: list[Callable[..., Any]] = [

@@ -29,7 +29,7 @@ models = {name: list(dialect_for(name).names) for name in ("acme/Otter-2-7B", "o
 print(json.dumps([text, read, models, dialect_for("otter-2-thinking").starts_in_reasoning, AUTO[-1]]))
 """
 STRATEGIES = """
-from penstock.pipeline.cli.cli import code_of, loaded
+from penstock.studio.cli.cli import code_of, loaded
 
 for asked in {}:
     sys.argv = ["penstock", "strategies", *asked]

@@ -16,7 +16,7 @@ from depth import is_deep
 from hypothesis import settings
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "tests", "docs", "CHANGELOG.md",
+COPIED = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "studio", "tests", "docs", "CHANGELOG.md",
           "pyproject.toml", "setup.cfg", "setup.py")  # fmt: skip
 NOT_COPIED = shutil.ignore_patterns("*.pyc.*", ".hypothesis", ".*_cache")
 PAGE = ROOT / "docs/new-provider.md"
@@ -49,11 +49,12 @@ import conftest
 from test_otter import BODY
 
 from penstock.pipeline import tool_choice, tool_schemas
-from penstock.pipeline.asking.run_provider import connected
+from penstock.studio.run_provider import connected
 from penstock.pipeline.providers.provider_requests import Request
-from penstock.pipeline.recordings.inspect_recording import inspect_recording
-from penstock.sources import from_recording, from_stream, from_wire
-from penstock.sources.testing import ReplayServer
+from penstock.studio.reading.inspect_recording import inspect_recording
+from penstock.sources import from_stream, from_wire
+from penstock.studio import from_recording
+from penstock.studio.testing import ReplayServer
 
 
 def taken(source):
@@ -93,7 +94,7 @@ import sys
 
 import conftest
 
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 with ReplayServer(sys.argv[1]) as server:
     sys.argv[1:] = ["run", "--provider", "otter", "--model", "m", "--base-url", server.url, "Hi"]

@@ -17,7 +17,7 @@ from every_sdk import nothing_left
 from npm_clients import bundle
 from playwright.sync_api import Locator, Page, expect
 
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 pytestmark = pytest.mark.slow

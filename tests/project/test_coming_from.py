@@ -18,7 +18,7 @@ import pytest
 from chat_chunks import call, closing, event
 from npm_clients import FOLDER, client_answers, installed
 
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 DOCS = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"^```(python|js)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

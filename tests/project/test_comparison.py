@@ -33,7 +33,7 @@ SHOWN_BY = {
     ),
     "replays recordings through the real SDKs": (
         "yes",
-        "tests/sources/replay/test_replay_server_sdks.py::test_a_recording_arrives_as_from_recording_gives_it",
+        "tests/studio/replay/test_replay_server_sdks.py::test_a_recording_arrives_as_from_recording_gives_it",
     ),
     "sends the request and runs the agent loop": (
         "no",

@@ -21,8 +21,8 @@ from every_sdk import nothing_left
 from penstock.pipeline import api_tool_call
 from penstock.sinks import Collected, collect
 from penstock.sinks.web.protocols import PROTOCOLS
-from penstock.sources import from_recording
-from penstock.sources.testing import ReplayServer
+from penstock.studio import from_recording
+from penstock.studio.testing import ReplayServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 STREAMS = EXAMPLES / "streams"
@@ -229,7 +229,7 @@ def test_the_agent_runs_what_is_allowed_and_tells_the_model(
         return ReplayServer(folder, check=lambda _, body: asked.append(body[PLACES.get(api, "messages")]))
 
     apis = runpy.run_path(str(EXAMPLES / "agent_apis.py"))
-    monkeypatch.setattr("penstock.sources.testing.ReplayServer", replay)
+    monkeypatch.setattr("penstock.studio.testing.ReplayServer", replay)
     assert api in apis["APIS"]
     monkeypatch.delitem(sys.modules, "agent_apis", raising=False)
     monkeypatch.setattr("sys.stdin", io.StringIO("y\n" if allows else "n\n"))

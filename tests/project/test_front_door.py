@@ -12,7 +12,7 @@ import pytest
 import penstock
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
 HEAVY = ("openai", "anthropic", "google", "mistralai", "ollama", "httpx2", "rich", "typer", "starlette")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,6 +21,7 @@ MAY_IMPORT = {
     "sources": {"events", "operators", "sources"},
     "sinks": {"events", "operators", "sinks"},
     "pipeline": {"events", "operators", "sources", "sinks", "pipeline"},
+    "studio": {"events", "operators", "sources", "sinks", "pipeline", "studio"},
 }
 FILES = sorted(path for room in MAY_IMPORT for path in (ROOT / room).rglob("*.py"))
 SDKS = ("openai", "anthropic", "google", "httpx2")
@@ -183,18 +185,43 @@ def test_imports_run_one_way_and_come_from_the_file():
         ("operators/dialects/hermes.py", "from ...sources.wire.sse import x"),
         ("sources/wire/sse.py", "from ...sinks.terminal_view import x"),
         ("sinks/terminal_view.py", "if TYPE_CHECKING:\n    from ..sources.wire.sse import x"),
+        ("sources/wire/sse.py", "from ...studio.replay.replay_server import x"),
+        ("pipeline/pipeline.py", "def f():\n    from ..studio.recordings.record import record"),
+        ("pipeline/pipeline.py", "if TYPE_CHECKING:\n    from penstock.studio import record"),
     ],
 )
 def test_an_import_against_the_way_is_found(path: str, code: str):
     assert len(against_the_way(path, code)) == 1
 
 
+def named_modules(code: str) -> set[str]:
+    """Return the strings of a file that name the workshop or a file of it, as `import_module` takes them."""
+    strings = {node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)}
+    return {each for each in strings if isinstance(each, str) and re.fullmatch(r"(\.+|penstock\.)studio[\w.]*", each)}
+
+
+def test_the_library_does_not_import_the_workshop_by_a_name_in_a_string():
+    assert named_modules('import_module("penstock.studio.cli.cli")') == {"penstock.studio.cli.cli"}
+    assert named_modules('import_module("..studio", __package__)') == {"..studio"}
+    library = [path for path in FILES if path.relative_to(ROOT).parts[0] != "studio"]
+    assert {path.name for path in library if named_modules(path.read_text(encoding="utf-8"))} == set()
+
+
+def test_the_front_door_imports_the_workshop_only_when_the_command_runs():
+    for path in (ROOT / "penstock").glob("*.py"):
+        code = path.read_text(encoding="utf-8")
+        begins = [node for node in ast.parse(code).body if isinstance(node, ast.Import | ast.ImportFrom)]
+        assert [each for each in map(ast.unparse, begins) if "studio" in each] == [], path.name
+        found = {each.origin for each in inner_imports(path.name, code) if each.origin.startswith("studio")}
+        assert found == ({"studio/cli/cli"} if path.name == "__main__.py" else set())
+
+
 @pytest.mark.parametrize(
     ("path", "code"),
     [
-        ("pipeline/cli/cli.py", "from ...operators import drive"),
-        ("pipeline/cli/cli.py", "from penstock.operators import drive"),
-        ("pipeline/cli/cli.py", "import penstock.operators"),
+        ("studio/cli/cli.py", "from ...operators import drive"),
+        ("studio/cli/cli.py", "from penstock.operators import drive"),
+        ("studio/cli/cli.py", "import penstock.operators"),
         ("operators/engine/stage.py", "from . import limits"),
         ("operators/engine/stage.py", "from ...events import Fragment"),
     ],
@@ -210,7 +237,7 @@ def test_an_import_that_is_not_from_a_file_is_found(path: str, code: str):
         ("operators/__init__.py", "from .engine.limits import Limits"),
         ("operators/dialects/hermes.py", "from ..engine.limits import Limits"),
         ("operators/dialects/hermes.py", "from ...events.segment_event import Fragment"),
-        ("pipeline/cli/cli.py", "from penstock.operators.engine.stage import drive, lift"),
+        ("studio/cli/cli.py", "from penstock.operators.engine.stage import drive, lift"),
         ("sources/wire/sse.py", "import json\nfrom reactivex import Observable\nfrom penstocks import other"),
     ],
 )
@@ -246,7 +273,7 @@ def test_the_front_door_imports_nothing_until_a_name_is_asked_for():
     )
     assert door == {"penstock"}
     assert name == {"penstock", "penstock.events"}
-    assert pipeline.isdisjoint(SDKS)
+    assert pipeline.isdisjoint((*SDKS, "penstock.studio"))
     assert "openai" in sdk
 
 

@@ -15,10 +15,10 @@ from penstock.events.errors import UsageError, how_to_install, install_command
 from penstock.sinks.files.edits.refused import RefusedError
 from penstock.sinks.files.edits.unified_diff import unified_diff
 from penstock.sources.bedrock.bedrock_wire import BedrockDecoder
-from penstock.sources.recordings.cassette import body_in_cassette
+from penstock.studio.recordings.cassette import body_in_cassette
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "pipeline", "sinks", "sources")
+ROOMS = ("events", "operators", "pipeline", "sinks", "sources", "studio")
 TEXTS = sorted(
     path.relative_to(ROOT)
     for path in (

@@ -17,7 +17,8 @@ from depth import some_of
 from notebook_servers import kernel_environment
 from test_event_card import Page
 
-from penstock import Pipeline, SegmentContent, ToolInvocation
+from penstock import SegmentContent, ToolInvocation
+from penstock.studio import trace_stream
 
 ROOT = Path(__file__).parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -149,10 +150,10 @@ def test_what_is_said_to_be_shown_and_sealed_is_of_one_call():
     )
     rows = re.findall(r"^(openai-chat|openai-responses|anthropic|gemini) +(\d+) +(\d+) +(\d+)$", printed, re.MULTILINE)
     assert len(rows) == 4
-    demo = resources.files("penstock.pipeline.demo")
+    demo = resources.files("penstock.studio.demo")
     bodies = ("demo_stream.sse", "demo_responses.sse", "demo_anthropic.sse", "demo_gemini.sse")
     for (api, shown, sealed, end), body in zip(rows, bodies, strict=True):
-        seen = Pipeline().trace(demo / body)
+        seen = trace_stream(demo / body)
         events = [(item.number, event) for item in seen for event in item.stages[-1].outputs]
         [start, *_] = [event for _, event in events if getattr(event, "segment_type", None) == "write_file"]
         pieces = [

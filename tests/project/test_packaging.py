@@ -19,7 +19,7 @@ import pytest
 from depth import is_deep
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MADE_BY_TOOLS = (".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77
@@ -204,7 +204,7 @@ print(*(name for name in {SDKS!r} if name != "google" and importlib.util.find_sp
 for name in {sorted(listed_packages())}:
     importlib.import_module(name)
 from penstock import Pipeline, ToolResult
-from penstock.sources import from_recording
+from penstock.studio import from_recording
 for path in {streams!r}:
     chunks = []
     from_recording(path).subscribe(chunks.append)

@@ -21,7 +21,7 @@ from every_sdk import STREAMS
 from npm_clients import client_answers
 from websockets.asyncio.client import connect
 
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"

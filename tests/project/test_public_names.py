@@ -10,19 +10,19 @@ from typing import Any
 
 import pytest
 
-from penstock import operators, pipeline
+from penstock import pipeline, studio
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline"])
+@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline", "studio"])
 def test_no_name_is_that_of_a_standard_module(room: str):
     names = importlib.import_module(f"penstock.{room}").__all__
     assert sorted({*names} & sys.stdlib_module_names) == []
     assert len({*names}) == len(names)
 
 
-@pytest.mark.parametrize("room", ["operators", "sinks", "pipeline"])
+@pytest.mark.parametrize("room", ["operators", "sinks", "pipeline", "studio"])
 def test_lazy_names_are_those_that_checkers_see(room: str):
     package: Any = importlib.import_module(f"penstock.{room}")
     tree = ast.parse((ROOT / room / "__init__.py").read_text(encoding="utf-8"))
@@ -42,5 +42,5 @@ def test_lazy_names_are_those_that_checkers_see(room: str):
 
 
 def test_what_has_the_name_of_a_module_can_still_be_asked_for():
-    assert operators.trace.__name__ == "trace"
+    assert studio.trace.__name__ == "trace"
     assert (pipeline.json.__name__, pipeline.xml.__name__) == ("json", "xml")

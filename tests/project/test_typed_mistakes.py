@@ -15,7 +15,7 @@ from depth import is_deep
 
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "tests/project/typed_mistakes.py"
-PARTS = ("penstock/__init__.py", "penstock/py.typed", "events", "operators", "pipeline", "sinks", "sources")
+PARTS = ("penstock/__init__.py", "penstock/py.typed", "events", "operators", "pipeline", "sinks", "sources", "studio")
 
 
 @pytest.fixture

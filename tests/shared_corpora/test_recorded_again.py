@@ -9,7 +9,8 @@ from chat_client import collected
 from test_record import in_virtual_time
 from test_recordings_wrong_api import FAMILIES
 
-from penstock.sources import from_recording, from_wire, record
+from penstock.sources import from_wire
+from penstock.studio import from_recording, record
 
 
 def test_the_replay_at_any_pace_is_the_stream(shared: Path, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 from chat_client import collected
 
 from penstock.events import ProviderError, UsageError
-from penstock.sources import from_recording
 from penstock.sources.cohere.cohere_chat import COHERE_V1
 from penstock.sources.recognition.apis import APIS
+from penstock.studio import from_recording
 
 FAMILIES = {
     "chat": "openai-chat",

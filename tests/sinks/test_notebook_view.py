@@ -24,12 +24,12 @@ from penstock.events import (
     ToolInvocation,
     UsageError,
 )
-from penstock.events.showing.card import MimeBundle, mime_bundle
-from penstock.events.showing.excerpt import Excerpt
+from penstock.events.showing import Excerpt
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call
-from penstock.sinks.cards import LINES_OPEN, OpenCard
 from penstock.sinks.collected.collected import Segment
+from penstock.sinks.notebook.card import MimeBundle, mime_bundle
+from penstock.sinks.notebook.cards import LINES_OPEN, OpenCard
 from penstock.sinks.notebook_view import NotebookView, TextView, notebook_view
 
 ROOT = Path(__file__).parents[2]

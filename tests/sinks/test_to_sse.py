@@ -42,8 +42,9 @@ from penstock.operators import (
 from penstock.pipeline import api_tool_call
 from penstock.sinks.remote_readers import HEARTBEAT, SSE_HEADERS, to_sse
 from penstock.sinks.web.ui_frames import AHEAD
-from penstock.sources import decode_sdk, from_recording
+from penstock.sources import decode_sdk
 from penstock.sources.wire.sse import SseDecoder
+from penstock.studio import from_recording
 
 END = b'data: {"type":"STREAM_END"}\n\n'
 START = SegmentStart("s", "text", turn_id="t")

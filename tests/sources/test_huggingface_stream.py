@@ -6,7 +6,7 @@ import pytest
 from held_streams import STREAMS, by_async_object, by_object, by_wire
 
 from penstock import Pipeline, ProviderError
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 hub = pytest.importorskip("huggingface_hub", reason="needs the extra huggingface")
 

@@ -12,8 +12,9 @@ from penstock import Pipeline, ToolResult
 from penstock.events import ProviderEvent
 from penstock.operators import drive
 from penstock.sinks import collect
-from penstock.sources import decode_sdk, from_recording, record
-from penstock.sources.testing import ReplayServer
+from penstock.sources import decode_sdk
+from penstock.studio import from_recording, record
+from penstock.studio.testing import ReplayServer
 
 langchain_openai = pytest.importorskip("langchain_openai", reason="needs langchain-openai")
 langchain_anthropic = pytest.importorskip("langchain_anthropic", reason="needs langchain-anthropic")

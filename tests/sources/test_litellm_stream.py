@@ -8,7 +8,7 @@ from held_streams import STREAMS, Told, by_async_object, by_object, by_wire
 
 from penstock import Pipeline, ProviderError
 from penstock.sources import from_stream
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else the import asks a server for prices
 litellm = pytest.importorskip("litellm", reason="needs litellm: make litellm")

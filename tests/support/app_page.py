@@ -13,11 +13,11 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
-from penstock.pipeline.app.app_command import new_session
-from penstock.pipeline.app.app_routes import app_of
-from penstock.pipeline.app.app_session import AppSession
-from penstock.pipeline.app.app_sources import Playable
-from penstock.sources.testing import ReplayServer
+from penstock.studio.app.app_command import new_session
+from penstock.studio.app.app_routes import app_of
+from penstock.studio.app.app_session import AppSession
+from penstock.studio.app.app_sources import Playable
+from penstock.studio.testing import ReplayServer
 
 TOKEN = "the-token-of-the-tests"
 

@@ -10,7 +10,7 @@ from browser import Tab
 from chat_chunks import call, closing, event
 from playwright.sync_api import Locator, Page, expect
 
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 FILE = "<h1>Herbs</h1>\n<p>Mint 🌿</p>\n"
 EVENTS = [

@@ -11,10 +11,10 @@ from typing import Self
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
-from penstock.sources.replay.replay_app import PlayedAnswer
-from penstock.sources.replay.replay_log import Outcome, ReplayEntry, ReplayLog
-from penstock.sources.replay.replay_pieces import Piece
-from penstock.sources.replay.replay_thread import Connections, ReplayThread
+from penstock.studio.replay.replay_app import PlayedAnswer
+from penstock.studio.replay.replay_log import Outcome, ReplayEntry, ReplayLog
+from penstock.studio.replay.replay_pieces import Piece
+from penstock.studio.replay.replay_thread import Connections, ReplayThread
 
 
 class BodyServer:

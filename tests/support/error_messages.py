@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "command")
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio", "command")
 ERRORS = frozenset({"UsageError", "ProviderError", "StreamCutError"})
 
 

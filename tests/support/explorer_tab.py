@@ -9,9 +9,9 @@ from typing import Any
 from browser import Tab
 from playwright.sync_api import Locator, Page, Route, expect
 
-import penstock.pipeline.explorer
+import penstock.studio.explorer
 
-STATIC = Path(penstock.pipeline.explorer.__file__).with_name("static")
+STATIC = Path(penstock.studio.explorer.__file__).with_name("static")
 ORIGIN = "http://explorer.test"
 _TYPES = {".js": "text/javascript", ".css": "text/css"}
 _PAGE = """<!doctype html><html lang="en"><meta charset="utf-8"><title>explorer</title>

@@ -10,7 +10,7 @@ from penstock import Pipeline, ProviderError
 from penstock.operators import drive
 from penstock.sinks import collect
 from penstock.sources import decode_wire
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 STREAMS = Path(__file__).parents[1] / "streams"
 Start = Callable[[str, dict[str, str]], Any]

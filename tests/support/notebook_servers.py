@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("command", "events", "operators", "pipeline", "sinks", "sources")
+ROOMS = ("command", "events", "operators", "pipeline", "sinks", "sources", "studio")
 TOKEN = "the-token-of-the-tests"
 _ADDRESS = re.compile(r"http://[\w.]+:(\d+)")
 _QUIET = {"fetchNews": "false", "checkForUpdates": False}

@@ -20,7 +20,7 @@ from request_types import check_request
 from two_turns import CALLS, SAID, SIGNATURE, THOUGHT, first_turn, second_turn
 
 from penstock import Pipeline, ToolInvocation, ToolResult, UsageError, tool
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 MODEL = "m"
 ASK = "What is the weather, and what time is it?"

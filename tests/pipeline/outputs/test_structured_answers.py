@@ -20,7 +20,7 @@ from penstock.events import AnswerEnd, Output, OutputFailed, SegmentContent
 from penstock.operators import PartialOutput
 from penstock.pipeline import Pipeline
 from penstock.sources import from_wire
-from penstock.sources.testing import ReplayServer
+from penstock.studio.testing import ReplayServer
 
 
 class Step(BaseModel):

@@ -34,7 +34,8 @@ from penstock.events import (
 from penstock.operators import FieldSpec, adrive, compose
 from penstock.pipeline import STRATEGIES, api_tool_call
 from penstock.pipeline.strategies.strategies import strategy_named
-from penstock.sources import decode_wire, from_recording, from_wire
+from penstock.sources import decode_wire, from_wire
+from penstock.studio import from_recording
 
 ROOT = Path(__file__).parents[3]
 STREAMS = sorted((ROOT / "tests/streams/openai_chat").glob("*.sse"))
@@ -236,7 +237,7 @@ from types import ModuleType
 sys.modules["typer"] = sys.modules["rich"] = None
 sys.modules["penstock"] = ModuleType("penstock")
 sys.modules["penstock"].__path__ = [{str(ROOT)!r}]
-import penstock.pipeline, penstock.pipeline.cli.cli, penstock.pipeline.recordings.inspect_recording, penstock.pipeline.demo.demo
+import penstock.pipeline, penstock.studio.cli.cli, penstock.studio.reading.inspect_recording, penstock.studio.demo.demo
 print("imported")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

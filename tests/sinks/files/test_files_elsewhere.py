@@ -28,7 +28,6 @@ from penstock.events import (
     json_schema,
     to_dict,
 )
-from penstock.events.event_card import event_bundle
 from penstock.operators.engine.stage import Completed
 from penstock.pipeline import Pipeline, call_tools
 from penstock.sinks import (
@@ -42,6 +41,7 @@ from penstock.sinks import (
     to_pydantic_ai,
     write_files,
 )
+from penstock.sinks.notebook.event_card import event_bundle
 from penstock.sinks.web.ui_frames import UiFrames
 
 SAID = "created a.py (+1 -0 lines)"

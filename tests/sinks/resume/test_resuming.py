@@ -19,7 +19,7 @@ from penstock.operators import adrive
 from penstock.pipeline import api_tool_call
 from penstock.sinks import StreamRun, StreamRuns, to_sse
 from penstock.sinks.web.protocols import PROTOCOLS, UiProtocol
-from penstock.sources import from_recording
+from penstock.studio import from_recording
 
 PROTOCOLS_OF_TYPE: tuple[UiProtocol, ...] = get_args(UiProtocol)
 Frames = list[tuple[int | None, bytes]]

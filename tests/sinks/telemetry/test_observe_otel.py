@@ -822,7 +822,7 @@ LOADED = "print([name for name in sys.modules if name.startswith('opentelemetry'
 
 
 def test_nothing_of_opentelemetry_is_imported_unasked():
-    code = "import penstock.sinks\nfrom penstock import *\nimport penstock.pipeline.cli\n"
+    code = "import penstock.sinks\nfrom penstock import *\nimport penstock.studio.cli\n"
     code += "from penstock.sinks import observe_otel, log_answers\n"
     code += "list(Pipeline(sinks=[log_answers()]).stream(['Hi']))\n"
     assert run_python(code + LOADED) == "[]\n"

@@ -26,8 +26,9 @@ from test_dispose import Scene, wait_for_threads
 
 from penstock.events import ProviderError, UsageError
 from penstock.pipeline import Pipeline
-from penstock.sources import from_recording, from_stream, record
+from penstock.sources import from_stream
 from penstock.sources.streams.response_bytes import raw_bytes
+from penstock.studio import from_recording, record
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
 every_way = pytest.mark.parametrize("way", WAYS)
@@ -465,7 +466,7 @@ def test_what_is_recorded_is_the_wire_and_replays_to_the_same(way: str, how: str
             run = await acollected(from_stream(record(path)(start), decode="wire"))
             assert run[1] == ["completed"]
             return
-        pipeline = Pipeline(decode="wire", record=path, turn_id="t")
+        pipeline = Pipeline(decode="wire", record=record(path), turn_id="t")
         if how == "observable":
             await pipeline.observable(start).pipe(ops.to_list())
         elif is_async:

@@ -1,1 +1,0 @@
-"""The commands that record streams, show them and compare them."""

@@ -1,0 +1,165 @@
+"""`penstock inspect`, `penstock convert` and `penstock explore`: recordings summarised, converted, looked through."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ...events.errors import UsageError
+from ...pipeline.strategies.strategies import strategy_named
+from ...sources.recognition.apis import api_of
+from ..reading.inspect_recording import Via, inspect_recording
+from ..reading.read_input import read_input
+from ..reading.recorded import FORMATS, Format, converted
+from .cli_parts import ApiName, Interaction, StrategyName, announced, complain, packages_of_a_page, strategy_name
+from .stream_parts import new_output, progress_shown
+
+if TYPE_CHECKING:
+    from ..explorer.explored_stream import ExploredStream
+
+
+EXPLORE_EXAMPLES = """\b
+Examples:
+  penstock record -o answer.jsonl --provider openai --model gpt-5 "Write a garden in SVG."
+  penstock explore answer.jsonl
+  penstock explore tests/streams/openai_chat/*.sse --no-browser
+"""
+
+
+def explore(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="What penstock record wrote, bodies of streamed answers, or cassettes."),
+    ],
+    *,
+    api: ApiName = None,
+    interaction: Interaction = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
+    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")] = True,
+) -> None:
+    """Look through recorded answers in your browser, item by item.
+
+    The page shows what came, what each operator did with it, what it held back and why, and the answer so far. It runs
+    the stream again with another strategy or cut otherwise. Only this machine can reach it, and only with the address
+    that is printed. Ctrl-C stops it.
+    """
+    with packages_of_a_page("explore"):
+        from ..app.app_command import run_explorer  # noqa: PLC0415 - what it imports is an extra
+    from ..explorer.explored_stream import read_stream  # noqa: PLC0415 - help needs nothing of it
+
+    streams: dict[str, ExploredStream] = {}
+    for file in files:
+        with progress_shown(file):
+            streams[file] = read_stream(file, api, interaction)
+    run_explorer(streams, port=port, ready=announced(in_browser=browser))
+
+
+CONVERT_EXAMPLES = """\b
+Examples:
+  penstock convert answer.jsonl answer.sse
+  penstock convert answer.sse answer.jsonl
+  penstock convert tests/cassettes/answer.yaml answer.jsonl --interaction 2
+  penstock convert answer.jsonl - --to body | less
+"""
+
+
+def convert(
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="IN", help="A recording, the body of a streamed answer, or a cassette; - for the input."
+        ),
+    ],
+    target: Annotated[str, typer.Argument(metavar="OUT", help="The new file; - for the output.")],
+    *,
+    to: Annotated[
+        Format | None, typer.Option(help="The format of OUT, by default as its name ends: .jsonl is a recording.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace OUT if it exists.")] = False,
+    api: ApiName = None,
+    interaction: Interaction = None,
+) -> None:
+    """Convert a recording to the body of its response, and a body or a cassette to a recording.
+
+    What the new format cannot hold is said on standard error: a body has no times, and a recording that is made of one
+    says so, too. Converted there and back, a body is the same, byte for byte.
+    """
+    chosen = to or FORMATS.get(Path(target).suffix)
+    if chosen is None:
+        endings = ", ".join(FORMATS)
+        message = (
+            f"cannot tell the format of {target}; let it end with one of {endings}, or pass --to recording or body"
+        )
+        raise UsageError(message)
+    write = new_output(target, overwrite=overwrite)
+    if api is not None:
+        api = api_of(api).name
+    try:
+        with progress_shown(source):
+            content, losses = converted(read_input(source), chosen, api, interaction)
+    except UsageError as error:
+        message = f"{source}: {error}"
+        raise UsageError(message) from error
+    write(content)
+    for lost in losses:
+        complain(f"not in {target}: {lost}")
+
+
+INSPECT_EXAMPLES = """\b
+Examples:
+  penstock inspect answer.jsonl
+  penstock inspect --json answer.sse | jq '.calls[].name'
+  penstock inspect --api openai-chat --via sdk recordings/*.sse
+"""
+
+
+def inspect(
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE", help="Recordings, bodies of streamed answers, cassettes; - for the input."),
+    ],
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each file.")] = False,
+    via: Annotated[Via, typer.Option(help="Decode the bytes, or replay them to the provider's SDK.")] = "wire",
+    api: ApiName = None,
+    interaction: Interaction = None,
+    strategy: StrategyName = None,
+) -> None:
+    """Summarise recorded answers: text, calls, when each call came, how they ended.
+
+    For each call: the first byte, the first character of its first argument, its end, its characters and chunks, and
+    the rate at which they came. A recording has times; of a body or a cassette the chunks are counted.
+
+    A recorded error is part of the answer. A file that cannot be read is reported in one line, the others are shown,
+    and the exit code is 2.
+    """
+    from rich.console import Console  # noqa: PLC0415 - help needs no rich
+
+    from ..reading.inspect_view import json_line, report  # noqa: PLC0415
+
+    chosen = strategy_named(strategy_name(strategy))
+    if api is not None:
+        api_of(api)
+    console = Console(highlight=False)
+    code = 0
+    for file in files:
+        try:
+            with progress_shown(file) as progress:
+                name, answer = inspect_recording(
+                    file, api=api, via=via, strategy=chosen, progress=progress, interaction=interaction
+                )
+        except UsageError as error:
+            complain(f"{file}: {error}")
+            code = 2
+            continue
+        if as_json:
+            line = json_line(file, name, answer)
+        else:
+            with console.capture() as shown:
+                console.print(report(file, name, answer))
+            line = shown.get().rstrip("\n") + "\n"
+        sys.stdout.write(line + "\n")
+    raise typer.Exit(code)

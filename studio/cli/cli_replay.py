@@ -1,0 +1,130 @@
+"""`penstock replay`: replay a recorded answer through a strategy."""
+
+from __future__ import annotations
+
+import math
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from ...events.errors import UsageError
+from ..reading.event_lines import Emit, short_line
+from ..reading.play_recording import Player
+from ..reading.recorded import Recorded, read_recorded
+from ..replay.replay_pieces import checked_chunk
+from .cli_parts import (
+    ApiName,
+    AsJson,
+    Interaction,
+    StrategyName,
+    Watched,
+    beginning_with,
+    complain,
+    print_lines,
+    show,
+    strategy_name,
+)
+from .stream_parts import progress_shown
+
+REPLAY_EXAMPLES = """\b
+Examples:
+  penstock replay answer.jsonl
+  penstock replay answer.jsonl --pace 4
+  penstock replay answer.sse --every 0.05 --chunk 7
+  penstock replay answer.sse --emit invocations --json | jq .name
+  penstock run --provider openai --model gpt-5 --json "Hi" > events.jsonl
+  penstock replay events.jsonl
+"""
+
+
+def replay(  # noqa: PLR0913 - the options of the command
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A recording, the body of a streamed answer, or --json's lines; - for the input."
+        ),
+    ],
+    *,
+    api: ApiName = None,
+    pace: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PACE",
+            help="original, as recorded; a factor, 2 is twice as fast; or instant. By default original on a terminal, "
+            "if the file has times, else instant.",
+            autocompletion=beginning_with(("instant", "original")),
+        ),
+    ] = None,
+    every: Annotated[
+        float | None,
+        typer.Option(metavar="SECONDS", help="Wait so long before each event instead; for a file without times."),
+    ] = None,
+    chunk: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BYTES",
+            help="Bytes per chunk; by default one event.",
+            autocompletion=beginning_with(("event",)),
+        ),
+    ] = None,
+    interaction: Interaction = None,
+    strategy: StrategyName = None,
+    emit: Annotated[
+        Emit | None, typer.Option(help="Print only these events, one per line, instead of the live view.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Replay a recorded answer as if it came now.
+
+    A recording that was cut is replayed to its end, and open segments end as truncated; the exit code is 0. It is 1 if
+    the recording ends in an error, which is printed in one line, and 130 after Ctrl-C.
+    """
+    if every is not None and (pace is not None or not (math.isfinite(every) and every >= 0)):
+        message = "--every must be a number of seconds from 0, and goes without --pace"
+        raise UsageError(message)
+    is_live = emit is None and not as_json and every is None and sys.stdout.isatty()
+    speed = _checked_speed(pace)
+    size = None if chunk is None else checked_chunk(chunk)
+    name = strategy_name(strategy)
+    with progress_shown(file):
+        recorded = read_recorded(file, api, timed=speed is not None or is_live, interaction=interaction)
+    if speed is not None and not recorded.has_times:
+        message = f"{file} has no times, so it has no pace of its own; --every 0.05 waits so long before each event"
+        raise UsageError(message)
+    if pace is None and is_live and recorded.has_times:
+        speed = 1.0
+    player = _player(file, recorded, speed=speed, every=every or 0.0, chunk=None if size == "event" else size)
+    watched = Watched(player.play(name, emit), player.stop)
+    if emit is not None and not as_json:
+        print_lines(watched, short_line)
+    else:
+        show(watched, as_json=as_json)
+    if watched.error is not None:
+        complain(f"{file}: {watched.error}")
+    raise typer.Exit(130 if watched.is_stopped else 1 if watched.error is not None else 0)
+
+
+def _player(file: str, recorded: Recorded, **options: Any) -> Player:
+    try:
+        return Player(recorded, **options)
+    except UsageError as error:
+        message = f"{file}: {error}"
+        raise UsageError(message) from error
+
+
+def _checked_speed(pace: str | None) -> float | None:
+    match pace:
+        case None | "instant":
+            return None
+        case "original":
+            return 1.0
+        case _:
+            try:
+                speed = float(pace)
+            except ValueError:
+                speed = math.nan
+    if not (math.isfinite(speed) and speed > 0):
+        message = f"--pace must be original, instant or a factor above 0 (2 is twice as fast), got {pace!r}"
+        raise UsageError(message)
+    return speed

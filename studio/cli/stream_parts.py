@@ -1,0 +1,123 @@
+"""What these commands share: the progress of a long work, and the file that they make."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from ...events.errors import UsageError
+from ...pipeline.runs.on_interrupt import on_interrupt
+from ...sinks.wording.printable import printable
+from ..reading.inspect_recording import Progress
+from ..reading.read_input import reason_of
+
+ResultT = TypeVar("ResultT")
+
+
+def new_output(name: str, *, overwrite: bool = False) -> Callable[[bytes], None]:
+    """Return a function that writes a file's whole content; `-` is the output. `UsageError` if the file exists.
+
+    The old file is replaced in one step, and stays as it was if the new one cannot be written.
+    """
+    target = Path(name)
+    if name == "-":
+        return _write_out
+    if not overwrite and _told(name, target.exists):
+        message = f"{name} exists already; choose another name, or pass --overwrite"
+        raise UsageError(message)
+
+    def write(content: bytes) -> None:
+        if not overwrite:
+            _write_new(target, content)
+        elif target.exists() and not target.is_file():  # a device or a pipe, which cannot be replaced
+            target.write_bytes(content)
+        else:
+            _replace(target.resolve(), content)
+
+    return lambda content: _told(name, lambda: write(content))
+
+
+def _told(name: str, do: Callable[[], ResultT]) -> ResultT:
+    try:
+        return do()
+    except BrokenPipeError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
+        message = f"{name} cannot be written: {reason_of(error)}"
+        raise UsageError(message) from error
+
+
+def _write_out(content: bytes) -> None:
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+def _write_new(target: Path, content: bytes) -> None:
+    with target.open("xb") as file:
+        try:
+            file.write(content)
+            file.flush()
+        except BaseException:
+            target.unlink(missing_ok=True)
+            raise
+
+
+def _replace(target: Path, content: bytes) -> None:
+    if not target.exists():
+        _write_new(target, content)
+        return
+    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+        made = Path(file.name)
+        try:
+            file.write(content)
+            file.flush()
+            shutil.copymode(target, made)
+            made.replace(target)
+        except BaseException:
+            made.unlink(missing_ok=True)
+            raise
+
+
+PATIENCE = 1.0
+"""The seconds after which the progress of a work is shown."""
+
+
+@contextmanager
+def progress_shown(what: str) -> Generator[Progress | None, None, None]:
+    """Yield a function that takes what is done and all that is to do, and shows it on stderr if the work takes long.
+
+    None is yielded if stderr is not a terminal that can redraw a line.
+    """
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - help needs no rich
+    from rich.progress import BarColumn, TaskProgressColumn, TextColumn  # noqa: PLC0415
+    from rich.progress import Progress as Bars  # noqa: PLC0415
+
+    console = Console(stderr=True)
+    if not console.is_terminal or console.is_dumb_terminal:
+        yield None
+        return
+    name = TextColumn("{task.description}", markup=False)
+    bars = Bars(name, BarColumn(), TaskProgressColumn(), console=console, transient=True)
+    task = bars.add_task(printable(what), total=None)
+    timer = threading.Timer(PATIENCE, bars.start)
+    timer.start()
+    try:
+        with on_interrupt(_leave):  # a plain Ctrl-C may be lost while the other thread draws and this one waits
+            yield lambda done, size: bars.update(task, completed=done, total=size)
+    finally:
+        timer.cancel()
+        timer.join()
+        bars.stop()
+
+
+def _leave() -> None:
+    raise KeyboardInterrupt

@@ -1,0 +1,250 @@
+"""`Recorded`: the content of a file that can be replayed; and `converted`, which makes one form of another."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import accumulate, pairwise
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+from msgspec import Struct
+
+from ...events.errors import ProviderError, UsageError
+from ...events.json_form import Event, from_json
+from ...sources.recognition.apis import api_of
+from ...sources.recognition.recognised_api import apis_of
+from ..recordings.cassette import body_in_cassette, is_cassette
+from ..recordings.read_recording import (
+    StreamRecording,
+    TimedItem,
+    api_of_recording,
+    is_recording,
+    read_recording,
+    wire_of,
+)
+from ..recordings.recording_format import recording_of_body
+from ..replay.replay_pieces import split_events
+from ..replay.replay_recordings import Timing
+from .checked_stream import checked_stream
+from .read_input import read_input, reason_of
+
+
+class Recorded(Struct, frozen=True):
+    """What a file holds, item by item.
+
+    `kind`: "wire" for the bytes of an API's answer, "items" for the objects of an SDK, texts or ChunkResponses,
+    "events" for a strategy's events. `has_times`: whether the items have the times of their arrival, else all are 0.
+    """
+
+    kind: Literal["wire", "items", "events"]
+    items: tuple[TimedItem, ...]
+    api: str | None = None
+    has_times: bool = False
+    ends_at: float = 0.0
+    error: ProviderError | None = None
+
+
+def read_recorded(
+    path: str, api: str | None = None, *, timed: bool = False, interaction: int | None = None
+) -> Recorded:
+    """Read a file, `-` for the standard input; `UsageError` if it is neither a stream of the API nor events.
+
+    `timed`: include the timing beside it, in `NAME.timing.json` or the folder's `index.json`, if there is one.
+    `interaction` chooses a response of a cassette, from 0.
+    """
+    if api is not None:
+        api_of(api)
+    try:
+        body = read_input(path)
+    except UsageError as error:
+        message = f"{path} {error}"
+        raise UsageError(message) from error
+    try:
+        return _content(path, body, api, timed=timed, interaction=interaction)
+    except (OSError, ValueError) as error:  # ValueError: a wrong line, or a wrong timing
+        message = f"{path} cannot be read: {reason_of(error)}"
+        raise UsageError(message) from error
+    except UsageError as error:
+        message = f"{path}: {error}"
+        raise UsageError(message) from error
+
+
+def _content(path: str, body: bytes, api: str | None, *, timed: bool, interaction: int | None) -> Recorded:
+    if is_cassette(body):
+        return _body(out_of_cassette(body, interaction), api)
+    if is_recording(out_of_cassette(body, interaction)):
+        return recorded_stream(read_recording(body), api)
+    events = _events(body) if api is None else ()
+    if events:
+        return Recorded("events", _untimed(events))
+    return _body(body, api, _timing(Path(path), body) if timed and path != "-" else None)
+
+
+def out_of_cassette(body: bytes, interaction: int | None) -> bytes:
+    """Return a cassette's response, and what is no cassette as it is.
+
+    `UsageError` where `interaction` chooses nothing that is there.
+    """
+    if not is_cassette(body):
+        if interaction is not None:
+            message = "interaction= chooses from a cassette of VCR.py; leave it out"
+            raise UsageError(message)
+        return body
+    return body_in_cassette(body, interaction)
+
+
+def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recorded:
+    """Return what a recording holds; `api` overrides the recorded one."""
+    form = recording.meta.form
+    api = checked_api(recording, api)
+    return Recorded(
+        "wire" if form == "wire" else "items",
+        tuple(recording.items),
+        None if form in ("texts", "chunks") else api or api_of_recording(recording),
+        has_times=recording.has_times,
+        ends_at=recording.ends_at,
+        error=recording.error,
+    )
+
+
+def checked_api(recording: StreamRecording, api: str | None) -> str | None:
+    """Return the API that is to read a recording in place of its own; `UsageError` if it cannot."""
+    form = recording.meta.form
+    if api is not None and form in ("texts", "chunks"):
+        message = f"this recording has {form}, which are of no API; leave api= out"
+        raise UsageError(message)
+    if api is None:
+        return None
+    if form == "items":
+        shown = {name for each in recording.items for name in apis_of(each.item)}
+        if shown and api_of(api).name not in shown:
+            message = f"its items are those of {' or '.join(sorted(shown))}, so leave api= out"
+            raise UsageError(message)
+        return api
+    return checked_stream(b"".join(each.item for each in recording.items), api)
+
+
+def _body(body: bytes, api: str | None, timing: Timing | None = None) -> Recorded:
+    name = checked_stream(body, api)
+    if timing is None:
+        return Recorded("wire", _untimed(split_events(body)), name)
+    ends = list(accumulate(timing.sizes))
+    pieces = [body[start:end] for start, end in pairwise([0, *ends])]
+    if timing.times is None:
+        return Recorded("wire", _untimed(pieces), name)
+    times = [at - timing.times[0] for at in timing.times]
+    items = tuple(map(TimedItem, times, pieces))
+    return Recorded("wire", items, name, has_times=True, ends_at=times[-1])
+
+
+def _untimed(items: Iterable[Any]) -> tuple[TimedItem, ...]:
+    return tuple(TimedItem(0.0, item) for item in items)
+
+
+def _events(body: bytes) -> tuple[Event, ...]:
+    """Read lines of events; return none if the first line is not an event."""
+    lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
+    events: list[Event] = []
+    for number, line in lines if body.lstrip()[:1] == b"{" else ():
+        try:
+            events.append(from_json(line))
+        except UsageError as error:
+            if not events:
+                return ()
+            message = f"line {number}: {error}"
+            raise ValueError(message) from error
+    return tuple(events)
+
+
+def _timing(path: Path, body: bytes) -> Timing | None:
+    beside, index = path.with_suffix(".timing.json"), path.with_name("index.json")
+    if beside.is_file():
+        return _checked(_json(beside), body)
+    if index.is_file():
+        content = _json(index)
+        for entry in cast("Any", content) if isinstance(content, list) else ():
+            fields = cast("dict[str, Any]", entry if isinstance(entry, dict) else {})
+            if "network_chunk_sizes" in fields and fields.get("file") == path.name:
+                return _checked(fields, body)
+    return None
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except RecursionError as error:
+        message = f"{path.name} is nested too deeply"
+        raise ValueError(message) from error
+
+
+def _checked(entry: Any, body: bytes) -> Timing:
+    try:
+        sizes, times = entry["network_chunk_sizes"], entry.get("network_chunk_times")
+        is_right = all(type(size) is int and size > 0 for size in sizes) and 0 < sum(sizes) == len(body)
+        if times is not None:
+            is_right = is_right and len(times) == len(sizes) and all(first <= later for first, later in pairwise(times))
+            times = tuple(map(float, times))
+        timing = Timing(tuple(sizes), times)
+    except (AttributeError, KeyError, OverflowError, TypeError) as error:
+        message = f"its timing needs the lists network_chunk_sizes and network_chunk_times: {error!r}"
+        raise ValueError(message) from error
+    if not is_right:
+        message = f"its timing does not add up to {len(body):,} bytes"
+        raise ValueError(message)
+    return timing
+
+
+Format: TypeAlias = Literal["recording", "body"]
+FORMATS: dict[str, Format] = {
+    ".jsonl": "recording",
+    ".sse": "body",
+    ".ndjson": "body",
+    ".json": "body",
+    ".body": "body",
+    ".bin": "body",
+}
+"""The format that the ending of a file's name says."""
+
+
+class Converted(NamedTuple):
+    """The new content, and a phrase for each thing that the old one had and the new one has not."""
+
+    content: bytes
+    losses: tuple[str, ...]
+
+
+def converted(content: bytes, to: Format, api: str | None = None, interaction: int | None = None) -> Converted:
+    """Return the content of a file in another format.
+
+    `UsageError` for a file that has the format already, for one that is no stream, and for a recording that is no body.
+    """
+    losses = ("the request, the headers and the other responses of the cassette",) if is_cassette(content) else ()
+    content = out_of_cassette(content, interaction)
+    if is_recording(content):
+        if to == "recording":
+            message = "it is a recording already; copy it, or pass --to body"
+            raise UsageError(message)
+        recording = read_recording(content)
+        return Converted(b"".join(wire_of(recording, checked_api(recording, api)).pieces), tuple(_lost(recording)))
+    if to == "body" and not losses:
+        message = "it is a body already; copy it, or pass --to recording"
+        raise UsageError(message)
+    api = checked_stream(content, api)
+    if to == "body":
+        return Converted(content, losses)
+    return Converted(recording_of_body(content, api), (*losses, "times, for a body has none"))
+
+
+def _lost(recording: StreamRecording) -> list[str]:
+    meta, _, end = recording
+    lost = ["the times"] if recording.has_times else []
+    if meta.sdk is not None:
+        lost.append(f"the SDK that made the items: {meta.sdk} {meta.sdk_version or ''}".rstrip())
+    if meta.form == "items":
+        lost.append("the bytes as the provider framed them: the SDK's items are framed anew")
+    if recording.error is not None:
+        lost.append(f"the error that ended the stream: {recording.error}")
+    elif end is None:
+        lost.append("what came after its last whole line, where the recording was broken off")
+    return lost

@@ -1,0 +1,187 @@
+"""`from_recording`: a recorded answer, as ChunkResponses, at once or at its own pace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+from reactivex import Observable
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import UsageError
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...sources.from_stream import any_machine
+from ...sources.from_wire import wire_machine
+from ...sources.machine.choices import Choices
+from ...sources.machine.machine import Machine
+from ...sources.recognition.apis import api_of
+from ...sources.recognition.recognised_api import recognised_api
+from ...sources.streams.stream_bridge import bridge
+from .cassette import body_in_cassette, is_cassette
+from .read_recording import StreamRecording, TimedItem, is_recording, read_recording
+from .recording_format import LONGEST_TIME
+from .timed_replay import recut, timed_replay
+
+RecordingPace: TypeAlias = Literal["instant", "original"] | float
+
+
+def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, and what every source has
+    path: str | PathLike[str],
+    api: str | None = None,
+    *,
+    pace: RecordingPace = "instant",
+    chunk_size: int | None = None,
+    interaction: int | None = None,
+    choices: Choices = 0,
+    turn_id: str | None = None,
+    limits: Limits = DEFAULT_LIMITS,
+    keep_message: bool = False,
+    logprobs: bool = False,
+) -> Observable[ChunkResponse]:
+    """Replay a recorded answer, for any number of subscribers.
+
+        from_recording("answer.jsonl", pace="original").pipe(to_segments()).subscribe(print)
+        from_recording("answer.sse").pipe(to_segments()).subscribe(print)
+
+    - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py
+      (`pip install ".[cassettes]"`), of which `interaction` chooses a response, from 0. `UsageError` if it cannot be
+      read or its provider cannot be told. A recording that was broken off is replayed up to its last whole line.
+    - `api`: as in `from_wire`; without it, what the recording says, else it is detected.
+    - `pace`: "instant"; "original", at the recorded times; or a factor: 2.0 is twice as fast. The scheduler is that of
+      `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps. Bodies,
+      cassettes, and what was converted from them have no times, so another pace than "instant" raises a `UsageError`.
+    - `chunk_size`: cuts the bytes anew, into so many a chunk. Recorded items of an SDK cannot be cut.
+    - The rest is as with `from_stream`. An error that ended the recorded stream ends the replay.
+    """
+    speed = _checked_speed(pace)
+    recorded = recorded_items(
+        path,
+        api,
+        chunk_size=chunk_size,
+        interaction=interaction,
+        choices=choices,
+        turn_id=turn_id,
+        limits=limits,
+        keep_message=keep_message,
+        logprobs=logprobs,
+    )
+    if speed is None:
+        return bridge(recorded.untimed, recorded.new_machine, _is_checked)
+    if recorded.ends_at is None:
+        message = f"{path} has no times; pass pace='instant', or record with record(...)"
+        raise UsageError(message)
+    if recorded.ends_at / speed > LONGEST_TIME:
+        message = f"at pace={pace!r} this replay would take more than thirty years; pass a larger factor"
+        raise UsageError(message)
+    items = [TimedItem(at / speed, item) for at, item in recorded.items]
+    return timed_replay(items, recorded.ends_at / speed, recorded.error, recorded.new_machine)
+
+
+class RecordedItems(NamedTuple):
+    """The items of a recording, and what reads them.
+
+    - `new_machine`: makes the machine of their API. `api`: its name; None if the machine detects it.
+    - `ends_at`: the seconds at which the stream ended; None if no times are known.
+    - `error`: what ended the stream, if it was an error.
+    """
+
+    items: Sequence[TimedItem]
+    new_machine: Callable[[], Machine]
+    api: str | None
+    ends_at: float | None
+    error: Exception | None
+
+    def untimed(self) -> Iterator[Any]:
+        """Yield the items, then raise the error."""
+        for each in self.items:
+            yield each.item
+        if self.error is not None:
+            raise self.error
+
+
+def recorded_items(
+    path: str | PathLike[str],
+    api: str | None = None,
+    *,
+    chunk_size: int | None = None,
+    interaction: int | None = None,
+    **options: Any,
+) -> RecordedItems:
+    """Read a recording, a body or a cassette; the arguments are those of `from_recording`."""
+    if chunk_size is not None and chunk_size < 1:
+        message = f"chunk_size= must be at least 1, got {chunk_size}"
+        raise UsageError(message)
+    try:
+        body = Path(path).read_bytes()
+    except (OSError, TypeError, ValueError) as error:  # ValueError: a path that no system has
+        message = f"cannot read the recording: {error}"
+        raise UsageError(message) from error
+    if api is not None:
+        api_of(api)
+    recording = _recording_of(body, path, interaction)
+    if isinstance(recording, bytes):
+        named = api or recognised_api(recording)
+        items = recut([TimedItem(0.0, recording)], chunk_size or max(len(recording), 1))
+        return RecordedItems(items, _wire_machines(named, options), named, None, None)
+    return _of_recording(recording, api, chunk_size, options)
+
+
+def _of_recording(
+    recording: StreamRecording, api: str | None, chunk_size: int | None, options: dict[str, Any]
+) -> RecordedItems:
+    meta, items, _ = recording
+    named = api or meta.api
+    if meta.form == "wire":
+        named = named or recognised_api(b"".join(each.item for each in items))
+        new_machine = _wire_machines(named, options)
+        if chunk_size is not None:
+            items = recut(items, chunk_size)
+    else:
+        if chunk_size is not None:
+            message = f"chunk_size= cuts bytes, and this recording has {meta.form}; leave it out"
+            raise UsageError(message)
+        named = named if meta.form == "items" else None
+        new_machine = any_machine(named, **options)
+    ends_at = recording.ends_at if recording.has_times else None
+    return RecordedItems(items, new_machine, named, ends_at, recording.error)
+
+
+def _recording_of(body: bytes, path: str | PathLike[str], interaction: int | None) -> StreamRecording | bytes:
+    try:
+        if is_cassette(body):
+            return body_in_cassette(body, interaction)
+        if interaction is None:
+            return read_recording(body) if is_recording(body) else body
+    except UsageError as error:
+        message = f"cannot read the recording {path}: {error}"
+        raise UsageError(message) from error
+    message = f"interaction= chooses from a cassette of VCR.py; leave it out for {path}"
+    raise UsageError(message)
+
+
+def _checked_speed(pace: RecordingPace) -> float | None:
+    match pace:
+        case "instant":
+            return None
+        case "original":
+            return 1.0
+        case _:
+            is_number = isinstance(cast("object", pace), int | float) and not isinstance(pace, bool)
+            speed = float(pace) if is_number else math.nan
+    if not (math.isfinite(speed) and speed > 0):
+        message = f"pace= must be 'instant', 'original' or a factor above 0 (2.0 is twice as fast), got {pace!r}"
+        raise UsageError(message)
+    return speed
+
+
+def _wire_machines(api: str, options: dict[str, Any]) -> Callable[[], Machine]:
+    wire_machine(api, **options)  # options that the API refuses raise now, not in mid-stream
+    return partial(wire_machine, api, **options)
+
+
+def _is_checked(_: object) -> None:
+    """Accept every value, because a recording is checked when it is read."""

@@ -1,0 +1,211 @@
+"""Read a recording up to its last whole line; `wire_of`: as the body of its provider's response."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from typing import Any, NamedTuple, TypeVar
+
+import msgspec
+
+from ...events.errors import ProviderError, UsageError
+from ...events.json_form import from_json
+from ...sources.fields.sdk_fields import fields_of
+from ...sources.recognition.apis import api_of
+from ...sources.recognition.recognised_api import recognised_api
+from .recording_format import FORMAT, Nanoseconds, RecordedItem, RecordingEnd, RecordingMeta
+
+_MARK = b"penstock_recording"
+_CUT = "the recording ends here, before the end of the stream"
+_NANOSECONDS = 1_000_000_000
+_LineT = TypeVar("_LineT", RecordingMeta, RecordedItem, RecordingEnd)
+
+
+class TimedItem(NamedTuple):
+    """An item as its source yielded it, and the seconds since the stream was opened."""
+
+    at: float
+    item: Any
+
+
+class StreamRecording(NamedTuple):
+    """One recorded stream; `end` is None if the recording was broken off."""
+
+    meta: RecordingMeta
+    items: list[TimedItem]
+    end: RecordingEnd | None
+
+    @property
+    def has_times(self) -> bool:
+        """Whether the times of the items are known; of a converted body they are not."""
+        return self.meta.start is not None
+
+    @property
+    def ends_at(self) -> float:
+        """The seconds until the end; of a recording that was broken off, until the last item."""
+        last = self.items[-1].at if self.items else 0.0
+        return last if self.end is None else max(self.end.t_ns / _NANOSECONDS, last)
+
+    @property
+    def error(self) -> ProviderError | None:
+        """What the stream raised; a text that was cut raises, too, because only its end shows that it is whole."""
+        error = None if self.end is None else self.end.exception()
+        if error is None and self.meta.form == "texts" and (self.end is None or self.end.end == "closed"):
+            return ProviderError(_CUT, transport=True)
+        return error
+
+
+def is_recording(body: bytes) -> bool:
+    """Return whether these are the lines of a recording, judging by the first."""
+    first, _, _ = body.lstrip(b"\xef\xbb\xbf").partition(b"\n")
+    return first.startswith(b"{") and _MARK in first[:100]
+
+
+def read_recording(body: bytes) -> StreamRecording:
+    """Read the lines of a recording.
+
+    A last line that was broken off is left out. `UsageError`, with the number of the line, for another wrong line, and
+    for a recording of a later format.
+    """
+    lines = body.split(b"\n")
+    whole = lines[:-1]  # what no newline follows was not written to its end
+    meta: RecordingMeta | None = None
+    items: list[TimedItem] = []
+    end: RecordingEnd | None = None
+    for number, line in enumerate(whole, 1):
+        if end is None and meta is not None and meta.form == "wire" and (text := _text_line(line)) is not None:
+            at = text.t_ns / _NANOSECONDS
+            if not items or at >= items[-1].at:  # else it is told below
+                items.append(TimedItem(at, text.raw.encode()))
+                continue
+        if not line.strip():
+            continue
+        try:
+            plain = json.loads(line)
+            if meta is None:
+                meta = _meta(plain)
+            elif end is not None:
+                message = "it comes after the end"
+                raise ValueError(message)  # noqa: TRY301 - told with the number of the line
+            elif isinstance(plain, dict) and "end" in plain:
+                end = _line(plain, RecordingEnd)
+            else:
+                item = _line(plain, RecordedItem)
+                at = item.t_ns / _NANOSECONDS
+                if items and at < items[-1].at:
+                    message = "its time is before that of the line above"
+                    raise ValueError(message)  # noqa: TRY301
+                items.append(TimedItem(at, _item_of(item.raw, meta)))
+        except (ValueError, RecursionError, UsageError) as error:  # msgspec's and json's are ValueErrors
+            message = f"line {number} of the recording is wrong: {error}"
+            raise UsageError(message) from error
+    if meta is None:
+        message = "the recording has no whole line"
+        raise UsageError(message)
+    return StreamRecording(meta, items, end)
+
+
+class _TextLine(msgspec.Struct, frozen=True):
+    """The line of nearly every event of the wire."""
+
+    t_ns: Nanoseconds
+    raw: str
+    end: Any = msgspec.UNSET
+
+
+_TEXT_LINE = msgspec.json.Decoder(_TextLine)
+
+
+def _text_line(line: bytes) -> _TextLine | None:
+    """Return a line with a text, read the short way; None for any other line, which is read and told the long way."""
+    try:
+        found = _TEXT_LINE.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return found if found.end is msgspec.UNSET else None
+
+
+def _meta(plain: Any) -> RecordingMeta:
+    found = fields.get(_MARK.decode()) if (fields := fields_of(plain)) is not None else None
+    if found != FORMAT:
+        message = f"its format is {found!r}, and this version reads {FORMAT}"
+        raise ValueError(message)
+    return _line(plain, RecordingMeta)
+
+
+def _line(plain: Any, kind: type[_LineT]) -> _LineT:
+    return msgspec.convert(plain, kind)
+
+
+def _item_of(raw: Any, meta: RecordingMeta) -> Any:
+    match meta.form:
+        case "wire":
+            return _bytes_of(raw)
+        case "texts":
+            return msgspec.convert(raw, str)
+        case "chunks":
+            return from_json(json.dumps(raw))
+        case "items":
+            return raw
+
+
+def _bytes_of(raw: Any) -> bytes:
+    if isinstance(raw, str):
+        return raw.encode()
+    try:
+        return base64.b64decode(raw["base64"], validate=True)
+    except (KeyError, TypeError, binascii.Error) as error:
+        message = "an event of the wire must be a string, or an object with base64"
+        raise ValueError(message) from error
+
+
+_END_OF_CHAT = "data: [DONE]\n\n"
+
+
+class RecordedBody(NamedTuple):
+    """A body in pieces, and the seconds at which each arrived."""
+
+    api: str
+    pieces: tuple[bytes, ...]
+    times: tuple[float, ...]
+
+
+def wire_of(recording: StreamRecording, api: str | None = None) -> RecordedBody:
+    """Return what a server would have sent; items of an SDK are framed anew as its API frames them.
+
+    `UsageError` for a recording of texts or chunks, which no provider sent, and for one whose API is not known.
+    """
+    meta, items, end = recording
+    if meta.form in ("texts", "chunks"):
+        message = f"a recording of {meta.form} is not the body of a provider's response"
+        raise UsageError(message)
+    times = tuple(each.at for each in items)
+    known = api_of(api or api_of_recording(recording))
+    if meta.form == "wire":
+        return RecordedBody(known.name, tuple(each.item for each in items), times)
+    if not known.served.forms & {"sse", "rows"}:
+        message = f"items of {known.name} cannot be framed as its wire; use from_recording, or record its bytes"
+        raise UsageError(message)
+    pieces = tuple(_framed(each.item, is_rows="rows" in known.served.forms) for each in items)
+    if known.name == "openai-chat" and pieces and end is not None and end.end == "complete":
+        pieces = (*pieces[:-1], pieces[-1] + _END_OF_CHAT.encode())
+    return RecordedBody(known.name, pieces, times)
+
+
+def api_of_recording(recording: StreamRecording) -> str:
+    """Return the API that a recording names, else the one detected from what was sent; `UsageError` if that fails."""
+    items = (each.item for each in recording.items)
+    is_wire = recording.meta.form == "wire"
+    return recording.meta.api or recognised_api(
+        b"".join(items if is_wire else (_framed(each, is_rows=False) for each in items))
+    )
+
+
+def _framed(item: Any, *, is_rows: bool) -> bytes:
+    data = json.dumps(item, separators=(",", ":"))
+    if is_rows:
+        return f"{data}\n".encode()
+    kind = (fields_of(item) or {}).get("type")
+    event = f"event: {kind}\n" if isinstance(kind, str) and kind.isprintable() else ""
+    return f"{event}data: {data}\n\n".encode()

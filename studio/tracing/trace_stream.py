@@ -1,0 +1,196 @@
+"""`trace_stream` and `atrace_stream`: trace a stream through a provider's machine and a strategy."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from itertools import chain
+from os import PathLike
+from time import perf_counter_ns
+from typing import Any, cast
+
+from ...events.errors import UsageError
+from ...operators.engine.stage import Operator
+from ...operators.engine.step import Step
+from ...pipeline.chain import operator_of
+from ...pipeline.pipeline import Pipeline
+from ...pipeline.strategy_maker import StreamParts
+from ...sources.from_stream import decode_sdk, decode_through
+from ...sources.from_wire import decode_wire
+from ...sources.machine.machine import Machine
+from ...sources.wire.lane import json_value
+from ...sources.wire.sse import SseDecoder
+from ..recordings.from_recording import RecordedItems, recorded_items
+from ..recordings.read_recording import TimedItem
+from ..recordings.recording_format import WireEvents, raw_form
+from .trace import LIMIT, Clock, Trace, clock_of, no_time
+
+
+def trace_stream(
+    source: Any, pipeline: Pipeline | None = None, *, turn_id: str | None = None, limit: int = LIMIT
+) -> Trace:
+    r"""Run a stream and return what each stage did with each item; the provider's machine is the first stage.
+
+    >>> answer = [{"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]}]
+    >>> seen = trace_stream(answer)
+    >>> seen.stages[:2], seen[0].raw["choices"][0]["delta"]
+    (('decode_sdk()', 'to_segments()'), {'content': 'Hi'})
+
+    - `source` as with `Pipeline.stream`, or the path of a recording, of the body of a response, or of a cassette. The
+      times are those of a recording, or when the items came; items that are all there already have none.
+    - `pipeline`: runs it; by default `Pipeline()`. Its sinks and `steps` do not run.
+    - `limit`: the items that are kept. How the stream ended, also by an error, is `Trace.ended`.
+    """
+    parts = (pipeline or Pipeline()).parts(turn_id)
+    tracer = _StreamTracer(parts, limit)
+    if isinstance(source, str | PathLike):
+        return tracer.of_recording(cast("str | PathLike[str]", source))
+    return tracer.of_stream(parts.opened(source))
+
+
+async def atrace_stream(
+    source: Any, pipeline: Pipeline | None = None, *, turn_id: str | None = None, limit: int = LIMIT
+) -> Trace:
+    """Run an async stream, and return what `trace_stream` returns.
+
+    seen = await atrace_stream(lambda: client.messages.create(..., stream=True), pipeline)
+    """
+    parts = (pipeline or Pipeline()).parts(turn_id)
+    return await _StreamTracer(parts, limit).of_async_stream(parts.opened(source))
+
+
+class _StreamTracer:
+    """Traces one stream."""
+
+    def __init__(self, parts: StreamParts, limit: int) -> None:
+        self._parts = parts
+        self._new_machine = parts.new_machine
+        self._strategy = operator_of(parts.chain, "trace_stream(...)")
+        self._in_text = None if parts.text_chain is None else operator_of(parts.text_chain, "trace_stream(...)")
+        self._limit = limit
+        self._machine: Machine | None = None
+
+    def of_stream(self, source: Any) -> Trace:
+        """Trace what `opened` returned, up to where the machine stops or the stream ends."""
+        stream: Any = source() if callable(source) else source
+        if (hasattr(stream, "__aiter__") and not hasattr(stream, "__iter__")) or hasattr(stream, "__await__"):
+            if inspect.iscoroutine(stream):
+                stream.close()
+            message = "this stream is async; use await atrace_stream(...) inside a coroutine"
+            raise UsageError(message)
+        items = self._read(stream)
+        return self._trace(decode_sdk, self._parts.api, is_text=next(items)).run(items, clock=clock_of(stream))
+
+    async def of_async_stream(self, source: Any) -> Trace:
+        """Trace what `opened` returned of an async client."""
+        stream: Any = source() if callable(source) else source
+        if hasattr(stream, "__await__"):
+            stream = await stream
+        if not hasattr(stream, "__aiter__"):
+            return self.of_stream(stream)
+        items = self._aread(stream)
+        return await self._trace(decode_sdk, self._parts.api, is_text=await anext(items)).arun(
+            items, clock=perf_counter_ns
+        )
+
+    def of_recording(self, path: str | PathLike[str]) -> Trace:
+        """Trace a recording at its own times; a body is cut into its events."""
+        recorded = recorded_items(path, self._parts.api, **self._parts.machine_options)
+        if recorded.ends_at is None:
+            body, events = b"".join(each.item for each in recorded.items), WireEvents()
+            recorded = recorded._replace(items=[TimedItem(0.0, each) for each in (*events.feed(body), *events.close())])
+        self._new_machine = recorded.new_machine
+        is_wire = bool(recorded.items) and isinstance(recorded.items[0].item, bytes)
+        items = self._read(recorded.untimed())
+        seen = self._trace(decode_wire if is_wire else decode_sdk, recorded.api, is_text=next(items))
+        return seen.run(items, clock=no_time if recorded.ends_at is None else _recorded_times(recorded))
+
+    def _trace(self, decode: Callable[..., Any], api: str | None, *, is_text: bool) -> Trace:
+        machine = self._machine = self._new_machine()
+        factories = decode_through(lambda: machine).factories
+        step = Step(decode, decode.__name__, () if api is None else (api,), {}, factories)
+        strategy = self._in_text if is_text and self._in_text is not None else self._strategy
+        return Trace((Operator(steps=(step,)), strategy), limit=self._limit, read_raw=_raw_of)
+
+    def _read(self, stream: Iterable[Any]) -> Iterator[Any]:
+        """Yield whether the stream is plain text, as its first item says, then its items until the machine stops."""
+        rest = iter(stream)
+        begun: list[Any] = []
+        error: Exception | None = None
+        try:
+            try:
+                while not begun or begun[-1] is None:
+                    begun.append(next(rest))
+            except StopIteration:
+                pass
+            except Exception as raised:  # noqa: BLE001 - raised again in its place
+                error = raised
+            yield _is_text(begun)
+            for item in chain(begun, _raising(error), rest):
+                yield item
+                if self._is_stopped:
+                    return
+        finally:
+            for each in (rest, stream):
+                if (close := getattr(each, "close", None)) is not None:
+                    close()
+
+    async def _aread(self, stream: AsyncIterable[Any]) -> AsyncIterator[Any]:
+        """Do the same with an async stream."""
+        rest = aiter(stream)
+        begun: list[Any] = []
+        error: Exception | None = None
+        try:
+            try:
+                while not begun or begun[-1] is None:
+                    begun.append(await anext(rest))
+            except StopAsyncIteration:
+                pass
+            except Exception as raised:  # noqa: BLE001 - raised again in its place
+                error = raised
+            yield _is_text(begun)
+            for item in chain(begun, _raising(error)):
+                yield item
+                if self._is_stopped:
+                    return
+            async for item in rest:
+                yield item
+                if self._is_stopped:
+                    return
+        finally:
+            for each in (rest, stream):
+                close = getattr(each, "aclose", None) or getattr(each, "close", None)
+                if close is not None and inspect.isawaitable(closing := close()):
+                    await closing
+
+    @property
+    def _is_stopped(self) -> bool:
+        return self._machine is not None and self._machine.stopped
+
+
+def _is_text(begun: list[Any]) -> bool:
+    return bool(begun) and isinstance(begun[-1], str)
+
+
+def _raising(error: Exception | None) -> Iterator[Any]:
+    if error is not None:
+        raise error
+    yield from ()
+
+
+def _recorded_times(recorded: RecordedItems) -> Clock:
+    """Return a clock that returns the time of each item in turn, then that of the end."""
+    times = iter([*(each.at for each in recorded.items), recorded.ends_at or 0.0])
+    return lambda: round(next(times) * 1_000_000_000)
+
+
+def _raw_of(item: Any) -> Any:
+    """Return the JSON of an SDK's item, or of an event of the wire; its text if it has no JSON."""
+    if not isinstance(item, bytes):
+        return raw_form(item)
+    text = item.decode(errors="replace")
+    data = [event.data for event in SseDecoder().feed(item + b"\n\n")]
+    try:
+        return json_value(data[0] if data else text.strip(" \r\n,[]"))
+    except ValueError:
+        return text

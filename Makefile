@@ -27,7 +27,7 @@ ALL_CORES := -n auto --dist worksteal
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint types clients litellm page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test laws check lint types tooling clients litellm page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -36,12 +36,16 @@ demo: $(READY) ## show a file being written while the model is still writing it,
 	@$(RUN)/penstock demo
 
 test: $(READY) ## run the tests, on two cores in some nine minutes: few examples, costly tables in part
-	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick -m 'not tooling'
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
-	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=$(PROFILE) -m 'hypothesis or laws'
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=$(PROFILE) -m '(hypothesis or laws) and not tooling'
 
-check: lint types ## ruff, mypy and pyright
+check: lint types tooling ## ruff, mypy and pyright, and the tests of packaging, notebooks, benchmarks and adding things
+
+# Full examples would run the tests of three copies of the checkout in full, too.
+tooling: $(READY)
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=half -m tooling
 
 CLIENTS := build/clients
 clients: $(CLIENTS)/.ready ## install the official clients of npm, which the tests of the protocols run; needs npm
@@ -90,7 +94,7 @@ test-all: ## run the tests on each Python of VERSIONS that is installed
 		done; \
 		if [ -z "$$found" ]; then absent="$$absent $$version"; continue; fi; \
 		echo "== Python $$version: $$found"; \
-		$(MAKE) --no-print-directory test PYTHON=$$found VENV=.venv-$$version \
+		$(MAKE) --no-print-directory test tooling PYTHON=$$found VENV=.venv-$$version \
 			&& passed="$$passed $$version" || failed="$$failed $$version"; \
 	done; \
 	echo "passed:$${passed:- none}; failed:$${failed:- none}; not installed:$${absent:- none}"; \

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 from checkout_copy import READ_BEFORE
-from depth import is_deep
 from hypothesis import settings
 
+pytestmark = pytest.mark.tooling
 ROOT = Path(__file__).parents[2]
 COPIED = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "tests", "docs", "CHANGELOG.md",
           "pyproject.toml", "setup.cfg", "setup.py")  # fmt: skip
@@ -200,8 +200,6 @@ def test_the_command_line_asks_it(checkout: Checkout):
     assert "forecast" in shown
 
 
-@pytest.mark.laws
-@pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
     tests = ("tests/sources/otter", "tests/pipeline/providers", "tests/pipeline/tools/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"

@@ -11,7 +11,7 @@ from explorer_tab import expect_item, slider
 from notebook_servers import jupyterlab, marimo
 from playwright.sync_api import Locator, Page, expect
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.tooling
 STREAM = Path(__file__).parents[2] / "streams" / "openai_chat" / "write_file.sse"
 PATIENCE = 120_000
 

@@ -11,6 +11,7 @@ import pytest
 from depth import is_deep, scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from msgspec.structs import replace
 from operator_contract import TURN, frozen, raising_after, thawed
 
@@ -286,7 +287,7 @@ class Counted:
         return events
 
 
-@pytest.mark.parametrize(
+@looped(
     "name", [name for name in CHAINS if name not in ("eager", "with arguments", "several fields", "markers", "short")]
 )
 def test_nearly_all_text_goes_straight(name: str) -> None:

@@ -14,6 +14,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import (
     AnswerEnd,
@@ -128,7 +129,7 @@ def strings_in(value: Any) -> Iterator[str]:
             yield from strings_in(each)
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+@looped("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_every_event_has_a_text_and_a_page_of_a_few_plain_elements(event: Any):
     bundle = bundle_of(event)
     assert set(bundle) == {"text/plain", "text/html"}
@@ -289,7 +290,7 @@ HUGE = [
 ]
 
 
-@pytest.mark.parametrize("event", HUGE, ids=lambda event: type(event).__name__)
+@looped("event", HUGE, ids=lambda event: type(event).__name__)
 def test_a_huge_event_gives_a_small_page(event: Any):
     largest = (CARDS if isinstance(event, Collected) else 1) * (3 * CHARACTERS + ROWS * CHARACTERS)
     for form in bundle_of(event).values():

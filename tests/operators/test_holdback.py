@@ -12,6 +12,7 @@ import reactivex
 from depth import is_deep
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import Case
 from reactivex import operators as rx
 from reactivex.subject import Subject
@@ -125,7 +126,7 @@ SMALL_SETS: tuple[tuple[str, ...], ...] = (
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("markers", SMALL_SETS)
+@looped("markers", SMALL_SETS)
 def test_a_character_is_withheld_exactly_while_two_continuations_put_it_into_different_items(
     markers: tuple[str, ...],
 ) -> None:
@@ -186,7 +187,7 @@ def test_any_cutting_gives_the_same_items(data: st.DataObject) -> None:
     assert "" not in items
 
 
-@pytest.mark.parametrize("markers", MARKER_SETS)
+@looped("markers", MARKER_SETS)
 def test_every_cut_in_two_of_overlapping_markers_gives_the_same_items(markers: tuple[str, ...]) -> None:
     first, last = markers[0], markers[-1]
     text = f"x{first[0]}{first}{last[:-1]}{last}{first[:2]}{last}{first[2:]}{first[:-1]}"
@@ -233,9 +234,9 @@ def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(data: st.DataObjec
     assert frozen.close() == unbroken.close()
 
 
-@pytest.mark.parametrize("how", [Completed(), Failed(ValueError("cut")), Interrupted("stop")])
-@pytest.mark.parametrize(
-    ("text", "rest"),
+@looped("how", [Completed(), Failed(ValueError("cut")), Interrupted("stop")])
+@looped(
+    "text, rest",
     [("1<", ["<"]), ("1<a", ["<a"]), ("1<ab", ["<a", "b"]), ("1<ab<a", ["<a"]), ("1", []), ("", [])],
 )
 def test_the_close_resolves_what_is_withheld_however_the_input_ended(how: How, text: str, rest: list[str]) -> None:
@@ -345,8 +346,8 @@ def characters_read(markers: tuple[str, ...], pieces: Sequence[str], withheld: s
     return total
 
 
-@pytest.mark.parametrize("size", [1, 3, 10_000])
-@pytest.mark.parametrize("seed", ["a", "aaab", "aaaaaaab", "prose, ", "aaaaaaac"])
+@looped("size", [1, 3, 10_000])
+@looped("seed", ["a", "aaab", "aaaaaaab", "prose, ", "aaaaaaac"])
 def test_the_work_per_character_is_bounded_and_does_not_grow_with_the_input(seed: str, size: int) -> None:
     markers = ("aaaaaaab", "aaa")
     counts: list[int] = []

@@ -11,6 +11,7 @@ from counted_calls import counted
 from depth import is_deep
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import (
     FROM_CALLS,
     FROM_TEXT,
@@ -349,8 +350,8 @@ def test_every_choice_has_its_own_output():
 # Failures
 
 
-@pytest.mark.parametrize(
-    ("texts", "finish", "reason"),
+@looped(
+    "texts, finish, reason",
     [
         (('{"a": "x', "y"), "length", "truncated"),
         (('{"a": "x', "y"), "content_filter", "truncated"),
@@ -379,21 +380,21 @@ def test_an_answer_without_a_whole_value_fails_with_its_text(texts: tuple[str, .
         assert (made.reason, made.raw) == (reason, "".join(texts))
 
 
-@pytest.mark.parametrize("text", ["[1]", '{"a": 1}', '"x"', "true", "12 ", "```\n[1]\n", "[1]\n\n\n"])
-@pytest.mark.parametrize("finish", ["length", "content_filter", None])
+@looped("text", ["[1]", '{"a": 1}', '"x"', "true", "12 ", "```\n[1]\n", "[1]\n\n\n"])
+@looped("finish", ["length", "content_filter", None])
 def test_a_value_whose_root_has_closed_is_whole_wherever_the_answer_is_cut(text: str, finish: Any):
     assert isinstance(result((text,), finish), Output)
 
 
-@pytest.mark.parametrize(
-    ("how", "reason", "status"),
+@looped(
+    "how, reason, status",
     [
         (Interrupted("Ctrl-C"), "interrupted", "interrupted"),
         (Failed(ProviderError("gone", transport=True)), "interrupted", "interrupted"),
         (Failed(ProviderError("overloaded")), "provider_error", "failed"),
     ],
 )
-@pytest.mark.parametrize("text", ["[1]", '{"a": "x', "no JSON", "  "])
+@looped("text", ["[1]", '{"a": "x', "no JSON", "  "])
 def test_a_broken_stream_has_no_value(how: Any, reason: str, status: str, text: str):
     chain = stage(READ)
     chain.feed(ChunkResponse(content=text))
@@ -507,10 +508,8 @@ def calls_made(texts: Sequence[str], **options: Any) -> int:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("options", [{}, {"as_text": True}], ids=["JSON", "text"])
-@pytest.mark.parametrize(
-    ("opener", "piece"), [('{"a": "', "x"), ("[0", ", 1"), ('```json\n["', "\\n"), ("", " "), ('{"a": [', '"b", ')]
-)
+@looped("options", [{}, {"as_text": True}], ids=["JSON", "text"])
+@looped("opener, piece", [('{"a": "', "x"), ("[0", ", 1"), ('```json\n["', "\\n"), ("", " "), ('{"a": [', '"b", ')])
 def test_a_character_costs_the_same_however_much_came_before(opener: str, piece: str, options: dict[str, Any]):
     step = 160 * 64 if is_deep() else 16 * 64
     small, middle, large = (

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pytest
 from drawn import drawn
+from looped import looped
 from msgspec import Struct
 from test_docstring_marbles import OPERATORS
 
@@ -68,7 +69,7 @@ def dead_links(page: Path) -> list[str]:
     return dead
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@looped("page", PAGES, ids=lambda page: page.name)
 def test_every_link_of_a_page_leads_to_a_file_and_a_heading_that_are_there(page: Path):
     assert dead_links(page) == []
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from looped import looped
 
 ROOT = Path(__file__).parents[2]
 MAY_IMPORT = {
@@ -156,7 +157,7 @@ def test_a_circle_is_found(code: str, folders: int, files: int):
     assert len(circles(between_files(sources))) == files
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent.relative_to(ROOT).as_posix() for path in FILES}))
+@looped("folder", sorted({path.parent.relative_to(ROOT).as_posix() for path in FILES}))
 def test_a_listing_of_a_folder_can_be_overlooked(folder: str):
     files = [path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py"]
     assert len(files) <= MOST_FILES.get(folder, 14), files

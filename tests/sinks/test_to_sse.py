@@ -16,6 +16,7 @@ from chat_client import async_client, create
 from every_sdk import CHAT, all_have_ended, nothing_left
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import (
     ChunkResponse,
@@ -277,8 +278,8 @@ def test_every_recorded_end_is_sent_once():
         assert sum(each["type"] in ("STREAM_END", "STREAM_ERROR") for each in sent) == 1
 
 
-@pytest.mark.parametrize(
-    ("events", "options", "words"),
+@looped(
+    "events, options, words",
     [
         ([START], {}, "async stream.*got list"),
         (Stream([]), {"protocol": "xml"}, "'segments' or 'tool_call_updates' or"),

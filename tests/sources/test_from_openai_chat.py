@@ -16,6 +16,7 @@ from depth import scaled
 from every_sdk import all_have_ended
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from openai._models import construct_type
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from reactivex import operators as ops
@@ -65,7 +66,7 @@ def test_the_real_sdk_gives_what_the_wire_gives(name: str, is_async: bool, monke
         assert plain(sdk) == plain(wire)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_dicts_and_the_sdks_objects_give_equal_chunks(name: str):
     events = events_of(body_of(name))
     options = options_of(name)

@@ -14,6 +14,7 @@ from chunk_grammar import checked
 from depth import scaled, stride
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import TURN, Case
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
@@ -60,7 +61,7 @@ def test_there_are_streams_of_our_own():
     assert {f"{name}.json" for name in NAMES} == {path.name for path in STREAMS.glob("*.json")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_gives_its_truth(name: str):
     truth = truth_of(name)
     chunks, ends = by_wire([body_of(name)], **options_of(name))
@@ -111,7 +112,7 @@ def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject)
     assert list(map(str, cut_ends)) == list(map(str, ends))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_one_byte_at_a_time_gives_the_same(name: str):
     body, options = body_of(name), options_of(name)
     assert by_wire([body[at : at + 1] for at in range(len(body))], **options)[0] == by_wire([body], **options)[0]
@@ -128,7 +129,7 @@ def stages_end(choices: Any, body: bytes) -> tuple[list[ChunkResponse], str]:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "write_file"])
+@looped("name", [name for name in NAMES if name != "write_file"])
 def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: str):
     body, options = body_of(name), options_of(name)
     before: list[ChunkResponse] = []
@@ -171,7 +172,7 @@ def test_a_last_event_without_its_blank_line_does_not_count_where_the_connection
     assert end.transport
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_it_goes_on_from_its_dumped_state_after_any_piece(name: str):
     body, options = body_of(name), options_of(name)
     size = max(1, len(body) // 40)

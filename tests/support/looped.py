@@ -14,7 +14,9 @@ FAILED = (Exception, pytest.fail.Exception)
 """What a row may fail with; what leaves a row out, such as a skip, goes through."""
 
 
-def looped(names: str, rows: Iterable[Any], ids: Collection[str] | Callable[[Any], object] | None = None) -> Any:
+def looped(
+    names: str, rows: Iterable[Any], ids: Collection[str] | Callable[[Any], object] | None = None
+) -> Callable[[Test], Test]:
     """Ask a test about every row of a table, as `pytest.mark.parametrize` does, but in a loop of one test.
 
     Every row is asked, and what fails names its row. Fixtures are made once for all rows.

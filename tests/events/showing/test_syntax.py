@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from test_event_card import EVIL, Page
 
 from penstock.events.showing import card
@@ -71,8 +72,8 @@ def test_a_file_name_decides_the_language_however_it_is_written():
         assert coloured("12", name) == [("", "12")]
 
 
-@pytest.mark.parametrize(
-    ("kind", "path", "content", "name"),
+@looped(
+    "kind, path, content, name",
     [
         ("write_file", "a.py", "@@ -1 +1 @@", "a.py"),
         ("write_file", None, "x", ""),

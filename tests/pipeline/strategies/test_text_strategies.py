@@ -16,6 +16,7 @@ from body_server import BodyServer
 from every_sdk import CHAT, OLLAMA, Sdk
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from pydantic import BaseModel
 from segment_events import payload_of
 from strategies.cuts import cut_at
@@ -97,7 +98,7 @@ def test_every_dialect_is_a_strategy_by_its_name():
 OF_ONE_TOOL = {"aider": ("search_replace", {"search": "a\n", "replace": "b\n"})}
 
 
-@pytest.mark.parametrize("name", WITH_CALLS)
+@looped("name", WITH_CALLS)
 def test_each_finds_the_calls_of_its_dialect(name: str):
     tool, arguments = OF_ONE_TOOL.get(name, ("write_file", {"path": "a.py", "content": "x = 1"}))
     schema = {"type": "object", "properties": {key: {"type": "string"} for key in arguments}}
@@ -251,8 +252,8 @@ def test_somebodys_own_tool_of_that_name_is_no_file_tool():
     assert invocations(events) == [("write_file", {"path": "a", "text": "b"})]
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "wanted"),
+@looped(
+    "text, options, wanted",
     [
         ("Why?</think>So.", {"starts_in_reasoning": True}, ["reasoning", "text"]),
         ("Why?</think>So.", {}, ["text", "text"]),

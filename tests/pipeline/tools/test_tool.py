@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import pytest
+from looped import looped
 from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
 
@@ -289,7 +290,7 @@ VALUES: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "said", "value"), VALUES, ids=str)
+@looped("kind, said, value", VALUES, ids=str)
 def test_a_value_of_any_kind_arrives_as_that_kind(kind: Any, said: Any, value: Any):
     def take(it: Any) -> Any:
         return it

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from test_data_frame import cells
 
 from penstock.events import (
@@ -99,7 +100,7 @@ CASES: list[tuple[Any, list[str | None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("event", "told"), CASES, ids=lambda each: type(each).__name__)
+@looped("event, told", CASES, ids=lambda each: type(each).__name__)
 def test_what_each_kind_of_event_has_in_its_row(event: Any, told: list[str | None]):
     text = told[-1]
     assert rows_of(collect([event])) == [

@@ -13,6 +13,7 @@ from depth import scaled, stride
 from framed_wire import by_gemini_wire, gemini_wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from stream_truth import assert_truth
 from untyped import drive
 
@@ -58,7 +59,7 @@ def test_there_are_streams_of_our_own():
     assert {f"{name}.json" for name in NAMES} == {path.name for path in STREAMS.glob("*.json")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_gives_its_truth(name: str):
     truth = truth_of(name)
     chunks, ends = by_gemini_wire([body_of(name)], **options_of(name))
@@ -81,7 +82,7 @@ def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject)
     assert list(map(str, cut_ends)) == list(map(str, ends))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_without_alt_sse_the_same_comes_as_a_json_array_however_it_is_cut(name: str):
     whole, ends = by_gemini_wire([body_of(name)], **options_of(name))
     array = json.dumps(events_of(body_of(name)), indent=1).replace("\n", "\r\n").encode()
@@ -108,7 +109,7 @@ def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: s
         assert ends == ["completed"] or isinstance(ends[0], ProviderError)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_it_goes_on_from_its_dumped_state_after_any_piece(name: str):
     body = body_of(name)
     size = max(1, len(body) // 60)
@@ -191,8 +192,8 @@ def test_a_leaf_that_has_no_json_leaves_the_root_open(value: dict[str, Any]):
     assert [entry["type"] for entry in answer.raw] == ["arguments_broken"]
 
 
-@pytest.mark.parametrize(
-    ("reason", "wanted"),
+@looped(
+    "reason, wanted",
     [
         ("STOP", "stop"),
         (1, "stop"),

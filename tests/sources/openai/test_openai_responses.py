@@ -11,6 +11,7 @@ from chunk_grammar import checked
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from openai.types.responses.response import IncompleteDetails, Response
 from provider_client import RESPONSES
 from untyped import drive
@@ -73,7 +74,7 @@ def test_there_are_streams_of_our_own():
     assert {f"{name}.json" for name in NAMES} == {path.name for path in RESPONSES.streams.glob("*.json")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_gives_its_truth(name: str):
     contract.assert_truth(RESPONSES, name)
 
@@ -85,7 +86,7 @@ def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject)
     contract.assert_any_cutting_gives_the_same(RESPONSES, name, data)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_one_byte_at_a_time_gives_the_same(name: str):
     contract.assert_bytes_give_the_same(RESPONSES, name)
 
@@ -96,12 +97,12 @@ def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: s
     contract.assert_cut_at_every_byte_only_grows(RESPONSES, name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_it_goes_on_from_its_dumped_state_after_any_event(name: str):
     contract.assert_goes_on_from_its_dump(RESPONSES, name)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "envelope"])
+@looped("name", [name for name in NAMES if name != "envelope"])
 def test_dicts_and_the_sdks_objects_give_equal_chunks(name: str):
     contract.assert_objects_and_dicts_are_equal(RESPONSES, name)
 

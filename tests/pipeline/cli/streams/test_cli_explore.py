@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from browser import Tab, browser_tab
 from explorer_tab import expect_item, slider
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
 
 from penstock.sources import record
@@ -23,8 +23,8 @@ BODY = STREAMS / "write_file.sse"
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
 
 

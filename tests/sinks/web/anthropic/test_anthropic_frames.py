@@ -42,12 +42,12 @@ SDK_WORDS = (
 )
 
 
-@pytest.mark.parametrize(("api", "path"), OWN, ids=lambda each: getattr(each, "stem", each))
+@looped("api, path", OWN, ids=lambda each: getattr(each, "stem", each))
 def test_every_own_stream_told_again_is_the_same_for_our_source(api: str, path: Path):
     checked(heard_body(api, path.read_bytes()))
 
 
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_a_call_of_every_dialect_is_a_tool_use(name: str):
     call = written(name, "a\n'b' \"c\" 🌱")
     chain = stage(parse_text(call.dialect, tools=call.tools, turn_id="t"), stream_fields(), INVOKED)
@@ -204,8 +204,8 @@ def test_calls_written_at_the_same_time_have_blocks_that_are_open_at_the_same_ti
     assert inputs(checked(stream)) == {0: ['{"x": ', "1", "}"], 1: ['{"y": ', "2", "}"]}
 
 
-@pytest.mark.parametrize(
-    ("pieces", "sent", "stop_reason"),
+@looped(
+    "pieces, sent, stop_reason",
     [
         (["  ", ' {"a": 1}', " "], ['{"a": 1', "}"], "tool_use"),
         ([""], [], "tool_use"),
@@ -274,8 +274,8 @@ def test_the_results_of_anthropics_own_tools_and_citations_stay():
     assert "citations_delta" in [frame["delta"]["type"] for frame in frames if frame["type"] == "content_block_delta"]
 
 
-@pytest.mark.parametrize(
-    ("finish", "raw", "stop_reason"),
+@looped(
+    "finish, raw, stop_reason",
     [
         ("stop", "STOP", "end_turn"),
         ("stop", "stop_sequence", "stop_sequence"),

@@ -18,16 +18,16 @@ LIVE ?=
 PEERS ?=
 PROFILE ?= repeatable
 
-ROOMS := events operators pipeline sinks sources
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
+ROOMS = $(shell $(RUN)/python -c "from penstock import ROOMS; print(*ROOMS)")
 # Each worker is a process and runs one test at a time in its main thread: signals, profilers and ports are its own.
 ALL_CORES := -n auto --dist worksteal
 # Tests start processes: what one has compiled the others read, whatever the caller's environment says.
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint types tooling clients litellm page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test laws check lint links types tooling clients litellm page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -73,14 +73,16 @@ lint: $(READY)
 	$(RUN)/ruff format --check .
 
 # The links let the type checkers see the folders under their installed names, whether installed or not.
-types: $(READY)
-	@test ! -L build/types/penstock || rm build/types/penstock
+links: $(READY)
+	@rm -rf build/types
 	@mkdir -p build/types/penstock
-	@for each in penstock/__init__.py penstock/__main__.py penstock/py.typed $(ROOMS); do ln -sfn ../../../$$each build/types/penstock/; done
+	@ln -s $(abspath $(wildcard penstock/*.py) penstock/py.typed $(ROOMS)) build/types/penstock/
+
+types: links
 	$(RUN)/mypy
 	$(RUN)/mypy $(LOOSER) tests
 	$(RUN)/mypy $(addprefix examples/,agent.py agent_apis.py ai_sdk_chat.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)
-	$(RUN)/pyright --pythonpath $(RUN)/python
+	$(RUN)/pyright --pythonpath $(RUN)/python penstock $(ROOMS)
 
 # Tests are checked inside and out, but need not say what a test function returns or a fixture's type.
 LOOSER := --allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-any-generics --no-warn-return-any

@@ -16,8 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock import ROOMS
+
 ROOT = Path(__file__).parents[1]
-PARTS = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "tests")
+PARTS = (*ROOMS, "penstock", "tests")
 
 # Few examples, none made smaller: it is enough to know that one fails.
 PROFILE = """

@@ -14,10 +14,11 @@ import pytest
 from checkout_copy import READ_BEFORE
 from hypothesis import settings
 
+from penstock import ROOMS
+
 pytestmark = pytest.mark.tooling
 ROOT = Path(__file__).parents[2]
-COPIED = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "tests", "docs", "CHANGELOG.md",
-          "pyproject.toml", "setup.cfg", "setup.py")  # fmt: skip
+COPIED = (*ROOMS, "penstock", "tests", "docs", "CHANGELOG.md", "pyproject.toml", "setup.cfg", "setup.py")
 NOT_COPIED = shutil.ignore_patterns("*.pyc.*", ".hypothesis", ".*_cache")
 PAGE = ROOT / "docs/new-provider.md"
 BLOCK = re.compile(r"```(?:python|py|diff)\n(.*?)```", re.DOTALL)

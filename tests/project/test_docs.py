@@ -19,6 +19,7 @@ from looped import looped
 from msgspec import Struct
 from test_docstring_marbles import OPERATORS
 
+from penstock import ROOMS
 from penstock.operators import parse_text
 from penstock.operators.catalogue import AUTO, DIALECTS
 from penstock.operators.marble_diagrams.docstring_marble import docstring_marble
@@ -80,7 +81,7 @@ def test_a_link_to_nowhere_is_found(tmp_path: Path):
     assert dead_links(page) == ["other.md", "#two"]
 
 
-@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline"])
+@pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_is_told_in_a_page(room: str):
     told = "".join(text_of(page) for page in PAGES)
     names = importlib.import_module(f"penstock.{room}").__all__

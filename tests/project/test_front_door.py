@@ -11,9 +11,9 @@ import pytest
 from looped import looped
 
 import penstock
+from penstock import ROOMS
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
 HEAVY = ("openai", "anthropic", "google", "mistralai", "ollama", "httpx2", "rich", "typer", "starlette")
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from looped import looped
 
+from penstock import ROOMS
 from penstock.events.errors import UsageError, how_to_install, install_command
 from penstock.sinks.files.edits.refused import RefusedError
 from penstock.sinks.files.edits.unified_diff import unified_diff
@@ -19,7 +20,6 @@ from penstock.sources.bedrock.bedrock_wire import BedrockDecoder
 from penstock.sources.recordings.cassette import body_in_cassette
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "pipeline", "sinks", "sources")
 TEXTS = sorted(
     path.relative_to(ROOT)
     for path in (

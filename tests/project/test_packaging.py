@@ -17,9 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from penstock import ROOMS
+
 pytestmark = pytest.mark.tooling
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MADE_BY_TOOLS = (".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77

@@ -12,10 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from penstock import ROOMS
+
 pytestmark = pytest.mark.tooling
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "tests/project/typed_mistakes.py"
-PARTS = ("penstock/__init__.py", "penstock/py.typed", "events", "operators", "pipeline", "sinks", "sources")
+PARTS = ("penstock/__init__.py", "penstock/py.typed", *ROOMS)
 
 
 @pytest.fixture

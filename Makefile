@@ -108,7 +108,7 @@ test-shared: $(READY) ## run the tests over outside corpora: make test-shared SH
 	SHARED="$(SHARED)" $(RUN)/python -m pytest $(SHARED_ON) tests/shared_corpora
 
 mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught; takes 15 minutes
-	$(RUN)/python tests/mutants.py
+	$(RUN)/python tests/support/mutants.py
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.
 fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones every time

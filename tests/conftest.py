@@ -1,23 +1,16 @@
-"""Tests import the checkout under its installed name, whether it is installed or not."""
+"""How far tests go, and what all of them share."""
 
 import gc
 import os
 import ssl
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import checkout  # noqa: F401 - first of all
 import pytest
 from hypothesis import HealthCheck, settings
-
-ROOT = Path(__file__).parents[1]
-
-sys.path.insert(0, str(ROOT))
-import penstock  # noqa: E402, F401 - the front door finds the rooms beside it
-
-sys.path.remove(str(ROOT))
 
 # The same examples are drawn each time, so that what failed once fails again; `make fuzz` draws others.
 # No test may fail because the machine was busy, and `too_slow` is a time.

@@ -12,7 +12,7 @@ from depth import some_of
 from dialect_calls import WRITING, written
 from looped import looped
 from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, frozen, raising_after
-from test_straight_way import CHAINS
+from straight_chains import CHAINS
 
 from penstock.events import ChunkResponse
 from penstock.operators import (

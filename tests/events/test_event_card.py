@@ -6,12 +6,12 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from harmless_html import EVIL, Page, assert_harmless
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
@@ -43,8 +43,6 @@ from penstock.sinks.collect import collect
 from penstock.sinks.collected.collected import Collected, Segment
 
 ROOT = Path(__file__).parents[2]
-EVIL = "<script>alert(1)</script>\"'></style></pre></td><img src=x onerror=alert(1)>&amp;"
-ELEMENTS = {"b", "details", "div", "pre", "small", "span", "summary", "table", "tbody", "td", "th", "tr"}
 EVENTS: list[Any] = [
     SegmentStart("s", "write_file", {"tool_name": "write_file", "path": "a.py"}, turn_id="t"),
     SegmentContent("s", "write_file", "x = 1\n", turn_id="t"),
@@ -78,43 +76,6 @@ CODE_STYLES = {f"color:var(--{letter})" for letter in "ksnfd"}
 def bundle_of(event: Any) -> dict[str, str]:
     bundle: dict[str, str] = event._repr_mimebundle_(include=None, exclude=None)
     return bundle
-
-
-class Page(HTMLParser):
-    """Everything that a page's text and elements are, and whether each element was closed where it should be."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: set[str] = set()
-        self.attributes: set[str] = set()
-        self.styles: list[str] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.add(tag)
-        self.attributes.update(name for name, _ in attrs)
-        self.styles += [value or "" for name, value in attrs if name == "style"]
-        self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def assert_harmless(html: str) -> Page:
-    page = Page(html)
-    assert page.elements <= ELEMENTS
-    assert page.attributes <= {"style"}
-    for style in page.styles:
-        assert "url(" not in style
-        assert "<" not in style
-    return page
 
 
 def strings_in(value: Any) -> Iterator[str]:

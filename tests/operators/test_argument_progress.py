@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from answered import answered
+from calls_made import calls_made, file_of
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
@@ -13,7 +14,6 @@ from operator_contract import FROM_CALLS, FROM_FIELDS, SIDE_BY_SIDE, STOP, TROUB
 from strategies.answers import answers
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE
-from test_laws import calls_made, file_of
 
 from penstock.events import (
     ChunkResponse,

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import importlib
-import re
 from collections.abc import Callable
-from inspect import isfunction, signature
 from typing import Any
 
 import pytest
 from looped import looped
+from public_operators import OPERATORS
 
 from penstock.operators import Operator, json_fragments, lift
 from penstock.operators.marble_diagrams.docstring_marble import differences, docstring_marble, run_docstring
-
-ROOM = importlib.import_module("penstock.operators")
-OPERATORS: list[Callable[..., Any]] = [
-    function
-    for function in (getattr(ROOM, name) for name in ROOM.__all__)
-    if isfunction(function)
-    and re.match(r"(\w+\.)*(Operator\[|RxOperator$)", str(signature(function).return_annotation))
-]
 
 
 def test_all_operators_are_found():

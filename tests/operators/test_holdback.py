@@ -2,17 +2,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from functools import cache, partial
-from itertools import groupby, product
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import msgspec
 import pytest
 import reactivex
-from depth import is_deep
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
+from marker_sets import SMALL_SETS, UNSURE, Owner, certain_owners, owners
 from operator_contract import Case
 from reactivex import operators as rx
 from reactivex.subject import Subject
@@ -31,22 +31,6 @@ CONTRACT = (
         (("a<", "to", "ol>b</t", "x🔧", "🔨"), ("a", "<too"), ("", "<")),
     ),
 )
-
-Owner = tuple[int, int] | None
-"""Of a character: from where to where its marker reaches, or None in text."""
-
-UNSURE: Owner = (-1, -1)
-"""Two continuations give the character different owners."""
-
-
-def owners(text: str, markers: Sequence[str]) -> list[Owner]:
-    """Resolve a finished text by brute force: leftmost marker, longest of those."""
-    given: list[Owner] = []
-    while len(given) < len(text):
-        here = len(given)
-        length = max((len(each) for each in markers if text.startswith(each, here)), default=0)
-        given += [(here, here + length)] * length if length else [None]
-    return given
 
 
 def resolved(text: str, markers: Sequence[str]) -> list[str]:
@@ -77,28 +61,6 @@ def owners_of_items(items: Sequence[str], markers: Sequence[str]) -> list[Owner]
     return given
 
 
-def certain_owners(markers: tuple[str, ...]) -> dict[str, list[Owner]]:
-    """Return what every continuation agrees on, for every text over the markers' letters and one letter of none.
-
-    The texts reach two characters beyond the longest marker, or one; the continuations as far as can make a difference.
-    """
-    alphabet = "".join(sorted(set("".join(markers)))) + "."
-    longest = max(map(len, markers))
-    most = longest + (2 if is_deep() else 1)
-    depth = most + longest
-
-    @cache
-    def agreed(prefix: str) -> list[Owner]:
-        given = owners(prefix, markers)
-        if len(prefix) < depth:
-            for longer in (agreed(prefix + letter) for letter in alphabet):
-                given = [mine if mine == other else UNSURE for mine, other in zip(given, longer, strict=False)]
-        return given
-
-    texts = ("".join(letters) for length in range(most + 1) for letters in product(alphabet, repeat=length))
-    return {text: agreed(text) for text in texts}
-
-
 def wrongly_withheld(operator: Operator[str, str], markers: tuple[str, ...]) -> list[str]:
     """Return the texts after which another number of characters has come out than is certain, or otherwise."""
     wrong: list[str] = []
@@ -108,21 +70,6 @@ def wrongly_withheld(operator: Operator[str, str], markers: tuple[str, ...]) -> 
         if given + [UNSURE] * (len(text) - len(given)) != certain:
             wrong.append(text)
     return wrong
-
-
-SMALL_SETS: tuple[tuple[str, ...], ...] = (
-    *(("".join(letters),) for length in (1, 2, 3) for letters in product("ab", repeat=length)),
-    ("a", "ab"),
-    ("a", "abb"),
-    ("ab", "ba"),
-    ("aab", "ab"),
-    ("aba", "b"),
-    ("a", "aa", "aaa"),
-    ("aba", "bab"),
-    ("aabb",),
-    ("abab", "ab"),
-    ("ab", "bb", "baa"),
-)
 
 
 @pytest.mark.laws

@@ -46,7 +46,7 @@ class Client:
 KNOWN_BY_ALL = """
 import json, sys
 
-import conftest
+import checkout
 from test_otter import BODY
 
 from penstock.pipeline import tool_choice, tool_schemas
@@ -92,7 +92,7 @@ print(json.dumps(told))
 COMMAND = """
 import sys
 
-import conftest
+import checkout
 
 from penstock.sources.testing import ReplayServer
 
@@ -137,7 +137,7 @@ class Checkout:
 
     def run(self, *command: str) -> str:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        seen = (self.root.parent, self.root / "tests", self.root / "tests/sources/otter")
+        seen = (self.root.parent, self.root / "tests/support", self.root / "tests/sources/otter")
         environment = {**clean, **READ_BEFORE, "PYTHONPATH": os.pathsep.join(map(str, seen)), "NO_PROXY": "*"}
         done = subprocess.run(
             [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True, check=False

@@ -17,7 +17,7 @@ import pytest
 from drawn import drawn
 from looped import looped
 from msgspec import Struct
-from test_docstring_marbles import OPERATORS
+from public_operators import OPERATORS
 
 from penstock import ROOMS
 from penstock.operators import parse_text

@@ -225,8 +225,8 @@ def loaded_by(*lines: str) -> list[set[str]]:
     steps = "".join(f"{line}\nprint(*sys.modules)\n" for line in lines)
     program = f"""
 import sys
-sys.path.insert(0, {str(ROOT / "tests")!r})
-import conftest
+sys.path.insert(0, {str(ROOT / "tests/support")!r})
+import checkout
 {steps}"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -13,8 +13,8 @@ import every_sdk
 import nbformat
 import pytest
 from body_server import BodyServer
+from harmless_html import Page
 from notebook_servers import kernel_environment
-from test_event_card import Page
 
 from penstock import Pipeline, SegmentContent, ToolInvocation
 

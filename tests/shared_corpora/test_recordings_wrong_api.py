@@ -5,23 +5,13 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from api_families import FAMILIES
 from chat_client import collected
 
 from penstock.events import ProviderError, UsageError
 from penstock.sources import from_recording
 from penstock.sources.recognition.apis import APIS
 
-FAMILIES = {
-    "chat": "openai-chat",
-    "responses": "openai-responses",
-    "anthropic": "anthropic-messages",
-    "gemini": "gemini",
-    "ollama": "ollama",
-    "bedrock": "bedrock-converse",
-    "cohere2": "cohere",
-    "cohere1": "cohere-v1",
-    "interactions": "gemini-interactions",
-}
 # They have nothing but an error, or one outside of events, which other APIs' machines read as one, too.
 ERRORS = {
     "gpustack-chat/ruby_llm.chat_with_extended_thinking_gpustack_qwen3_streams_thinking_content_when_available.sse",

@@ -11,8 +11,8 @@ from chunk_grammar import checked
 from every_sdk import all_have_ended
 from framed_wire import FramedWire, by_ollama_wire
 from looped import looped
+from ollama_streams import NAMES, body_of, truth_of
 from reactivex import operators as ops
-from test_ollama import NAMES, body_of, truth_of
 
 from penstock.events import ProviderError, UsageError
 from penstock.sources.sdk_sources import from_ollama

@@ -11,6 +11,7 @@ import pytest
 import reactivex
 from body_server import BodyServer
 from chat_client import acollected, async_client, by_async_sdk, by_sdk, by_wire, collected, create, plain, sync_client
+from chat_streams import NAMES, body_of, event, options_of, truth_of
 from chunk_grammar import checked
 from depth import scaled
 from every_sdk import all_have_ended
@@ -22,7 +23,6 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
 from reactivex.scheduler import NewThreadScheduler
-from test_from_wire import NAMES, body_of, event, options_of, truth_of
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
 from penstock.sources import from_openai_chat

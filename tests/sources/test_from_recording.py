@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from chat_client import by_wire, collected
+from chat_streams import NAMES, STREAMS, body_of, options_of
 from looped import looped
-from test_from_wire import NAMES, STREAMS, body_of, options_of
 
 from penstock.events import UsageError
 from penstock.sources import from_recording

@@ -4,12 +4,12 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from chat_client import acollected, by_wire, collected
+from chat_streams import NAMES, STREAMS, body_of, event, options_of, truth_of
 from chunk_grammar import checked
 from depth import scaled, stride
 from hypothesis import given, settings
@@ -33,27 +33,6 @@ BYTES = (
     (b'data: {"choices":[{"delta":{"content":"never en',),
 )
 CONTRACT = (Case("decode_wire", decode_wire("openai-chat", turn_id=TURN), BYTES),)
-
-STREAMS = Path(__file__).parents[1] / "streams" / "openai_chat"
-NAMES = sorted(path.stem for path in STREAMS.glob("*.sse"))
-
-
-def body_of(name: str) -> bytes:
-    return (STREAMS / f"{name}.sse").read_bytes()
-
-
-def truth_of(name: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads((STREAMS / f"{name}.json").read_text())
-    return truth
-
-
-def options_of(name: str) -> dict[str, Any]:
-    return {"choices": truth_of(name).get("choices", 0)}
-
-
-def event(delta: dict[str, Any] | None = None, finish: str | None = None, **top: Any) -> bytes:
-    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
-    return b"data: " + json.dumps({"id": "r", "choices": choices, **top}).encode() + b"\n\n"
 
 
 def test_there_are_streams_of_our_own():

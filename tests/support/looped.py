@@ -11,7 +11,7 @@ import pytest
 
 Test = Callable[..., None]
 FAILED = (Exception, pytest.fail.Exception)
-"""What a row may fail with; what leaves a row out, such as a skip, goes through."""
+"""What a row may fail with."""
 
 
 def looped(
@@ -19,27 +19,32 @@ def looped(
 ) -> Callable[[Test], Test]:
     """Ask a test about every row of a table, as `pytest.mark.parametrize` does, but in a loop of one test.
 
-    Every row is asked, and what fails names its row. Fixtures are made once for all rows.
+    Every row is asked, and what fails names its row. If a row is skipped, so is the test, behind the other rows.
+    Fixtures are made once for all rows.
     """
     columns = [name.strip() for name in names.split(",")]
     table = [_named(row, len(columns)) for row in rows]
-    labels = [_label(name, values, ids, at) for at, (name, values) in enumerate(table)]
 
     def loop(test: Test) -> Test:
         @wraps(test)
         def of_each_row(**fixtures: Any) -> None:
             failed: list[BaseException] = []
-            for label, (_, values) in zip(labels, table, strict=True):
+            skipped: list[BaseException] = []
+            for at, (name, values) in enumerate(table):
                 try:
                     test(**fixtures, **dict(zip(columns, values, strict=True)))
+                except pytest.skip.Exception as skip:
+                    skipped.append(skip)
                 except FAILED as error:
-                    error.add_note(f"in the row {label}")
+                    error.add_note(f"in the row {name or _label(values, ids, at)}")
                     failed.append(error)
             if len(failed) == 1:
                 raise failed[0]
             if failed:
                 message = f"{len(failed)} of {len(table)} rows failed"
                 raise BaseExceptionGroup(message, failed)
+            if skipped:
+                raise skipped[0]
 
         return asking_for(of_each_row, [name for name in inspect.signature(test).parameters if name not in columns])
 
@@ -62,9 +67,14 @@ def _named(row: Any, width: int) -> tuple[str | None, tuple[Any, ...]]:
     return None, (row,) if width == 1 else tuple(row)
 
 
-def _label(name: str | None, values: tuple[Any, ...], ids: Any, at: int) -> str:
-    if name is not None:
-        return name
+def _label(values: tuple[Any, ...], ids: Any, at: int) -> str:
     if callable(ids):
         return "-".join(str(ids(value)) for value in values)
-    return f"{at}: {', '.join(map(repr, values))}"[:300] if ids is None else list(ids)[at]
+    return f"{at}: {', '.join(map(_shown, values))}" if ids is None else list(ids)[at]
+
+
+def _shown(value: Any) -> str:
+    try:
+        return repr(value)[:300]
+    except ValueError as error:  # a number may have too many digits
+        return f"<{error}>"

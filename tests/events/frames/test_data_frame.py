@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from importlib import import_module, util
+from importlib import util
 from pathlib import Path
 from typing import Any
 
 import pytest
+from frame_cells import cells, pd, pl
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,18 +17,9 @@ from penstock.events import UsageError
 from penstock.events.frames import data_frame as file_of_data_frame
 from penstock.events.frames.data_frame import Columns, data_frame
 
-pd: Any = import_module("pandas")
-pl: Any = import_module("polars")
 ROOT = Path(__file__).parents[3]
 COLUMNS: Columns = {"text": str, "count": int, "share": float, "open": bool}
 ROWS: list[tuple[Any, ...]] = [("a\nb", 1, 0.5, True), (None, None, None, None), ("🌱", 2**60, 1.0, False)]
-
-
-def cells(frame: Any) -> list[tuple[Any, ...]]:
-    """Return the rows of either library's frame as plain values."""
-    if isinstance(frame, pl.DataFrame):
-        return frame.rows()
-    return [tuple(None if cell is pd.NA else cell for cell in row) for row in frame.itertuples(index=False)]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -84,8 +76,8 @@ def test_another_library_is_told_at_once():
 def test_neither_is_imported_before_there_is_a_frame():
     code = f"""
 import sys
-sys.path.insert(0, {str(ROOT / "tests")!r})
-import conftest
+sys.path.insert(0, {str(ROOT / "tests/support")!r})
+import checkout
 from penstock.events.frames.data_frame import data_frame
 import penstock.sinks.collect
 print(sorted({{"pandas", "polars"}} & set(sys.modules)))

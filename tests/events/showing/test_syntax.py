@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from harmless_html import EVIL, Page
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
-from test_event_card import EVIL, Page
 
 from penstock.events.showing import card
 from penstock.events.showing.card import COLOURS, MOST_PIECES, code_name, coloured, html_of

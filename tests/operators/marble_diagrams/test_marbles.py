@@ -379,7 +379,7 @@ HOSTILE = [
 ]
 
 
-@looped("text", HOSTILE, ids=range(len(HOSTILE)))
+@looped("text", HOSTILE)
 def test_whatever_comes_is_text(text: str):
     chunks = [
         ChunkResponse(content=text),

@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from cli_command import ENVIRONMENT, ROOT, Penstock, command, penstock
 from looped import looped
-from test_cli import ENVIRONMENT, ROOT, Penstock, command, penstock
 from typer.exceptions import TyperException
 
 from penstock.pipeline.cli.cli_commands import COMMANDS, EXAMPLES, imported

@@ -13,9 +13,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cli_command import COMMANDS, ENVIRONMENT, ROOT, Penstock, command, penstock
 from depth import some_of
 from looped import looped
-from test_cli import COMMANDS, ENVIRONMENT, ROOT, Penstock, command, penstock
 
 from penstock.events import SegmentContent, SegmentStart
 from penstock.pipeline.cli import cli

@@ -12,10 +12,10 @@ from answered import before_the_end
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
+from partial_answers import chunks_of, grows
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
 from strategies.cuts import cuts
 from strategies.output_types import Typed, output_types, written
-from test_partial_output import chunks_of, grows
 from typing_extensions import TypedDict
 
 from penstock.events import (

@@ -387,7 +387,7 @@ PLAIN_TEXT: dict[str, Callable[[Pipeline], list[Any]]] = {
     "observable": lambda pipeline: observed(pipeline.observable([HERMES])),
     "observable of a callable": lambda pipeline: observed(pipeline.observable(lambda: iter([HERMES]))),
     "observable of an observable": lambda pipeline: observed(pipeline.observable(reactivex.of(HERMES[:9], HERMES[9:]))),
-    "async": lambda pipeline: asyncio.run(looped(pipeline.astream([HERMES]))),
+    "async": lambda pipeline: asyncio.run(all_of(pipeline.astream([HERMES]))),
 }
 CHUNKS = [ChunkResponse(content=HERMES), ChunkResponse(finish_reason="stop", is_complete=True)]
 
@@ -398,7 +398,7 @@ def observed(observable: Any) -> list[Any]:
     return events
 
 
-async def looped(events: Any) -> list[Any]:
+async def all_of(events: Any) -> list[Any]:
     return [event async for event in events]
 
 
@@ -425,7 +425,7 @@ def test_in_the_text_of_a_provider_that_has_native_calls_they_are_not():
     for events in (
         list(Pipeline().stream(CHUNKS)),
         observed(Pipeline().observable(CHUNKS)),
-        asyncio.run(looped(Pipeline().astream(CHUNKS))),
+        asyncio.run(all_of(Pipeline().astream(CHUNKS))),
     ):
         assert invocations(events) == []
         assert collect(events).text == HERMES

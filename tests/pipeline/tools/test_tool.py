@@ -452,9 +452,7 @@ def test_a_decorated_function_is_found_in_a_process_that_has_not_imported_it(
     (tmp_path / "tools_of_mine.py").write_text(
         "from penstock.pipeline.tools.tool import tool\n@tool\ndef add(a: int) -> int: return a + 1\n"
     )
-    start = (
-        f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parents[2])!r}]; import conftest, pickle; "
-    )
+    start = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parents[2] / 'support')!r}]; import checkout, pickle; "
     monkeypatch.syspath_prepend(tmp_path)
     made = pickle.dumps(import_module("tools_of_mine").add)
     monkeypatch.delitem(sys.modules, "tools_of_mine")

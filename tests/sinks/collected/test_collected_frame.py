@@ -6,10 +6,10 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from frame_cells import cells
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
-from test_data_frame import cells
 
 from penstock.events import (
     AnswerEnd,

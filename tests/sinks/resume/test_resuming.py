@@ -13,7 +13,7 @@ import virtual_time
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
-from test_to_sse import EVENTS
+from sse_stream import EVENTS
 
 from penstock.events import ChunkResponse, Notice, ProviderError
 from penstock.operators import adrive

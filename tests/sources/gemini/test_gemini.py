@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,6 +10,7 @@ from chat_client import collected
 from chunk_grammar import checked
 from depth import scaled, stride
 from framed_wire import by_gemini_wire, gemini_wire
+from gemini_streams import NAMES, STREAMS, body_of, candidate, events_of, options_of, truth_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
@@ -21,33 +21,7 @@ from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolInvoca
 from penstock.operators import to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed
 from penstock.sources.gemini.gemini import Gemini
-from penstock.sources.gemini.gemini_wire import GeminiDecoder
 from penstock.sources.sdk_sources import from_gemini
-
-STREAMS = Path(__file__).parents[2] / "streams" / "gemini"
-NAMES = sorted(path.stem for path in STREAMS.glob("*.sse"))
-
-
-def body_of(name: str) -> bytes:
-    return (STREAMS / f"{name}.sse").read_bytes()
-
-
-def truth_of(name: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads((STREAMS / f"{name}.json").read_text())
-    return truth
-
-
-def options_of(name: str) -> dict[str, Any]:
-    return {"choices": truth_of(name).get("choices", 0)}
-
-
-def events_of(body: bytes) -> list[Any]:
-    decoder = GeminiDecoder()
-    return [json.loads(event.data) for event in [*decoder.feed(body), *decoder.close()]]
-
-
-def candidate(*parts: Any, **more: Any) -> dict[str, Any]:
-    return {"candidates": [{"content": {"parts": list(parts)}, **more}]}
 
 
 def said(*responses: Any, **options: Any) -> list[ChunkResponse]:

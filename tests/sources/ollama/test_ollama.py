@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,24 +12,13 @@ from framed_wire import by_ollama_wire, ollama_wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
+from ollama_streams import NAMES, STREAMS, body_of, truth_of
 from stream_truth import assert_truth
 
 from penstock.events import ChunkResponse, ProviderError
 from penstock.operators.engine.stage import Completed
 from penstock.sources.ollama.ollama import Ollama
 from penstock.sources.sdk_sources import from_ollama
-
-STREAMS = Path(__file__).parents[2] / "streams" / "ollama"
-NAMES = sorted(path.stem for path in STREAMS.glob("*.ndjson"))
-
-
-def body_of(name: str) -> bytes:
-    return (STREAMS / f"{name}.ndjson").read_bytes()
-
-
-def truth_of(name: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads((STREAMS / f"{name}.json").read_text())
-    return truth
 
 
 def test_there_are_streams_of_our_own():

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from looped import looped
 from openai.types.responses.response import IncompleteDetails, Response
 from provider_client import RESPONSES
+from responses_fed import added, done, ended, fed
 from untyped import drive
 
 from penstock.events import (
@@ -37,20 +38,6 @@ from penstock.sources.sdk_sources import from_openai_responses
 NAMES = RESPONSES.names
 
 
-def fed(*events: Any, **options: Any) -> list[ChunkResponse]:
-    machine = OpenAIResponses(turn_id="t", **options)
-    chunks = [chunk for event in events for chunk in machine.feed(event)]
-    return chunks + machine.close(Completed())
-
-
-def added(index: Any, **item: Any) -> dict[str, Any]:
-    return {"type": "response.output_item.added", "output_index": index, "item": item}
-
-
-def done(index: Any, **item: Any) -> dict[str, Any]:
-    return {"type": "response.output_item.done", "output_index": index, "item": item}
-
-
 def function(index: Any, name: str, **item: Any) -> dict[str, Any]:
     return added(index, type="function_call", call_id=f"call_{name}", name=name, arguments="", **item)
 
@@ -63,10 +50,6 @@ def arguments(index: Any, text: Any, what: str = "delta") -> dict[str, Any]:
 def text(kind: str, index: int, number: int, given: Any) -> dict[str, Any]:
     place = "summary_index" if "summary" in kind else "content_index"
     return {"type": f"response.{kind}.delta", "output_index": index, place: number, "delta": given}
-
-
-def ended(how: str, **response: Any) -> dict[str, Any]:
-    return {"type": f"response.{how}", "response": {"status": how, "output": [], **response}}
 
 
 def test_there_are_streams_of_our_own():

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from browser import Tab, browser_tab
+from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock
 from explorer_tab import expect_item, slider
 from playwright.sync_api import Browser, expect
-from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
 
 from penstock.sources import record
 

@@ -84,8 +84,7 @@ def test_what_is_signed_inside_a_text_is_a_block_behind_it(native: dict[str, Any
 class Retelling:
     """A server that tells the stream it is given to anybody, by `to_sse`, and the SDK that asks it."""
 
-    def __init__(self, client: anthropic.Anthropic) -> None:
-        self.client = client
+    client: anthropic.Anthropic
 
     async def answer(self, _: Any) -> StreamingResponse:
         return StreamingResponse(to_sse(self._events(), protocol=API), headers=sse_headers(API))
@@ -104,15 +103,10 @@ class Retelling:
 
 @pytest.fixture(scope="module")
 def retelling() -> Iterator[Retelling]:
-    async def answer(request: Any) -> StreamingResponse:
-        return await retelling.answer(request)
-
-    with (
-        serving(Starlette(routes=[Route("/v1/messages", answer, methods=["POST"])])) as address,
-        client_of(f"http://{address}") as client,
-    ):
-        retelling = Retelling(client)
-        yield retelling
+    server = Retelling()
+    app = Starlette(routes=[Route("/v1/messages", server.answer, methods=["POST"])])
+    with serving(app) as address, client_of(f"http://{address}") as server.client:
+        yield server
 
 
 def client_of(url: str) -> anthropic.Anthropic:

@@ -29,6 +29,14 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_came_before_is_kept() -> Iterator[None]:
+    """Keep what the files before have left, such as imported SDKs, out of the collections of garbage that tests ask for."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def certificates_loaded_once() -> Iterator[None]:
     """Load the certificates of this machine once, and not for each of the thousands of clients, none of which uses TLS."""

@@ -7,6 +7,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
@@ -40,8 +41,13 @@ class Import(NamedTuple):
     """Whether only type checkers see it."""
 
 
-def inner_imports(path: str, code: str) -> Iterator[Import]:
-    """Yield the imports of our own modules in a file at `path` (as "operators/engine/stage.py"), in any of their forms."""
+@cache
+def inner_imports(path: str, code: str) -> tuple[Import, ...]:
+    """Return the imports of our own modules in a file at `path` (as "operators/engine/stage.py"), in any of their forms."""
+    return tuple(_inner_imports(path, code))
+
+
+def _inner_imports(path: str, code: str) -> Iterator[Import]:
     folder = path.split("/")[:-1]
     tree = ast.parse(code, path)
     for_types = {

@@ -48,6 +48,7 @@ def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """Return what links may name in a page, as GitHub makes it of headings."""
     without_code = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)

@@ -18,16 +18,18 @@ LIVE ?=
 PEERS ?=
 PROFILE ?= repeatable
 
-ROOMS := events operators pipeline sinks sources studio
 READY := $(VENV)/.ready
 RUN := $(VENV)/bin
+ROOMS = $(shell $(RUN)/python -c "from penstock import ROOMS; print(*ROOMS)")
 # Each worker is a process and runs one test at a time in its main thread: signals, profilers and ports are its own.
 ALL_CORES := -n auto --dist worksteal
+# Some tests wait for a browser, a process or a sink that hangs; meanwhile others run.
+TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist worksteal
 # Tests start processes: what one has compiled the others read, whatever the caller's environment says.
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint types clients litellm page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test laws check lint links types tooling clients litellm page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -35,13 +37,17 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it, and say how to open the page; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests, on two cores in some nine minutes: few examples, costly tables in part
-	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick
+test: $(READY) ## run the tests of the library, on two cores in some three minutes: few examples, costly tables in part
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(TWICE_ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep'
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
-	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=$(PROFILE) -m 'hypothesis or laws'
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=$(PROFILE) -m '(hypothesis or laws) and not tooling'
 
-check: lint types ## ruff, mypy and pyright
+check: lint types tooling ## ruff, mypy and pyright, and the tests of packaging, notebooks, benchmarks and adding things
+
+# Full examples would run the tests of three copies of the checkout in full, too.
+tooling: $(READY)
+	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=half -m tooling
 
 CLIENTS := build/clients
 clients: $(CLIENTS)/.ready ## install the official clients of npm, which the tests of the protocols run; needs npm
@@ -69,14 +75,16 @@ lint: $(READY)
 	$(RUN)/ruff format --check .
 
 # The links let the type checkers see the folders under their installed names, whether installed or not.
-types: $(READY)
-	@test ! -L build/types/penstock || rm build/types/penstock
+links: $(READY)
+	@rm -rf build/types
 	@mkdir -p build/types/penstock
-	@for each in penstock/__init__.py penstock/__main__.py penstock/py.typed $(ROOMS); do ln -sfn ../../../$$each build/types/penstock/; done
+	@ln -s $(abspath $(wildcard penstock/*.py) penstock/py.typed $(ROOMS)) build/types/penstock/
+
+types: links
 	$(RUN)/mypy
 	$(RUN)/mypy $(LOOSER) tests
 	$(RUN)/mypy $(addprefix examples/,agent.py agent_apis.py ai_sdk_chat.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)
-	$(RUN)/pyright --pythonpath $(RUN)/python
+	$(RUN)/pyright --pythonpath $(RUN)/python penstock $(ROOMS)
 
 # Tests are checked inside and out, but need not say what a test function returns or a fixture's type.
 LOOSER := --allow-untyped-defs --allow-incomplete-defs --allow-untyped-calls --allow-any-generics --no-warn-return-any
@@ -90,7 +98,7 @@ test-all: ## run the tests on each Python of VERSIONS that is installed
 		done; \
 		if [ -z "$$found" ]; then absent="$$absent $$version"; continue; fi; \
 		echo "== Python $$version: $$found"; \
-		$(MAKE) --no-print-directory test PYTHON=$$found VENV=.venv-$$version \
+		$(MAKE) --no-print-directory test tooling PYTHON=$$found VENV=.venv-$$version \
 			&& passed="$$passed $$version" || failed="$$failed $$version"; \
 	done; \
 	echo "passed:$${passed:- none}; failed:$${failed:- none}; not installed:$${absent:- none}"; \
@@ -102,7 +110,7 @@ test-shared: $(READY) ## run the tests over outside corpora: make test-shared SH
 	SHARED="$(SHARED)" $(RUN)/python -m pytest $(SHARED_ON) tests/shared_corpora
 
 mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught; takes 15 minutes
-	$(RUN)/python tests/mutants.py
+	$(RUN)/python tests/support/mutants.py
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.
 fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones every time

@@ -1,11 +1,16 @@
-"""Each folder with code is a package; what it is called stands in setup.cfg, all else in pyproject.toml."""
+"""Each folder with code is a package. The folders are named in penstock/__init__.py, all else is in pyproject.toml."""
 
+import sys
 from pathlib import Path
 
 from setuptools import setup
 
 ROOT = Path(__file__).parent
-ROOMS = ("events", "operators", "pipeline", "sinks", "sources", "studio")
+
+sys.path.insert(0, str(ROOT))
+from penstock import ROOMS  # noqa: E402 - of this checkout
+
+sys.path.remove(str(ROOT))
 
 
 def packages() -> list[str]:
@@ -14,4 +19,5 @@ def packages() -> list[str]:
 
 
 if __name__ == "__main__":
-    setup(packages=packages())
+    # operators/within.py is penstock.operators.within
+    setup(packages=packages(), package_dir={"penstock": "penstock", **{f"penstock.{room}": room for room in ROOMS}})

@@ -23,8 +23,8 @@ from time import thread_time
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/support")]
-import conftest  # noqa: F401 - registers the checkout as `penstock`
+sys.path.insert(0, str(ROOT / "tests/support"))
+import checkout  # noqa: F401 - first of all
 import piece_cost
 from client_streams import client_rows
 from start_up import start_rows

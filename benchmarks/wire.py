@@ -21,9 +21,9 @@ from time import thread_time
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests/support")]
+sys.path.insert(0, str(ROOT / "tests/support"))
 import anthropic
-import conftest  # noqa: F401 - registers the checkout as `penstock`
+import checkout  # noqa: F401 - first of all
 import httpx2 as httpx
 import openai
 from google import genai

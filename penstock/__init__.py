@@ -64,10 +64,11 @@ __all__ = [
     "write_files",
 ]
 
-_ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
+"""The folders of Penstock. All that builds, checks and tests it reads here what they are called and where they lie."""
 
 _HERE = os.path.dirname(__file__)  # noqa: PTH120 - importing pathlib takes longer than all that is done here
-if not os.path.isdir(os.path.join(_HERE, "events")):  # noqa: PTH112, PTH118
+if not os.path.isdir(os.path.join(_HERE, ROOMS[0])):  # noqa: PTH112, PTH118
     # This is a clone: its rooms lie beside this folder.
     __path__.append(os.path.dirname(_HERE))  # noqa: PTH120
 
@@ -76,10 +77,10 @@ def __getattr__(name: str) -> Any:
     """Import a public name from its room when it is first used, so that `import penstock.operators` stays small."""
     if name == "__version__":
         return _version()
-    if name in _ROOMS:
+    if name in ROOMS:
         return import_module(f".{name}", __name__)
     if name in __all__:
-        for room in _ROOMS:
+        for room in ROOMS:
             names = import_module(f".{room}", __name__)
             if name in names.__all__:
                 value = globals()[name] = getattr(names, name)
@@ -93,12 +94,12 @@ def _hint(name: str) -> str:
 
     if near := get_close_matches(name, __all__, 1):
         return f"did you mean {near[0]!r}?"
-    rooms = ", ".join(f"{__name__}.{room}" for room in _ROOMS)
+    rooms = ", ".join(f"{__name__}.{room}" for room in ROOMS)
     return f"look for it in {rooms}"
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_ROOMS, "__version__"})
+    return sorted({*globals(), *__all__, *ROOMS, "__version__"})
 
 
 def _version() -> str:

@@ -1,22 +1,16 @@
-"""Tests import the checkout under its installed name, whether it is installed or not."""
+"""How far tests go, and what all of them share."""
 
 import gc
 import os
 import ssl
-import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+import checkout  # noqa: F401 - first of all
 import pytest
 from hypothesis import HealthCheck, settings
-
-ROOT = Path(__file__).parents[1]
-
-sys.path.insert(0, str(ROOT))
-import penstock  # noqa: E402, F401 - the front door finds the rooms beside it
-
-sys.path.remove(str(ROOT))
 
 # The same examples are drawn each time, so that what failed once fails again; `make fuzz` draws others.
 # No test may fail because the machine was busy, and `too_slow` is a time.
@@ -35,12 +29,29 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+@pytest.fixture(scope="module", autouse=True)
+def what_came_before_is_kept() -> Iterator[None]:
+    """Keep what the files before have left, such as imported SDKs, out of the collections of garbage that tests ask for."""
+    yield
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def certificates_loaded_once() -> Iterator[None]:
     """Load the certificates of this machine once, and not for each of the thousands of clients, none of which uses TLS."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
         yield
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Return a browser that is started once for the tests of a file."""
+    from browser import running_browser  # noqa: PLC0415 - few files need it
+
+    with running_browser() as browser:
+        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -9,6 +9,7 @@ import pytest
 from complaint_cases import COMPLAINTS, VALUES, Complaint, Value
 from counted_calls import counted
 from depth import stride
+from looped import looped
 from operator_contract import frozen, rest_of_run
 from untyped import drive, stage
 
@@ -56,7 +57,7 @@ def named(complaint: Complaint | Value) -> str:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("complaint", COMPLAINTS, ids=named)
+@looped("complaint", COMPLAINTS, ids=named)
 def test_it_comes_out_right_however_the_text_is_cut(complaint: Complaint) -> None:
     text = "".join(complaint.pieces)
     expected = list(complaint.calls), complaint.text, complaint.reasoning
@@ -68,7 +69,7 @@ def test_it_comes_out_right_however_the_text_is_cut(complaint: Complaint) -> Non
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("complaint", COMPLAINTS, ids=named)
+@looped("complaint", COMPLAINTS, ids=named)
 def test_it_comes_out_right_wherever_it_was_frozen(complaint: Complaint) -> None:
     operator = compose(reader(complaint), to_invocations())
     text = "".join(complaint.pieces)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import pickle
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import wraps
 from typing import Any, get_origin, get_type_hints
 
 import pytest
 import reactivex
 from contract_cases import CASES
 from depth import stride
+from looped import asking_for, looped
 from operator_contract import (
     RUNS,
     Case,
@@ -47,15 +49,21 @@ COMBINATORS = {"compose", "lift"}
 """They make operators of operators or stages, and are asked about in test_stage.py."""
 
 by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
-by_run = pytest.mark.parametrize("run", list(RUNS.values()), ids=list(RUNS))
-by_input = pytest.mark.parametrize(
-    ("operator", "items"),
-    [
-        pytest.param(case.operator, items, id=f"{case.name}-{number}")
-        for case in CASES
-        for number, items in enumerate(case.inputs)
-    ],
-)
+by_run = looped("run", RUNS.values(), ids=RUNS)
+
+
+def by_input(question: Callable[..., None]) -> Callable[..., None]:
+    """Ask a question about each input of a case, all of them in one test."""
+
+    @wraps(question)
+    def of_each_input(case: Case, **fixtures: Any) -> None:
+        rows = [(case.operator, items) for items in case.inputs]
+        ids = [f"{case.name}-{number}" for number in range(len(rows))]
+        looped("operator, items", rows, ids)(question)(**fixtures)
+
+    fixtures = [name for name in inspect.signature(question).parameters if name not in ("operator", "items")]
+    return by_case(asking_for(of_each_input, ["case", *fixtures]))
+
 
 Items = Sequence[Any]
 AnyOperator = Operator[Any, Any]

@@ -12,6 +12,7 @@ import pytest
 from answered import answered
 from chat_client import collected
 from chunk_grammar import checked
+from looped import looped
 
 from penstock.operators import to_invocations, to_segments
 from penstock.sources import from_wire
@@ -236,7 +237,7 @@ def test_every_api_has_ten_streams_of_our_own_and_the_truth_of_each(folder: str)
     assert streams == truths
 
 
-@pytest.mark.parametrize("shown", SHOWN)
+@looped("shown", SHOWN)
 def test_the_stream_shows_the_point(shown: Shown):
     assert shown.path.with_suffix(".json").exists()
     assert re.search(shown.by, shown.path.read_bytes().decode(), re.DOTALL), "the point is no longer in its stream"
@@ -322,9 +323,9 @@ def ollama(text: str) -> Iterator[str]:
     yield json.dumps({"message": {"content": ""}, "done": True, "done_reason": "stop"}) + "\n"
 
 
-@pytest.mark.parametrize("is_ascii", [True, False], ids=["escaped", "unescaped"])
-@pytest.mark.parametrize(
-    ("api", "write"),
+@looped("is_ascii", [True, False], ids=["escaped", "unescaped"])
+@looped(
+    "api, write",
     [
         ("openai-chat", chat),
         ("openai-responses", responses),

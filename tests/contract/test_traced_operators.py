@@ -10,8 +10,9 @@ from contract_cases import CASES
 from counted_calls import counted
 from depth import some_of
 from dialect_calls import WRITING, written
+from looped import looped
 from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, frozen, raising_after
-from test_straight_way import CHAINS
+from straight_chains import CHAINS
 
 from penstock.events import ChunkResponse
 from penstock.operators import compose, holdback, json_fragments, parse_text, stage, to_invocations, whole_calls
@@ -78,14 +79,14 @@ def test_a_trace_goes_on_from_a_dumped_state_and_a_chain_from_its(case: Any) -> 
     assert later.close() == [*chain.close()]
 
 
-@pytest.mark.parametrize("chain", CHAINS.values(), ids=CHAINS)
+@looped("chain", CHAINS.values(), ids=CHAINS)
 def test_a_trace_is_the_same_where_text_goes_straight_through(chain: Operator[Any, Any]) -> None:
     for chunks in CHUNKS:
         assert by_trace(chunks, None, chain) == by_step(chunks, None, chain)
 
 
-@pytest.mark.parametrize(
-    ("operator", "items"),
+@looped(
+    "operator, items",
     [
         (CHAINS["the chain"], CHUNKS[1] * 20),
         (CHAINS["the chain"], LONG_FILE),
@@ -116,7 +117,7 @@ def test_a_trace_takes_at_most_five_times_the_calls(operator: Operator[Any, Any]
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", some_of(WRITING, 12))
+@looped("name", some_of(WRITING, 12))
 def test_what_a_call_may_become_is_told_within_five_times_the_calls(name: str) -> None:
     call = written(name, "some value with words")
     schema = {"type": "object", "properties": {f"key_{number}": {"type": "string"} for number in range(8)}}

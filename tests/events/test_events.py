@@ -9,6 +9,7 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import (
     AnswerEnd,
@@ -219,7 +220,7 @@ def test_every_event_type_is_asked() -> None:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("kind", TYPES)
+@looped("kind", TYPES)
 def test_what_is_read_back_from_json_equals_what_was_written(kind: type[Any]) -> None:
     @settings(deadline=None, max_examples=scaled(25))
     @given(STRATEGIES[kind])
@@ -233,7 +234,7 @@ def test_what_is_read_back_from_json_equals_what_was_written(kind: type[Any]) ->
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("kind", TYPES)
+@looped("kind", TYPES)
 def test_to_dict_says_what_to_json_writes(kind: type[Any]) -> None:
     @settings(deadline=None, max_examples=scaled(15))
     @given(STRATEGIES[kind])
@@ -306,7 +307,7 @@ def test_the_json_of_a_tool_call_update_has_the_documented_names() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@looped(
     "data",
     [
         "",
@@ -389,7 +390,7 @@ def test_the_schema_is_a_json_schema_of_every_event() -> None:
     assert json.loads(json.dumps(schema)) == msgspec.json.decode(msgspec.json.encode(schema))
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@looped("kind", TYPES)
 def test_the_schema_describes_every_event_and_every_field(kind: type[Any]) -> None:
     definition = json_schema()["$defs"][kind.__name__]
     assert definition["description"]
@@ -400,7 +401,7 @@ def test_the_schema_describes_every_event_and_every_field(kind: type[Any]) -> No
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("kind", TYPES)
+@looped("kind", TYPES)
 def test_the_schema_has_exactly_the_keys_of_the_json_form(kind: type[Any]) -> None:
     definition = json_schema()["$defs"][kind.__name__]
 
@@ -468,7 +469,7 @@ EXAMPLES: dict[type[Any], Any] = {
 }
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@looped("kind", TYPES)
 def test_events_do_not_change(kind: type[Any]) -> None:
     example = EXAMPLES[kind]
     for name in kind.__struct_fields__:
@@ -554,7 +555,7 @@ def test_from_json_refuses_a_status_that_there_is_not() -> None:
         from_json('{"type": "SEGMENT_END", "segment_id": "s", "payload": {"status": "cancelled"}}')
 
 
-@pytest.mark.parametrize("kind", TYPES)
+@looped("kind", TYPES)
 def test_events_pickle(kind: type[Any]) -> None:
     example = EXAMPLES[kind]
     assert pickle.loads(pickle.dumps(example)) == example

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import ProviderError
 from penstock.events.errors import shown_url, without_credentials
@@ -40,8 +41,8 @@ AROUND = [
 ]
 
 
-@pytest.mark.parametrize("around", AROUND)
-@pytest.mark.parametrize("url", URLS)
+@looped("around", AROUND)
+@looped("url", URLS)
 def test_nothing_that_a_url_keeps_secret_stays_in_a_text(url: str, around: str):
     shown = without_credentials(around.replace("{}", url))
     assert [part for part in (SECRET, "s3/", "cr3t", "s3?") if part in shown] == []
@@ -49,7 +50,7 @@ def test_nothing_that_a_url_keeps_secret_stays_in_a_text(url: str, around: str):
     assert without_credentials(shown) == shown
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "connection lost (ConnectError): [Errno 111] Connection refused (asked openai at http://127.0.0.1:8000/v1)",
@@ -77,9 +78,7 @@ def test_a_whole_url_is_shown_without_any_password(password: str, in_query: bool
         assert shown in ("https://***@example.org/v1", "https://***")
 
 
-@pytest.mark.parametrize(
-    "unit", ["a", "a:", "a@", "?", "?a", "?a=", "://", "a://", "a:@", "https://a@b?c=d", "=)", "\\/"]
-)
+@looped("unit", ["a", "a:", "a@", "?", "?a", "?a=", "://", "a://", "a:@", "https://a@b?c=d", "=)", "\\/"])
 def test_long_texts_take_no_longer_for_each_character(unit: str):
     # With a power of the length more this would take hours.
     assert without_credentials(unit * 200_000)

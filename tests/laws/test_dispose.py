@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Iterator
-from itertools import count
 from typing import Any
 
 import pytest
 from body_server import BodyServer
 from chat_client import plain
-from every_sdk import CHAT, SDKS, Sdk, all_have_ended, frames_of, nothing_left
+from dispose_scene import Scene, wait_for_threads
+from every_sdk import CHAT, SDKS, Sdk, all_have_ended, nothing_left
 from reactivex import Observable
 from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
@@ -28,40 +28,6 @@ every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
 def _nothing_left() -> Iterator[None]:
     with nothing_left():
         yield
-
-
-def body_of(sdk: Sdk) -> bytes:
-    """Return a body that goes on after its first call began: Ollama's calls are whole, so there the answer goes on."""
-    if sdk.api == "ollama":
-        return b"".join(frames_of(sdk.body_of("calls_over_chunks"))[:1] * 40)
-    return sdk.body_of("write_file")
-
-
-def beginning(sdk: Sdk, body: bytes) -> tuple[list[int], list[ChunkResponse]]:
-    """Return the pieces to send, of which the first ends in mid-call, and the chunks that come with the first."""
-    frames = frames_of(body)
-    for number in count(1):
-        chunks, _ = sdk.by_wire([b"".join(frames[:number])])
-        if any(delta.arguments_delta for chunk in chunks for delta in chunk.tool_calls):
-            first = sum(map(len, frames[:number]))
-            return [first, *map(len, frames[number:])], chunks
-    raise AssertionError
-
-
-class Scene:
-    """A gated server whose first piece ends in mid-call."""
-
-    def __init__(self, sdk: Sdk) -> None:
-        self.body = body_of(sdk)
-        self.pieces, self.chunks = beginning(sdk, self.body)
-
-    def server(self) -> BodyServer:
-        return BodyServer(self.body, pieces=self.pieces, gated=True)
-
-    def assert_left(self, server: BodyServer, *, after_pieces: int) -> None:
-        left = server.wait_for("client_left")
-        assert left.bytes_sent <= sum(self.pieces[:after_pieces]) < len(self.body)
-        assert "finished" not in [entry.outcome for entry in server.log]
 
 
 # Async: at once
@@ -272,12 +238,6 @@ def test_a_sync_stream_disposed_before_it_was_read_asks_for_nothing_and_an_open_
         else:
             scene.assert_left(server, after_pieces=0)
     assert seen == []
-
-
-def wait_for_threads() -> None:
-    for thread in threading.enumerate():
-        if thread.name.startswith("Thread-") and thread is not threading.current_thread():
-            thread.join(20)
 
 
 # Consumers that raise

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 import json
-import sys
 import tracemalloc
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pytest
+from calls_made import HOWS, LOST, REFUSED, UNIT, calls_made, file_of
 from depth import is_deep
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -36,18 +35,13 @@ from untyped import drive, stage
 
 from penstock.events import AnswerEnd, ProviderEvent, SegmentStart
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
-from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from penstock.operators.engine.limits import Limits
-from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator, compose
+from penstock.operators.engine.stage import Completed, How, Interrupted, Operator, compose
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-
-LOST = Failed(ProviderError("reset", transport=True))
-REFUSED = Failed(ProviderError("overloaded"))
-HOWS: tuple[How, ...] = (Completed(), LOST, REFUSED, Failed(ValueError("a bug")), Interrupted("Ctrl-C"))
 
 SEGMENTS = to_segments(turn_id=TURN)
 FIELDS = compose(SEGMENTS, stream_fields())
@@ -415,37 +409,6 @@ def test_for_the_oracle_every_beginning_of_json_is_one(data: st.DataObject) -> N
 
 
 # 7. Linear.
-
-
-def calls_made(operator: Operator[Any, Any], chunks: Sequence[ChunkResponse]) -> int:
-    """Count the calls of Python and C functions that a run makes."""
-    chain = stage(operator)
-    count = 0
-
-    def counting(_frame: Any, event: str, _argument: Any) -> None:
-        nonlocal count
-        if event in ("call", "c_call"):
-            count += 1
-
-    feed = chain.feed
-    gc.disable()  # others may have hung functions on it, which would count
-    sys.setprofile(counting)
-    try:
-        for chunk in chunks:
-            feed(chunk)
-    finally:
-        sys.setprofile(None)
-        gc.enable()
-    return count
-
-
-UNIT = 'def add(a, b):\\n    return \\"a\\" + b    '
-"""Forty characters of a file, escapes among them: ten pieces of four."""
-
-
-def file_of(units: int) -> tuple[ChunkResponse, ...]:
-    text = '{"path":"ab.py","content":"x' + UNIT * units
-    return call(0, "a", "write_file", *(text[place : place + 4] for place in range(0, len(text), 4)))
 
 
 @pytest.mark.laws

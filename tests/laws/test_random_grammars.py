@@ -12,6 +12,7 @@ from strategies.random_grammars import grammar_by, text_by
 from strategies.text_flows import flow_by, options_by
 from text_laws import check
 
+pytestmark = pytest.mark.deep
 COUNT: Final = 5000
 PARTS: Final = 4
 IN_CI: Final = 4

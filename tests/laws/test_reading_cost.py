@@ -13,6 +13,7 @@ from depth import is_deep, is_whole, some_of
 
 from penstock.operators.catalogue.table import DIALECTS
 
+pytestmark = pytest.mark.deep
 PROGRAM: Final = Path(__file__).parents[1] / "support" / "operations.py"
 MOST: Final = 60
 GROUPS: Final = 8

@@ -17,6 +17,7 @@ from penstock.pipeline import Pipeline
 from penstock.sources import decode_wire
 from penstock.sources.recognition.apis import APIS
 
+pytestmark = [pytest.mark.laws, pytest.mark.deep]
 FOLDERS = {each.name.replace("-", "_"): each.name for each in APIS}
 OPERATORS = to_segments(), stream_fields(), to_invocations(keep_segments=True)
 PIECE = 50

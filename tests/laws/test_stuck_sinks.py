@@ -620,7 +620,7 @@ def test_the_bound_is_pickled_with_its_pipeline():
 
 
 def run_script(code: str) -> subprocess.CompletedProcess[str]:
-    start = f"import signal, sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r}); import conftest\n"
+    start = f"import signal, sys; sys.path.insert(0, {str(Path(__file__).parents[1] / 'support')!r}); import checkout\n"
     start += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     return subprocess.run(
         [sys.executable, "-c", start + textwrap.dedent(code)], capture_output=True, text=True, check=False, timeout=60

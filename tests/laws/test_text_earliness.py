@@ -21,6 +21,7 @@ from penstock.operators.grammar.dialect import NAME, Dialect, Json, Maybe, Text,
 from penstock.operators.grammar.outside_markers import END_TOKENS
 from penstock.operators.parse_text import parse_text
 
+pytestmark = pytest.mark.deep
 BESIDE = ("", "<", "[", "{", "x", " ", "\n")
 """What comes at a place of a sample instead of what it says: beginnings of other markers, and what is none."""
 GLUES = ("", "x", 'x": 1, "', '": 1, "', '": 1, ', '": 1}, ', '}, "', "1], ", '="1"', '"1"')

@@ -17,14 +17,14 @@ from depth import some_of
 from dialect_calls import WRITING, written
 from hypothesis import given
 from law_oracles import verdict
+from marker_sets import SMALL_SETS, UNSURE, certain_owners
 from operator_contract import TEXT_CALLS
 from strategies.answers import answers
 from strategies.dialect_texts import answer_by
 from strategies.json_texts import json_texts
 from strategies.randoms import examples, randoms
 from strategies.text_flows import cut_by, flow_by, options_by
-from test_earliest_text import KINDS, REASONING
-from test_holdback import SMALL_SETS, UNSURE, certain_owners
+from text_kinds import KINDS, REASONING
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentContent, SegmentEvent

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 from answered import answered
+from calls_made import calls_made, file_of
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import FROM_CALLS, FROM_FIELDS, SIDE_BY_SIDE, STOP, TROUBLE, TURN, Case, call, read_back
 from strategies.answers import answers
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE
-from test_laws import calls_made, file_of
 
 from penstock.events import (
     ChunkResponse,
@@ -123,7 +124,7 @@ def joined(chunks: Iterable[ChunkResponse]) -> list[Fragment]:
     return pieces
 
 
-@pytest.mark.parametrize("pieces", every_cut_in_two('{"a": ["\\u00e9", -1.5e3, {"b": null}]}'))
+@looped("pieces", every_cut_in_two('{"a": ["\\u00e9", -1.5e3, {"b": null}]}'))
 def test_they_come_with_the_delta_that_made_them_certain_and_are_those_of_the_machine(pieces: list[str]):
     expected = [fragment for fragment in drive(pieces, json_fragments()) if isinstance(fragment, Fragment)]
     assert [each.fragment for each in progress(call(0, "c", "f", *pieces))] == expected

@@ -12,6 +12,7 @@ import pytest
 import reactivex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import JSON_TEXTS, Case
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE, json_texts, nearly_json_texts
@@ -115,8 +116,8 @@ def test_nested_keys_that_look_alike_never_leak():
         assert "".join(texts_of(items)) == "yes"
 
 
-@pytest.mark.parametrize(
-    ("paths", "text", "given"),
+@looped(
+    "paths, text, given",
     [
         (("a.b",), '{"a": {"b": "no"}, "a.b": "yes"}', ["yes"]),
         ((("a", "b"),), '{"a.b": "no", "a": {"b": "yes", "c": "no"}}', ["yes"]),

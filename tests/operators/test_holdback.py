@@ -2,16 +2,17 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Sequence
-from functools import cache, partial
-from itertools import groupby, product
+from functools import partial
+from itertools import groupby
 from typing import Any
 
 import msgspec
 import pytest
 import reactivex
-from depth import is_deep
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
+from marker_sets import SMALL_SETS, UNSURE, Owner, certain_owners, owners
 from operator_contract import Case
 from reactivex import operators as rx
 from reactivex.subject import Subject
@@ -30,22 +31,6 @@ CONTRACT = (
         (("a<", "to", "ol>b</t", "x🔧", "🔨"), ("a", "<too"), ("", "<")),
     ),
 )
-
-Owner = tuple[int, int] | None
-"""Of a character: from where to where its marker reaches, or None in text."""
-
-UNSURE: Owner = (-1, -1)
-"""Two continuations give the character different owners."""
-
-
-def owners(text: str, markers: Sequence[str]) -> list[Owner]:
-    """Resolve a finished text by brute force: leftmost marker, longest of those."""
-    given: list[Owner] = []
-    while len(given) < len(text):
-        here = len(given)
-        length = max((len(each) for each in markers if text.startswith(each, here)), default=0)
-        given += [(here, here + length)] * length if length else [None]
-    return given
 
 
 def resolved(text: str, markers: Sequence[str]) -> list[str]:
@@ -76,28 +61,6 @@ def owners_of_items(items: Sequence[str], markers: Sequence[str]) -> list[Owner]
     return given
 
 
-def certain_owners(markers: tuple[str, ...]) -> dict[str, list[Owner]]:
-    """Return what every continuation agrees on, for every text over the markers' letters and one letter of none.
-
-    The texts reach two characters beyond the longest marker, or one; the continuations as far as can make a difference.
-    """
-    alphabet = "".join(sorted(set("".join(markers)))) + "."
-    longest = max(map(len, markers))
-    most = longest + (2 if is_deep() else 1)
-    depth = most + longest
-
-    @cache
-    def agreed(prefix: str) -> list[Owner]:
-        given = owners(prefix, markers)
-        if len(prefix) < depth:
-            for longer in (agreed(prefix + letter) for letter in alphabet):
-                given = [mine if mine == other else UNSURE for mine, other in zip(given, longer, strict=False)]
-        return given
-
-    texts = ("".join(letters) for length in range(most + 1) for letters in product(alphabet, repeat=length))
-    return {text: agreed(text) for text in texts}
-
-
 def wrongly_withheld(operator: Operator[str, str], markers: tuple[str, ...]) -> list[str]:
     """Return the texts after which another number of characters has come out than is certain, or otherwise."""
     wrong: list[str] = []
@@ -109,23 +72,8 @@ def wrongly_withheld(operator: Operator[str, str], markers: tuple[str, ...]) -> 
     return wrong
 
 
-SMALL_SETS: tuple[tuple[str, ...], ...] = (
-    *(("".join(letters),) for length in (1, 2, 3) for letters in product("ab", repeat=length)),
-    ("a", "ab"),
-    ("a", "abb"),
-    ("ab", "ba"),
-    ("aab", "ab"),
-    ("aba", "b"),
-    ("a", "aa", "aaa"),
-    ("aba", "bab"),
-    ("aabb",),
-    ("abab", "ab"),
-    ("ab", "bb", "baa"),
-)
-
-
 @pytest.mark.laws
-@pytest.mark.parametrize("markers", SMALL_SETS)
+@looped("markers", SMALL_SETS)
 def test_a_character_is_withheld_exactly_while_two_continuations_put_it_into_different_items(
     markers: tuple[str, ...],
 ) -> None:
@@ -186,7 +134,7 @@ def test_any_cutting_gives_the_same_items(data: st.DataObject) -> None:
     assert "" not in items
 
 
-@pytest.mark.parametrize("markers", MARKER_SETS)
+@looped("markers", MARKER_SETS)
 def test_every_cut_in_two_of_overlapping_markers_gives_the_same_items(markers: tuple[str, ...]) -> None:
     first, last = markers[0], markers[-1]
     text = f"x{first[0]}{first}{last[:-1]}{last}{first[:2]}{last}{first[2:]}{first[:-1]}"
@@ -233,9 +181,9 @@ def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(data: st.DataObjec
     assert frozen.close() == unbroken.close()
 
 
-@pytest.mark.parametrize("how", [Completed(), Failed(ValueError("cut")), Interrupted("stop")])
-@pytest.mark.parametrize(
-    ("text", "rest"),
+@looped("how", [Completed(), Failed(ValueError("cut")), Interrupted("stop")])
+@looped(
+    "text, rest",
     [("1<", ["<"]), ("1<a", ["<a"]), ("1<ab", ["<a", "b"]), ("1<ab<a", ["<a"]), ("1", []), ("", [])],
 )
 def test_the_close_resolves_what_is_withheld_however_the_input_ended(how: How, text: str, rest: list[str]) -> None:
@@ -345,8 +293,8 @@ def characters_read(markers: tuple[str, ...], pieces: Sequence[str], withheld: s
     return total
 
 
-@pytest.mark.parametrize("size", [1, 3, 10_000])
-@pytest.mark.parametrize("seed", ["a", "aaab", "aaaaaaab", "prose, ", "aaaaaaac"])
+@looped("size", [1, 3, 10_000])
+@looped("seed", ["a", "aaab", "aaaaaaab", "prose, ", "aaaaaaac"])
 def test_the_work_per_character_is_bounded_and_does_not_grow_with_the_input(seed: str, size: int) -> None:
     markers = ("aaaaaaab", "aaa")
     counts: list[int] = []

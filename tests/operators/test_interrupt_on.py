@@ -10,6 +10,7 @@ import reactivex
 from answered import answered
 from body_server import BodyServer
 from every_sdk import SDKS, Sdk, all_have_ended, frames_of, nothing_left
+from looped import looped
 from operator_contract import TURN, Source, call, erring, observed, raising_after, wrong_answers, wrong_segments
 from reactivex import Observable
 from reactivex import operators as rx
@@ -434,7 +435,7 @@ def test_a_consumer_may_wait_in_on_next_for_the_thread_that_signals() -> None:
     assert seen.events == ["a1", "a2", INTERRUPTED, "completed"]
 
 
-@pytest.mark.parametrize("attempt", range(20))
+@looped("attempt", range(20))
 def test_a_signal_from_another_thread_at_any_moment_ends_whole_segments_once(attempt: int) -> None:
     source: Subject[Any] = Subject()
     signal: Subject[Any] = Subject()

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from answered import answered, before_the_end
+from calls_made import calls_made
 from depth import is_deep
 from hypothesis import given
 from hypothesis import strategies as st
@@ -27,7 +28,6 @@ from operator_contract import (
 from strategies.answers import answers
 from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, in_words, json_texts, loads
-from test_laws import calls_made
 
 from penstock.events import (
     AnswerEnd,

@@ -13,6 +13,7 @@ import reactivex
 from depth import is_deep
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import Case
 from reactivex.subject import Subject
 from strategies.cuts import cuts, every_cut_in_two
@@ -164,8 +165,8 @@ def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(data: st.DataObjec
     assert frozen.close() == unbroken.close()
 
 
-@pytest.mark.parametrize(
-    ("text", "content"),
+@looped(
+    "text, content",
     [
         ("[S]\na = 1\n[E]", "a = 1\n"),
         (" \r\n\t[S]\n\na\n", "\na\n"),
@@ -188,9 +189,9 @@ def test_markers_go_only_where_they_enclose_the_whole_content(text: str, content
         assert "".join(drive(pieces, strip_markers("[S]", "[E]"))) == content
 
 
-@pytest.mark.parametrize("how", [Completed(), Failed(ValueError("cut")), Interrupted("stop")])
-@pytest.mark.parametrize(
-    ("text", "rest"),
+@looped("how", [Completed(), Failed(ValueError("cut")), Interrupted("stop")])
+@looped(
+    "text, rest",
     [(" [", [" ["]), ("  ", ["  "]), ("[S]", []), ("[S]a[", ["["]), ("[S]a[E]", []), ("[S]a[E] \n", []), ("a", [])],
 )
 def test_the_close_decides_what_is_withheld_however_the_input_ended(how: How, text: str, rest: list[str]) -> None:
@@ -265,8 +266,8 @@ def characters_read(pieces: list[str]) -> int:
     return total
 
 
-@pytest.mark.parametrize("size", [1, 3, 10_000])
-@pytest.mark.parametrize("seed", ["a", "aaab", "aaab ", "aaab" + " " * 90 + "x", "prose, "])
+@looped("size", [1, 3, 10_000])
+@looped("seed", ["a", "aaab", "aaab ", "aaab" + " " * 90 + "x", "prose, "])
 def test_the_work_per_character_is_bounded_and_does_not_grow_with_the_input(seed: str, size: int) -> None:
     counts: list[int] = []
     for times in (100, 200):

@@ -11,6 +11,7 @@ import reactivex
 from answered import answered, before_the_end
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from msgspec.structs import replace
 from operator_contract import CHUNKS, FROM_CALLS, FROM_FIELDS, TO_SEGMENTS, Case, read_back
 from pydantic import BaseModel, Field
@@ -607,8 +608,8 @@ def there_and_back(events: list[Any]) -> list[Any]:
     return [from_json(to_json(event)) for event in events]
 
 
-@pytest.mark.parametrize("case", READ_BACK)
-@pytest.mark.parametrize("fields", [True, False])
+@looped("case", READ_BACK)
+@looped("fields", [True, False])
 def test_events_read_back_from_json_give_the_same_invocations(case: str, fields: bool) -> None:
     said = dict(READ_BACK[case])
     given = said.pop("pieces")

@@ -9,6 +9,7 @@ import reactivex
 from answered import answered, before_the_end
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import CHUNKS, TO_SEGMENTS, TURN, Case
 from segment_events import payload_of
 from strategies.cuts import cuts, every_cut_in_two
@@ -445,8 +446,8 @@ NO_EVIDENCE: dict[str, tuple[list[ChunkResponse], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
-@pytest.mark.parametrize("seal", EVIDENCE)
+@looped("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
+@looped("seal", EVIDENCE)
 def test_what_cannot_close_is_sealed_at_once_by_what_shows_that_the_model_had_finished(what: str, seal: str) -> None:
     for eager in (False, True):
         chain = stage(to_segments(turn_id="t", eager=eager))
@@ -457,16 +458,16 @@ def test_what_cannot_close_is_sealed_at_once_by_what_shows_that_the_model_had_fi
         assert ends(chain.feed(last))["c"]["status"] == "complete"
 
 
-@pytest.mark.parametrize("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
-@pytest.mark.parametrize("case", NO_EVIDENCE)
+@looped("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
+@looped("case", NO_EVIDENCE)
 def test_what_cannot_close_is_not_complete_by(what: str, case: str) -> None:
     chunks, end = NO_EVIDENCE[case]
     events = run(call(WITHOUT_EVIDENCE_IN_THEIR_TEXT[what]), *chunks)
     assert f"E c {end}" in told(events)
 
 
-@pytest.mark.parametrize("how", [Interrupted("x"), Failed(ValueError("x")), Failed(ProviderError("x"))])
-@pytest.mark.parametrize("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
+@looped("how", [Interrupted("x"), Failed(ValueError("x")), Failed(ProviderError("x"))])
+@looped("what", WITHOUT_EVIDENCE_IN_THEIR_TEXT)
 def test_what_cannot_close_is_not_complete_when_the_stream_breaks(what: str, how: How) -> None:
     events = run(call(WITHOUT_EVIDENCE_IN_THEIR_TEXT[what]), DONE, how=how)
     assert ends(events)["c"]["status"] in ("interrupted", "failed")
@@ -628,7 +629,7 @@ HOWS: list[tuple[How, list[ChunkResponse], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("how", "chunks", "end"), HOWS)
+@looped("how, chunks, end", HOWS)
 def test_an_open_text_ends_as_the_stream_does(how: How, chunks: list[ChunkResponse], end: str) -> None:
     assert told(run(Chunk(content="a"), *chunks, how=how))[-1] == f"E t:text_0 {end}"
 

@@ -9,12 +9,12 @@ from types import FrameType
 from typing import Any
 
 import pytest
+from calls_made import HOWS, calls_made, file_of
 from hypothesis import given
 from hypothesis import strategies as st
 from law_oracles import raw_by_segment
 from operator_contract import FROM_CALLS, FROM_FIELDS, SIDE_BY_SIDE, STOP, TROUBLE, TURN, Case, call, read_back
 from strategies.answers import answers
-from test_laws import HOWS, calls_made, file_of
 from untyped import drive, stage
 
 from penstock.events import (

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import reactivex
 from answered import before_the_end
+from looped import looped
 from pydantic import BaseModel
 from reactivex import operators as ops
 from reactivex.subject import Subject
@@ -258,8 +259,8 @@ def test_the_tools_of_an_operator_may_be_the_pipelines():
     assert Pipeline([to_segments(), to_invocations(pipeline.tools)], tools=pipeline.tools).tools == pipeline.tools
 
 
-@pytest.mark.parametrize(
-    ("chain", "options", "message"),
+@looped(
+    "chain, options, message",
     [
         (
             [to_segments(), to_invocations([WriteFile])],

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from pydantic import BaseModel
 
 from penstock import operators, pipeline, sources
@@ -95,7 +96,7 @@ def assert_round_trip(original: Pipeline) -> None:
     assert str(original).partition("  #")[0] == original.code()
 
 
-@pytest.mark.parametrize("name", STRATEGIES)
+@looped("name", STRATEGIES)
 def test_every_strategys_code_gives_an_equal_chain(name: str):
     assert_round_trip(Pipeline(name, tools=[look, WriteFile, write_file], turn_id="t"))
 
@@ -152,7 +153,7 @@ CHANGED = {
 }
 
 
-@pytest.mark.parametrize("case", [each for each in CHANGED if each not in ("fitted fields", "a function of one's own")])
+@looped("case", [each for each in CHANGED if each not in ("fitted fields", "a function of one's own")])
 def test_a_changed_chains_code_gives_an_equal_chain(case: str):
     assert_round_trip(CHANGED[case])
 
@@ -217,8 +218,8 @@ def local_spec() -> Any:
 MINE = Dialect("mine", ("<c>", Json(), "</c>"))
 
 
-@pytest.mark.parametrize(
-    ("nameless", "message"),
+@looped(
+    "nameless, message",
     [
         (Pipeline([to_segments(), within(lambda _: True, holdback("a"))]), r"within\(\.\.\.\): <lambda> has no name"),
         (

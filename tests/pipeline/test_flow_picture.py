@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 import pytest
-from test_event_card import EVIL, assert_harmless
+from harmless_html import EVIL, assert_harmless
 
 from penstock.operators import Operator, holdback, lift, to_segments
 from penstock.operators.engine.stage import Completed, compose

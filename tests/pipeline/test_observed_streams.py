@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from looped import looped
 from otel_recorder import Recorder, attributes, id_of, outcome, parent_of, seconds
 from reactivex import operators as rx
 
@@ -81,8 +82,8 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("run", RUNS)
-@pytest.mark.parametrize(("name", "api", "expected", "reasons", "tools", "tokens", "provider"), CASES)
+@looped("run", RUNS)
+@looped("name, api, expected, reasons, tools, tokens, provider", CASES)
 def test_a_recorded_stream_has_the_spans_that_it_should(
     name: str, api: str, expected: Any, reasons: str, tools: str, tokens: Any, provider: str, run: Run
 ):

@@ -18,10 +18,10 @@ import pytest
 import reactivex
 from answered import before_the_end
 from body_server import BodyServer
+from dispose_scene import Scene
 from every_sdk import SDKS, Sdk, all_have_ended, nothing_left
 from pydantic import BaseModel
 from segment_events import payload_of
-from test_dispose import Scene
 
 from penstock.events import (
     AnswerEnd,

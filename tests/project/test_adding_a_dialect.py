@@ -6,9 +6,8 @@ import json
 
 import pytest
 from checkout_copy import CheckoutCopy, code_blocks
-from depth import is_deep
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.tooling
 PAGE = "new-dialect.md"
 TABLE = "operators/catalogue/table.py"
 FILES = ["CHANGELOG.md", TABLE, "operators/dialects/otter.py"]
@@ -88,8 +87,6 @@ def test_the_catalogue_has_it_on_its_page_and_in_the_terminal(checkout: Checkout
     assert "otter" in found
 
 
-@pytest.mark.laws
-@pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_the_tests_of_dialects_ask_it_and_are_content(checkout: CheckoutCopy):
     asked = checkout.pytest(
         *("tests/operators/dialects/test_dialects.py", "tests/operators/catalogue", "tests/project/test_imports.py"),

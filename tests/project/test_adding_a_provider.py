@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 from checkout_copy import READ_BEFORE
-from depth import is_deep
 from hypothesis import settings
 
+from penstock import ROOMS
+
+pytestmark = pytest.mark.tooling
 ROOT = Path(__file__).parents[2]
-COPIED = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "studio", "tests", "docs", "CHANGELOG.md",
-          "pyproject.toml", "setup.cfg", "setup.py")  # fmt: skip
+COPIED = (*ROOMS, "penstock", "tests", "docs", "CHANGELOG.md", "pyproject.toml", "setup.cfg", "setup.py")
 NOT_COPIED = shutil.ignore_patterns("*.pyc.*", ".hypothesis", ".*_cache")
 PAGE = ROOT / "docs/new-provider.md"
 BLOCK = re.compile(r"```(?:python|py|diff)\n(.*?)```", re.DOTALL)
@@ -45,7 +46,7 @@ class Client:
 KNOWN_BY_ALL = """
 import json, sys
 
-import conftest
+import checkout
 from test_otter import BODY
 
 from penstock.pipeline import tool_choice, tool_schemas
@@ -92,7 +93,7 @@ print(json.dumps(told))
 COMMAND = """
 import sys
 
-import conftest
+import checkout
 
 from penstock.studio.testing import ReplayServer
 
@@ -137,7 +138,7 @@ class Checkout:
 
     def run(self, *command: str) -> str:
         clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
-        seen = (self.root.parent, self.root / "tests", self.root / "tests/sources/otter")
+        seen = (self.root.parent, self.root / "tests/support", self.root / "tests/sources/otter")
         environment = {**clean, **READ_BEFORE, "PYTHONPATH": os.pathsep.join(map(str, seen)), "NO_PROXY": "*"}
         done = subprocess.run(
             [sys.executable, *command], cwd=self.root, env=environment, capture_output=True, text=True, check=False
@@ -201,8 +202,6 @@ def test_the_command_line_asks_it(checkout: Checkout):
     assert "forecast" in shown
 
 
-@pytest.mark.laws
-@pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
     tests = ("tests/sources/otter", "tests/pipeline/providers", "tests/pipeline/tools/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from checkout_copy import CheckoutCopy, code_blocks
-from depth import is_deep
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.tooling
 PAGE = "new-operator.md"
 NAME = "single_spaces"
 
@@ -41,8 +40,6 @@ def asked(checkout: CheckoutCopy) -> str:
     )
 
 
-@pytest.mark.laws
-@pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_it_is_asked_every_question_of_the_contract_and_its_own(asked: str):
     questions = set(re.findall(rf"^PASSED tests/contract/.*::(\w+)\[.*{NAME}", asked, re.MULTILINE))
     others = (Path(__file__).parents[1] / "contract/test_operator_contract.py").read_text(encoding="utf-8")
@@ -70,8 +67,6 @@ def test_the_page_of_operators_has_it(checkout: CheckoutCopy):
     assert f"{NAME}(): 2 items, completed" in its_own.partition("<desc")[2].partition("</desc>")[0]
 
 
-@pytest.mark.laws
-@pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_the_tests_of_the_project_are_content(asked: str):
     passed = re.findall(r"^PASSED tests/project/(\w+)\.py::", asked, re.MULTILINE)
     assert set(passed) == {"test_docs", "test_imports", "test_docstrings"}

@@ -15,7 +15,7 @@ from browser import Tab, browser_tab
 from chat_chunks import call, closing, event
 from every_sdk import nothing_left
 from npm_clients import bundle
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
 from penstock.studio.testing import ReplayServer
 
@@ -48,8 +48,8 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import pytest
 
+pytestmark = pytest.mark.tooling
 Bench: TypeAlias = Callable[..., str]
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 ROW = r"\| {reader} \|(?: -?[\d.]+ \|){{{figures}}} {pieces} \| {result}"
@@ -38,7 +39,6 @@ def live_streams(*options: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
 def test_the_page_of_json_readers_has_tables_verdicts_sentences_and_a_picture(bench: Bench, tmp_path: Path):
     options = ("--work", "W1", "--groups", "deltas", "--sizes", "1000,2000", "--into", str(tmp_path))
     bench(*options)
@@ -71,7 +71,6 @@ def test_the_page_of_json_readers_has_tables_verdicts_sentences_and_a_picture(be
     assert "jsonriver" in picture.read_text(encoding="utf-8")
 
 
-@pytest.mark.slow
 def test_the_sdks_and_the_wire_read_the_same_bytes(bench: Bench):
     page = bench("--work", "W2", "--groups", "bytes", "--sizes", "8000", "--delta", "40", "--print")
     for reader in ("openai: chat, create", "openai: responses, create", "anthropic: create"):
@@ -90,7 +89,6 @@ def test_the_sdks_and_the_wire_read_the_same_bytes(bench: Bench):
     assert "Not right: openai: chat.stream(), strict tool" in page
 
 
-@pytest.mark.slow
 def test_arguments_that_gemini_streams_are_read_too(bench: Bench):
     pytest.importorskip("google.genai", reason="needs google-genai, the extra `gemini`")
     page = bench("--work", "W1", "--groups", "gemini", "--sizes", "1000", "--delta", "40", "--print")
@@ -98,7 +96,6 @@ def test_arguments_that_gemini_streams_are_read_too(bench: Bench):
     assert len(re.findall(r"^\| \*\*Penstock: bytes → \w+\*\* \|.*\| \d+ \| right \|$", page, re.MULTILINE)) == 2
 
 
-@pytest.mark.slow
 def test_calls_in_text_are_read_in_each_dialect(bench: Bench):
     page = bench("--work", "W4", "--groups", "text", "--sizes", "1000", "--peers", "penstock", "--print")
     for reader in ("hermes", "qwen3_coder", "all dialects"):
@@ -112,7 +109,6 @@ def test_a_wrong_option_is_named(bench: Bench, capsys: pytest.CaptureFixture[str
     assert "--sizes: 0 is not above 0" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_a_few_live_streams_are_right_and_measured_beside_nothing():
     printed = live_streams("--streams", "3", "--rate", "200", "--seconds", "0.4", "--no-search")
     for loop in ("gc on", "penstock", "nothing"):
@@ -122,7 +118,6 @@ def test_a_few_live_streams_are_right_and_measured_beside_nothing():
     assert re.search(r"^(PASS|FAIL) 3 streams: p99 [\d.]+ ms of added delay, bound 100 ms$", printed, re.MULTILINE)
 
 
-@pytest.mark.slow
 def test_the_profile_names_functions_of_the_library():
     printed = live_streams("--streams", "160", "--rate", "20", "--seconds", "0.3", "--profile")
     assert re.search(r"^ +[\d.]+% +[\d.]+ us +[\d.]+ calls  \w+\.py:\d+ feed$", printed, re.MULTILINE), printed

@@ -1,4 +1,4 @@
-"""`make test` and `make laws` together run everything: what the first shortens, the second runs in full."""
+"""`make test`, `make laws` and `make check` together run everything: what the first shortens, the second runs in full."""
 
 from __future__ import annotations
 
@@ -49,6 +49,17 @@ def reached(name: str, uses: dict[str, set[str]]) -> set[str]:
 def test_what_make_test_shortens_is_marked_for_make_laws() -> None:
     others = sorted(set(TESTS.rglob("test_*.py")) - {Path(__file__)})
     assert {path.name: names for path in others if (names := unmarked(path.read_text(encoding="utf-8")))} == {}
+
+
+def test_what_is_too_deep_for_make_test_is_marked_for_make_laws() -> None:
+    others = sorted(set(TESTS.rglob("test_*.py")) - {Path(__file__)})
+    deep = [each for each in others if "pytest.mark.deep" in each.read_text(encoding="utf-8")]
+    assert deep
+    for path in deep:
+        code = path.read_text(encoding="utf-8")
+        assert "pytestmark = [pytest.mark.laws, pytest.mark.deep]" in code or (
+            code.count("\n@pytest.mark.laws\n") == code.count("\ndef test_")
+        ), path.name
 
 
 @pytest.mark.parametrize(

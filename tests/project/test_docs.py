@@ -15,9 +15,11 @@ from urllib.parse import unquote, urlsplit
 import nbformat
 import pytest
 from drawn import drawn
+from looped import looped
 from msgspec import Struct
-from test_docstring_marbles import OPERATORS
+from public_operators import OPERATORS
 
+from penstock import ROOMS
 from penstock.operators import parse_text
 from penstock.operators.catalogue import AUTO, DIALECTS
 from penstock.sources.recognition.apis import APIS
@@ -46,6 +48,7 @@ def text_of(page: Path) -> str:
     return page.read_text(encoding="utf-8")
 
 
+@cache
 def anchors(page: Path) -> set[str]:
     """Return what links may name in a page, as GitHub makes it of headings."""
     without_code = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.DOTALL | re.MULTILINE)
@@ -68,7 +71,7 @@ def dead_links(page: Path) -> list[str]:
     return dead
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@looped("page", PAGES, ids=lambda page: page.name)
 def test_every_link_of_a_page_leads_to_a_file_and_a_heading_that_are_there(page: Path):
     assert dead_links(page) == []
 
@@ -79,7 +82,7 @@ def test_a_link_to_nowhere_is_found(tmp_path: Path):
     assert dead_links(page) == ["other.md", "#two"]
 
 
-@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline", "studio"])
+@pytest.mark.parametrize("room", ROOMS)
 def test_every_public_name_is_told_in_a_page(room: str):
     told = "".join(text_of(page) for page in PAGES)
     names = importlib.import_module(f"penstock.{room}").__all__

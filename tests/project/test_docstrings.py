@@ -12,11 +12,11 @@ from typing import get_args
 
 import pytest
 
+from penstock import ROOMS
 from penstock.events.chunk_response import FinishReason
 from penstock.sources.machine import finish_reasons
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
 WITH_EXAMPLES = [
     path.relative_to(ROOT)
     for room in ROOMS

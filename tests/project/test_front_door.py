@@ -8,11 +8,12 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from looped import looped
 
 import penstock
+from penstock import ROOMS
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
 HEAVY = ("openai", "anthropic", "google", "mistralai", "ollama", "httpx2", "rich", "typer", "starlette")
 
 
@@ -34,7 +35,7 @@ def test_the_names_of_a_first_hour_are_few_and_sorted() -> None:
     assert list(names) == sorted(set(names))
 
 
-@pytest.mark.parametrize("name", penstock.__all__)
+@looped("name", penstock.__all__)
 def test_each_name_is_the_one_of_its_room(name: str) -> None:
     rooms = [room for room in ROOMS if name in import_module(f"penstock.{room}").__all__]
     assert rooms

@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from looped import looped
 
 ROOT = Path(__file__).parents[2]
 MAY_IMPORT = {
@@ -41,8 +43,13 @@ class Import(NamedTuple):
     """Whether only type checkers see it."""
 
 
-def inner_imports(path: str, code: str) -> Iterator[Import]:
-    """Yield the imports of our own modules in a file at `path` (as "operators/engine/stage.py"), in any of their forms."""
+@cache
+def inner_imports(path: str, code: str) -> tuple[Import, ...]:
+    """Return the imports of our own modules in a file at `path` (as "operators/engine/stage.py"), in any of their forms."""
+    return tuple(_inner_imports(path, code))
+
+
+def _inner_imports(path: str, code: str) -> Iterator[Import]:
     folder = path.split("/")[:-1]
     tree = ast.parse(code, path)
     for_types = {
@@ -158,7 +165,7 @@ def test_a_circle_is_found(code: str, folders: int, files: int):
     assert len(circles(between_files(sources))) == files
 
 
-@pytest.mark.parametrize("folder", sorted({path.parent.relative_to(ROOT).as_posix() for path in FILES}))
+@looped("folder", sorted({path.parent.relative_to(ROOT).as_posix() for path in FILES}))
 def test_a_listing_of_a_folder_can_be_overlooked(folder: str):
     files = [path.name for path in (ROOT / folder).glob("*.py") if path.name != "__init__.py"]
     assert len(files) <= MOST_FILES.get(folder, 14), files
@@ -251,8 +258,8 @@ def loaded_by(*lines: str) -> list[set[str]]:
     steps = "".join(f"{line}\nprint(*sys.modules)\n" for line in lines)
     program = f"""
 import sys
-sys.path.insert(0, {str(ROOT / "tests")!r})
-import conftest
+sys.path.insert(0, {str(ROOT / "tests/support")!r})
+import checkout
 {steps}"""
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from looped import looped
 
+from penstock import ROOMS
 from penstock.events.errors import UsageError, how_to_install, install_command
 from penstock.sinks.files.edits.refused import RefusedError
 from penstock.sinks.files.edits.unified_diff import unified_diff
@@ -18,7 +20,6 @@ from penstock.sources.bedrock.bedrock_wire import BedrockDecoder
 from penstock.studio.recordings.cassette import body_in_cassette
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "pipeline", "sinks", "sources", "studio")
 TEXTS = sorted(
     path.relative_to(ROOT)
     for path in (
@@ -61,13 +62,13 @@ def texts_of_code(tree: ast.Module) -> Iterator[tuple[int, str]]:
 TELLING = [path for path in TEXTS if re.search(r"install|extra|\bpip", (ROOT / path).read_text("utf-8"))]
 
 
-@pytest.mark.parametrize("path", TELLING, ids=str)
+@looped("path", TELLING, ids=str)
 def test_a_text_tells_to_install_in_the_one_form(path: Path):
     # The function that makes the command writes it for any extra.
     assert other_forms((ROOT / path).read_text("utf-8").replace('".[{extra}]"', '".[cli]"')) == []
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         'pip install "penstock[cli]"',

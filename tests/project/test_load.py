@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.tooling
 LOAD = Path(__file__).parents[2] / "benchmarks/load.py"
 NUMBERS = r" +3" + r" +[\d.]+" * 4 + r" +\d+%" * 2 + r" +[\d.]+" * 2
 
 
-@pytest.mark.slow
 def test_a_small_load_loses_nothing_and_prints_its_table():
     command = [sys.executable, str(LOAD), "--scenario", "coalesced", "--clients", "3", "--seconds", "0.8"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from looped import looped
 from mutants import MUTANTS, ROOT, Mutant, wrong_edits
 
 
@@ -10,7 +10,7 @@ def test_the_names_of_mutants_are_unique():
     assert len({each.name for each in MUTANTS}) == len(MUTANTS)
 
 
-@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda each: each.name)
+@looped("mutant", MUTANTS, ids=lambda each: each.name)
 def test_a_mutant_can_be_made(mutant: Mutant):
     assert wrong_edits(mutant) == []
     assert all((ROOT / each.partition(" ")[0]).exists() for each in mutant.tests)

@@ -16,10 +16,11 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
-from depth import is_deep
 
+from penstock import ROOMS
+
+pytestmark = pytest.mark.tooling
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 MADE_BY_TOOLS = (".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77
@@ -178,8 +179,6 @@ print(*drive([1, 2], lift(Doubled)))
     assert [file for file in files if not Path(file).is_relative_to(installed)] == []
 
 
-@pytest.mark.laws
-@pytest.mark.skipif(not is_deep(), reason="make laws installs the clone")
 @pytest.mark.parametrize("inside", [True, False], ids=["in the clone", "elsewhere"])
 def test_an_editable_installation_runs_the_clone(editable: Path, clone: Path, tmp_path: Path, inside: bool):
     code = f"""

@@ -18,6 +18,7 @@ import pytest
 from ai_sdk_served import calls_in
 from app_server import serving
 from every_sdk import STREAMS
+from looped import looped
 from npm_clients import client_answers
 from websockets.asyncio.client import connect
 
@@ -118,7 +119,7 @@ def test_a_page_on_what_it_plugs_into_has_at_most_sixty_lines_and_code(page: str
     assert "```python\n" in text
 
 
-@pytest.mark.parametrize(("page", "ask"), [(page, ask) for page, asks in ASKED_BY.items() for ask in asks])
+@looped("page, ask", [(page, ask) for page, asks in ASKED_BY.items() for ask in asks])
 def test_the_application_of_a_page_answers(page: str, ask: Callable[[str], None]):
     code = re.findall(r"^```python\n(.*?)^```$", (DOCS / page).read_text("utf-8"), re.DOTALL | re.MULTILINE)
     [block] = (each for each in code if "def application(" in each)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from penstock import pipeline, studio
+from penstock import ROOMS, pipeline, studio
 
 ROOT = Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("room", ["events", "operators", "sources", "sinks", "pipeline", "studio"])
+@pytest.mark.parametrize("room", ROOMS)
 def test_no_name_is_that_of_a_standard_module(room: str):
     names = importlib.import_module(f"penstock.{room}").__all__
     assert sorted({*names} & sys.stdlib_module_names) == []

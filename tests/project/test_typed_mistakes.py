@@ -11,11 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from depth import is_deep
 
+from penstock import ROOMS
+
+pytestmark = pytest.mark.tooling
 ROOT = Path(__file__).parents[2]
 CODE = ROOT / "tests/project/typed_mistakes.py"
-PARTS = ("penstock/__init__.py", "penstock/py.typed", "events", "operators", "pipeline", "sinks", "sources", "studio")
+PARTS = ("penstock/__init__.py", "penstock/py.typed", *ROOMS)
 
 
 @pytest.fixture
@@ -33,7 +35,6 @@ def wrong_lines() -> list[int]:
     return [number for number, line in enumerate(lines, 1) if line.endswith("# wrong")]
 
 
-@pytest.mark.slow
 def test_mypy_tells_each_mistake_and_nothing_else(folder: Path) -> None:
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "user.py"]
     done = subprocess.run(
@@ -48,9 +49,6 @@ def test_mypy_tells_each_mistake_and_nothing_else(folder: Path) -> None:
     assert sorted({int(line) for line in told}) == wrong_lines(), done.stdout + done.stderr
 
 
-@pytest.mark.slow
-@pytest.mark.laws
-@pytest.mark.skipif(not is_deep(), reason="make laws runs pyright")
 def test_pyright_tells_each_mistake_and_nothing_else(folder: Path) -> None:
     settings = {"include": ["user.py"], "extraPaths": ["types"], "typeCheckingMode": "strict", "pythonVersion": "3.11"}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 from dialect_cases import OURS, case_ids, peer_of
+from dialect_texts import TEXTS
 from dialects_refused import REFUSED
-from test_dialects import TEXTS
 
 from penstock.operators.catalogue import DIALECTS
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_command import CODE, ENVIRONMENT, ROOT
 from recording_checks import has_error
-from test_cli import CODE, ENVIRONMENT, ROOT
 
 from penstock.sources.machine.finish_reasons import CHAT_FINISHES, finish_of
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ag_ui_clients import CLIENTS, assert_read, read_by
 from ag_ui_rules import checked
 from ag_ui_runs import FIELDS, PLAIN, Run, frames_of, run_of
-from test_ag_ui_clients import CLIENTS, assert_read, read_by
 
 APIS = {"chat": "openai-chat", "responses": "openai-responses", "anthropic": "anthropic-messages"} | {
     name: name for name in ("gemini", "ollama")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from api_families import FAMILIES
 from chat_client import collected
-from test_record import in_virtual_time
-from test_recordings_wrong_api import FAMILIES
+from recorded_time import in_virtual_time
 
 from penstock.sources import from_wire
 from penstock.studio import from_recording, record

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from api_families import FAMILIES
 from chat_client import collected
 
 from penstock.events import ProviderError, UsageError
@@ -12,17 +13,6 @@ from penstock.sources.cohere.cohere_chat import COHERE_V1
 from penstock.sources.recognition.apis import APIS
 from penstock.studio import from_recording
 
-FAMILIES = {
-    "chat": "openai-chat",
-    "responses": "openai-responses",
-    "anthropic": "anthropic-messages",
-    "gemini": "gemini",
-    "ollama": "ollama",
-    "bedrock": "bedrock-converse",
-    "cohere2": "cohere",
-    "interactions": "gemini-interactions",
-    "cohere1": "",  # of no API that is read
-}
 # They have nothing but an error, or one outside of events, which other APIs' machines read as one, too.
 ERRORS = {
     "gpustack-chat/ruby_llm.chat_with_extended_thinking_gpustack_qwen3_streams_thinking_content_when_available.sse",

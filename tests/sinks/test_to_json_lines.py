@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import virtual_time
-from test_to_sse import EVENTS, START, Stream, chunks_of
+from sse_stream import EVENTS, START, Stream, chunks_of
 
 from penstock.events import ProviderError, SegmentStart, UsageError
 from penstock.sinks import JSON_LINES_HEADERS, to_json_lines

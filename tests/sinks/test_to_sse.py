@@ -6,7 +6,7 @@ import asyncio
 import gc
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -16,11 +16,11 @@ from chat_client import async_client, create
 from every_sdk import CHAT, all_have_ended, nothing_left
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
+from sse_stream import EVENTS, START, Stream, chunks_of
 
 from penstock.events import (
     ChunkResponse,
-    Event,
-    InvocationFailed,
     Notice,
     ProviderError,
     SegmentContent,
@@ -47,55 +47,6 @@ from penstock.sources.wire.sse import SseDecoder
 from penstock.studio import from_recording
 
 END = b'data: {"type":"STREAM_END"}\n\n'
-START = SegmentStart("s", "text", turn_id="t")
-EVENTS: list[Event] = [
-    START,
-    SegmentContent("s", "text", "Zürich 🌱\r\n\u2028", turn_id="t"),
-    SegmentEnd("s", "text", "complete", turn_id="t"),
-    ToolInvocation("c", "t", "f", {"a": [1, None]}),
-    InvocationFailed("d", "t", "g", '{"a', "truncated"),
-    Notice("code", "detail"),
-]
-
-
-class Stream:
-    """Events as an async stream that knows what became of it."""
-
-    def __init__(self, events: Iterable[Any], error: Exception | None = None, *, endless: bool = False) -> None:
-        self.asked = self.closed = 0
-        self._events = self._run(events, error, endless)
-
-    def __aiter__(self) -> AsyncIterator[Any]:
-        return self
-
-    async def __anext__(self) -> Any:
-        return await anext(self._events)
-
-    async def aclose(self) -> None:
-        await self._events.aclose()
-
-    async def _run(self, events: Iterable[Any], error: Exception | None, endless: bool) -> Any:
-        try:
-            for event in events:
-                self.asked += 1
-                yield event
-            if error is not None:
-                raise error
-            if endless:
-                await asyncio.Event().wait()
-        finally:
-            await asyncio.sleep(0)  # as the closing of a connection, which a cancellation could break off
-            self.closed += 1
-
-
-def chunks_of(events: Any, **options: Any) -> list[bytes]:
-    """Return what a reader gets of events that may be a plain iterable."""
-
-    async def main() -> list[bytes]:
-        stream = events if hasattr(events, "__aiter__") else Stream(events)
-        return [chunk async for chunk in to_sse(stream, **options)]
-
-    return asyncio.run(main())
 
 
 def chunks_before(exception: type[Exception], stream: Stream) -> list[bytes]:
@@ -278,8 +229,8 @@ def test_every_recorded_end_is_sent_once():
         assert sum(each["type"] in ("STREAM_END", "STREAM_ERROR") for each in sent) == 1
 
 
-@pytest.mark.parametrize(
-    ("events", "options", "words"),
+@looped(
+    "events, options, words",
     [
         ([START], {}, "async stream.*got list"),
         (Stream([]), {"protocol": "xml"}, "'segments' or 'tool_call_updates' or"),

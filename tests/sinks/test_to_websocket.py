@@ -14,10 +14,11 @@ from app_server import serving
 from body_server import BodyServer
 from chat_client import async_client, create
 from every_sdk import CHAT, all_have_ended, nothing_left
+from sse_stream import EVENTS, START, Stream
 from starlette.applications import Starlette
 from starlette.routing import WebSocketRoute
 from starlette.websockets import WebSocket, WebSocketDisconnect
-from test_to_sse import EVENTS, START, Stream
+from websocket_peer import CANCEL, Cancellable, Peer
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import serve
 
@@ -29,58 +30,6 @@ from penstock.sinks.remote_readers import to_websocket
 from penstock.sources import decode_sdk
 
 END = '{"type":"STREAM_END"}'
-CANCEL = '{"type": "cancel", "reason": "enough"}'
-
-
-class Peer:
-    """The reader at the other end: what it got, and what it says."""
-
-    def __init__(self, *messages: Any) -> None:
-        self.got: list[str] = []
-        self.got_one = asyncio.Event()
-        self.messages: asyncio.Queue[Any] = asyncio.Queue()
-        for message in messages:
-            self.messages.put_nowait(message)
-
-    async def send(self, text: str) -> None:
-        self.got.append(text)
-        self.got_one.set()
-
-    async def receive(self) -> Any:
-        message = await self.messages.get()
-        if isinstance(message, Exception):
-            raise message
-        return message
-
-    @property
-    def objects(self) -> list[Any]:
-        return [json.loads(text) for text in self.got]
-
-
-class Cancellable(Stream):
-    """Ends in order when it is told to, as a pipeline's run does."""
-
-    def __init__(self, *, waits: bool) -> None:
-        super().__init__([START], endless=True)
-        self.reasons: list[str] = []
-        self._cancelled = asyncio.Event()
-        self._waits = waits
-
-    def cancel(self, reason: str) -> Any:
-        async def told() -> None:
-            self._told(reason)
-
-        return told() if self._waits else self._told(reason)
-
-    def _told(self, reason: str) -> None:
-        self.reasons.append(reason)
-        self._cancelled.set()
-
-    async def __anext__(self) -> Any:
-        if self.asked == 0:
-            return await super().__anext__()
-        await self._cancelled.wait()
-        raise StopAsyncIteration
 
 
 def test_each_event_is_one_text_and_a_terminal_is_last():

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from chat_client import collected
 from chunk_grammar import checked
+from looped import looped
 
 from penstock import Pipeline, SegmentEnd, SegmentStart
 from penstock.events import AnswerEnd, ChunkResponse, ProviderError
@@ -71,9 +72,9 @@ def told(end: object) -> ProviderError:
     return end
 
 
-@pytest.mark.parametrize("api", SSE_APIS)
-@pytest.mark.parametrize("frame", FRAMES)
-@pytest.mark.parametrize("form", ERRORS)
+@looped("api", SSE_APIS)
+@looped("frame", FRAMES)
+@looped("form", ERRORS)
 def test_as_the_whole_body_however_it_is_framed_and_cut(api: str, frame: str, form: str):
     body = FRAMES[frame].replace("{}", json.dumps(ERRORS[form])).encode()
     for whole in (body, body.rstrip(), b"\xef\xbb\xbf" + body, b": wait\n\n" + body):
@@ -84,8 +85,8 @@ def test_as_the_whole_body_however_it_is_framed_and_cut(api: str, frame: str, fo
         assert [chunk.error["detail"] for chunk in chunks if chunk.error] == [end.detail]
 
 
-@pytest.mark.parametrize("api", EVERY_API)
-@pytest.mark.parametrize("form", ERRORS)
+@looped("api", EVERY_API)
+@looped("form", ERRORS)
 def test_as_an_item_and_as_a_bare_body(api: str, form: str):
     item = ERRORS[form]
     chunks, [end] = collected(from_stream([item], api, turn_id="t"))
@@ -102,7 +103,7 @@ def test_an_error_that_comes_first_needs_no_named_api(form: str):
     told(end)
 
 
-@pytest.mark.parametrize("api", EVERY_API)
+@looped("api", EVERY_API)
 def test_a_page_in_place_of_the_stream(api: str):
     for page in (PAGE, PAGE.replace("\n", "\r\n"), PAGE.strip(), "\n " + PAGE):
         for pieces in ([page.encode()], by_byte(page.encode())):
@@ -111,8 +112,8 @@ def test_a_page_in_place_of_the_stream(api: str):
             assert end.type == "html"
 
 
-@pytest.mark.parametrize("api", SSE_APIS)
-@pytest.mark.parametrize("form", [*FRAMES, "page"])
+@looped("api", SSE_APIS)
+@looped("form", [*FRAMES, "page"])
 def test_at_any_place_of_a_stream_it_ends_all_that_is_open(api: str, form: str):
     events = events_of(body_of(api))
     said = PAGE if form == "page" else FRAMES[form].replace("{}", json.dumps(ERRORS["error"]))
@@ -156,8 +157,8 @@ BESIDE = {
 }
 
 
-@pytest.mark.parametrize("before", [[], [chunk({"content": "Hal"})], [chunk(CALL)], [chunk({"content": "Hi"}, "stop")]])
-@pytest.mark.parametrize("form", BESIDE)
+@looped("before", [[], [chunk({"content": "Hal"})], [chunk(CALL)], [chunk({"content": "Hi"}, "stop")]])
+@looped("form", BESIDE)
 def test_beside_a_chunk_or_in_a_choice_by_wire_and_as_items(form: str, before: list[dict[str, Any]]):
     items = [*before, BESIDE[form]]
     wanted, [end] = collected(from_stream(items, "openai-chat", turn_id="t", keep_message=True))

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from chat_client import collected
 from chunk_grammar import Answer, checked
+from looped import looped
 
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
@@ -87,9 +87,9 @@ def chunks_of(items: list[Any]) -> list[Any]:
     return collected(from_stream(items, "openai-chat", turn_id="t"))[0]
 
 
-@pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize(
-    ("shown", "whole", "said"),
+@looped("name", STREAMS)
+@looped(
+    "shown, whole, said",
     [
         (["Hel", "lo"], "Hello there", "Hello there"),
         (["Hel", "lo"], "Hello", "Hello"),

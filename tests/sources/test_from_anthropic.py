@@ -177,10 +177,10 @@ def test_an_async_stream_disposed_in_the_middle_is_closed_at_once(is_inside: boo
 
 def test_the_sdk_is_not_imported():
     program = (
-        "import sys; sys.path.insert(0, sys.argv[1]); import conftest;"
+        "import sys; sys.path.insert(0, sys.argv[1]); import checkout;"
         "import penstock.sources.sdk_sources, penstock.sources.sdk_sources;"
         "print([name for name in ('openai', 'anthropic', 'httpx2') if name in sys.modules])"
     )
-    command = [sys.executable, "-c", program, str(Path(__file__).parents[1])]
+    command = [sys.executable, "-c", program, str(Path(__file__).parents[1] / "support")]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)
     assert ran.stdout.strip() == "[]"

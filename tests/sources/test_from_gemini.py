@@ -13,10 +13,11 @@ from chunk_grammar import checked
 from every_sdk import all_have_ended
 from framed_wire import FramedWire, by_gemini_wire
 from gemini_client import astart, by_async_sdk, by_sdk, client, start, vertex_client
+from gemini_streams import NAMES, body_of, candidate, events_of, options_of, truth_of
+from looped import looped
 from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
 from reactivex.scheduler import NewThreadScheduler
-from test_gemini import NAMES, body_of, candidate, events_of, options_of, truth_of
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.sources.gemini.gemini_wire import GeminiDecoder
@@ -47,7 +48,7 @@ def test_the_real_sdk_gives_what_the_wire_gives(name: str, is_async: bool, monke
     assert plain(sdk) == plain(wire)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_dicts_and_the_sdks_objects_give_equal_chunks_raw_included(name: str):
     types = pytest.importorskip("google.genai.types", reason="needs google-genai, the extra `gemini`")
     events = [event for event in events_of(body_of(name)) if "error" not in event]

@@ -10,8 +10,9 @@ from chat_client import Run, acollected, collected, plain
 from chunk_grammar import checked
 from every_sdk import all_have_ended
 from framed_wire import FramedWire, by_ollama_wire
+from looped import looped
+from ollama_streams import NAMES, body_of, truth_of
 from reactivex import operators as ops
-from test_ollama import NAMES, body_of, truth_of
 
 from penstock.events import ProviderError, UsageError
 from penstock.sources.sdk_sources import from_ollama
@@ -62,7 +63,7 @@ def test_the_real_sdk_gives_what_the_wire_gives(name: str, is_async: bool, monke
     assert plain(sdk) == plain(wire)
 
 
-@pytest.mark.parametrize("name", BY_SDK)
+@looped("name", BY_SDK)
 def test_dicts_and_the_sdks_objects_give_equal_chunks(name: str):
     ollama = pytest.importorskip("ollama", reason="needs ollama")
     lines = [json.loads(line) for line in body_of(name).splitlines()]

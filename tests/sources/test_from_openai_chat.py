@@ -11,17 +11,18 @@ import pytest
 import reactivex
 from body_server import BodyServer
 from chat_client import acollected, async_client, by_async_sdk, by_sdk, by_wire, collected, create, plain, sync_client
+from chat_streams import NAMES, body_of, event, options_of, truth_of
 from chunk_grammar import checked
 from depth import scaled
 from every_sdk import all_have_ended
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from openai._models import construct_type
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
 from reactivex.scheduler import NewThreadScheduler
-from test_from_wire import NAMES, body_of, event, options_of, truth_of
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
 from penstock.sources import from_openai_chat
@@ -65,7 +66,7 @@ def test_the_real_sdk_gives_what_the_wire_gives(name: str, is_async: bool, monke
         assert plain(sdk) == plain(wire)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_dicts_and_the_sdks_objects_give_equal_chunks(name: str):
     events = events_of(body_of(name))
     options = options_of(name)

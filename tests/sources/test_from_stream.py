@@ -15,9 +15,10 @@ import pytest
 import reactivex
 from body_server import BodyServer
 from chat_client import acollected, collected, plain
+from dispose_scene import Scene, wait_for_threads
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, SDKS, Sdk, all_have_ended, nothing_left
+from mistral_stream import mistral_body
 from reactivex import operators as ops
-from test_dispose import Scene, wait_for_threads
 
 from penstock.events import AnswerEnd, ChunkResponse, ProviderError, UsageError
 from penstock.operators import to_invocations, to_segments
@@ -121,19 +122,6 @@ def test_what_goes_wrong_is_the_same_error_as_of_the_providers_own_source(sdk: S
 # Mistral's SDK, which speaks chat
 
 CALL = {"id": "ab", "index": 0, "function": {"name": "weather", "arguments": '{"city": "Bern"}'}}
-
-
-def mistral_body(*deltas: dict[str, Any]) -> list[bytes]:
-    chunks = [
-        {
-            "id": "r1",
-            "object": "chat.completion.chunk",
-            "model": "m",
-            "choices": [{"index": 0, "delta": delta, "finish_reason": None}],
-        }
-        for delta in deltas
-    ]
-    return [b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]
 
 
 def mistral(url: str, *, is_async: bool) -> Any:

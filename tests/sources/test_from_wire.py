@@ -4,16 +4,17 @@ import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 from chat_client import acollected, by_wire, collected
+from chat_streams import NAMES, STREAMS, body_of, event, options_of, truth_of
 from chunk_grammar import checked
 from depth import scaled, stride
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import TURN, Case
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
@@ -33,34 +34,13 @@ BYTES = (
 )
 CONTRACT = (Case("decode_wire", decode_wire("openai-chat", turn_id=TURN), BYTES),)
 
-STREAMS = Path(__file__).parents[1] / "streams" / "openai_chat"
-NAMES = sorted(path.stem for path in STREAMS.glob("*.sse"))
-
-
-def body_of(name: str) -> bytes:
-    return (STREAMS / f"{name}.sse").read_bytes()
-
-
-def truth_of(name: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads((STREAMS / f"{name}.json").read_text())
-    return truth
-
-
-def options_of(name: str) -> dict[str, Any]:
-    return {"choices": truth_of(name).get("choices", 0)}
-
-
-def event(delta: dict[str, Any] | None = None, finish: str | None = None, **top: Any) -> bytes:
-    choices = [] if delta is None else [{"index": 0, "delta": delta, "finish_reason": finish}]
-    return b"data: " + json.dumps({"id": "r", "choices": choices, **top}).encode() + b"\n\n"
-
 
 def test_there_are_streams_of_our_own():
     assert len(NAMES) >= 12
     assert {f"{name}.json" for name in NAMES} == {path.name for path in STREAMS.glob("*.json")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_gives_its_truth(name: str):
     truth = truth_of(name)
     chunks, ends = by_wire([body_of(name)], **options_of(name))
@@ -111,7 +91,7 @@ def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject)
     assert list(map(str, cut_ends)) == list(map(str, ends))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_one_byte_at_a_time_gives_the_same(name: str):
     body, options = body_of(name), options_of(name)
     assert by_wire([body[at : at + 1] for at in range(len(body))], **options)[0] == by_wire([body], **options)[0]
@@ -128,7 +108,7 @@ def stages_end(choices: Any, body: bytes) -> tuple[list[ChunkResponse], str]:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "write_file"])
+@looped("name", [name for name in NAMES if name != "write_file"])
 def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: str):
     body, options = body_of(name), options_of(name)
     before: list[ChunkResponse] = []
@@ -171,7 +151,7 @@ def test_a_last_event_without_its_blank_line_does_not_count_where_the_connection
     assert end.transport
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_it_goes_on_from_its_dumped_state_after_any_piece(name: str):
     body, options = body_of(name), options_of(name)
     size = max(1, len(body) // 40)

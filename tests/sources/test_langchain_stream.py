@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from held_streams import STREAMS, by_async_object, by_object, by_wire
+from looped import looped
 from msgspec import structs
 
 from penstock import Pipeline, ToolResult
@@ -44,7 +45,7 @@ def anthropic(url: str, headers: dict[str, str]) -> Any:
     )
 
 
-@pytest.mark.parametrize("name", OPENAI)
+@looped("name", OPENAI)
 def test_openais_answer_is_the_same_through_langchain(name: str):
     assert by_object(lambda url, headers: openai(url, headers).stream("Hi"), name) == by_wire(name)
 

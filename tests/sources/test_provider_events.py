@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from chat_client import collected
 from every_sdk import SDKS, STREAMS
+from looped import looped
 
 from penstock.events import ChunkResponse
 from penstock.sources import from_wire
@@ -29,7 +30,7 @@ def events_of(chunks: list[ChunkResponse]) -> list[dict[str, Any]]:
     ]
 
 
-@pytest.mark.parametrize(("api", "path"), OWN)
+@looped("api, path", OWN)
 def test_a_stream_gives_its_events_and_no_others(api: str, path: Path) -> None:
     truth = json.loads(path.with_suffix(".json").read_text())
     options = {"choices": truth["choices"]} if "choices" in truth else {}

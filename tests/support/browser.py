@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import pytest
-from playwright.sync_api import Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 ALONE = (
@@ -33,18 +33,25 @@ class Tab(NamedTuple):
 
 
 @contextmanager
-def browser_tab() -> Iterator[Tab]:
-    """Yield a tab of a new browser; the test is skipped if no browser is installed."""
+def running_browser() -> Iterator[Browser]:
+    """Yield a new browser; what asks for it is skipped if none is installed. No event loop runs beside it here."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         pytest.skip("needs a browser: apt-get install chromium")
-    expect.set_options(timeout=PATIENCE)
-    complaints: list[str] = []
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=ALONE)
-        page = browser.new_context().new_page()
+        yield browser
+        browser.close()
+
+
+@contextmanager
+def browser_tab(browser: Browser) -> Iterator[Tab]:
+    """Yield a tab that shares nothing with those before it."""
+    expect.set_options(timeout=PATIENCE)
+    complaints: list[str] = []
+    with browser.new_context() as context:
+        page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.on("console", lambda said: complaints.append(said.text) if said.type in ("warning", "error") else None)
         page.on("pageerror", lambda error: complaints.append(str(error)))
         yield Tab(page, complaints)
-        browser.close()

@@ -59,7 +59,7 @@ class CheckoutCopy:
 
     def penstock(self, code: str) -> str:
         """Run code with the copy as the installed Penstock."""
-        return self.run("-c", f"import sys; sys.path.insert(0, 'tests'); import conftest\n{code}")
+        return self.run("-c", f"import sys; sys.path.insert(0, 'tests/support'); import checkout\n{code}")
 
     def pytest(self, *arguments: str) -> str:
         """Run tests in the copy, which go as far as those that run here."""

@@ -12,8 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock import ROOMS
+
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "studio", "command")
 ERRORS = frozenset({"UsageError", "ProviderError", "StreamCutError"})
 
 

@@ -17,8 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
-import conftest  # noqa: E402, F401 - registers the checkout under its installed name
+import checkout  # noqa: F401 - first of all
 
 PIECES = 40
 PIECE = 4096
@@ -29,7 +28,7 @@ PATCH = (
 
 
 def main() -> None:
-    import file_calls  # noqa: F401, PLC0415 - needs what conftest registered, and is imported once for all
+    import file_calls  # noqa: F401, PLC0415 - of that checkout, and is imported once for all
     import unidiff.patch  # noqa: F401, PLC0415
 
     for line in sys.stdin:
@@ -49,7 +48,7 @@ def main() -> None:
 
 
 def work(root: Path, count: int) -> None:
-    from file_calls import carried_out, invocation, streamed  # noqa: PLC0415 - needs what conftest registered
+    from file_calls import carried_out, invocation, streamed  # noqa: PLC0415 - of that checkout
 
     if count < 0:
         for number in itertools.count():

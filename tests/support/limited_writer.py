@@ -14,14 +14,13 @@ import sys
 from itertools import zip_longest
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parent)]
-import conftest  # noqa: E402, F401 - registers the checkout under its installed name
+import checkout  # noqa: F401 - first of all
 
 PIECE = 8192
 
 
 def main(root: str, limit: str, user: str) -> None:
-    from file_calls import begun, carried_out, ended, results  # noqa: PLC0415 - needs what conftest registered
+    from file_calls import begun, carried_out, ended, results  # noqa: PLC0415 - of that checkout
 
     calls: list[tuple[str, str]] = json.load(sys.stdin)
     if int(limit) >= 0:

@@ -15,8 +15,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from penstock import ROOMS
+
 ROOT = Path(__file__).parents[2]
-ROOMS = ("command", "events", "operators", "pipeline", "sinks", "sources", "studio")
 TOKEN = "the-token-of-the-tests"
 _ADDRESS = re.compile(r"http://[\w.]+:(\d+)")
 _QUIET = {"fetchNews": "false", "checkForUpdates": False}

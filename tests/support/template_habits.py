@@ -74,10 +74,6 @@ def is_bare(name: str) -> bool:
     return _quotes(name) != ("",) or shape_of(DIALECTS[name]).is_raw
 
 
-BARE: Final = sorted(name for name, dialect in DIALECTS.items() if dialect.grammar and is_bare(name))
-"""The dialects that do."""
-
-
 def template(name: str, shape: Shape, calls: Sequence[Mapping[str, str]], quote: str) -> str:
     """Return calls as the template of a dialect writes them."""
     dialect, end = DIALECTS[name], "\n" if name == "aider" else ""

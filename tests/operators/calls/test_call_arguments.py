@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from law_oracles import raw_by_segment
+from looped import looped
 from operator_contract import SIDE_BY_SIDE, STOP, TURN, WRITING, call
 from segment_events import payload_of
 from strategies.answers import answers
@@ -294,10 +295,10 @@ def test_what_comes_without_fragments_behind_parsed_pieces_is_not_taken_for_a_ne
 CHANGES = [within(lambda _: True, holdback('"', "<end>")), within(lambda _: True, strip_markers("l", "d"))]
 
 
-@pytest.mark.parametrize("change", CHANGES, ids=["held back", "stripped"])
-@pytest.mark.parametrize("stored", [False, True], ids=["in process", "read back"])
-@pytest.mark.parametrize("fields", [False, True], ids=["calls", "fields"])
-@pytest.mark.parametrize("tool", ["f", "run_bash"])
+@looped("change", CHANGES, ids=["held back", "stripped"])
+@looped("stored", [False, True], ids=["in process", "read back"])
+@looped("fields", [False, True], ids=["calls", "fields"])
+@looped("tool", ["f", "run_bash"])
 def test_what_within_changes_is_what_is_shown_and_never_the_arguments(
     tool: str, fields: bool, stored: bool, change: Any
 ):

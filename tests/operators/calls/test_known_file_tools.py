@@ -11,6 +11,7 @@ from answered import answered, before_the_end
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from law_oracles import comparable, content_by_segment, raw_by_segment
+from looped import looped
 from strategies.cuts import cuts
 from untyped import drive, stage
 
@@ -83,8 +84,8 @@ def test_a_tool_whose_schema_lacks_the_arguments_stays_a_plain_call(known: Known
     assert types_of(events) == {"tool_call"}
 
 
-@pytest.mark.parametrize("name", sorted({known.tool for known in CATALOGUE} - {"write_file", "edit_file"}))
-@pytest.mark.parametrize("text", ["{}", '{"a": "b"}', '{"path": "a", "file_path": "a", "filePath": "a"}'])
+@looped("name", sorted({known.tool for known in CATALOGUE} - {"write_file", "edit_file"}))
+@looped("text", ["{}", '{"a": "b"}', '{"path": "a", "file_path": "a", "filePath": "a"}'])
 def test_a_call_without_the_text_is_as_it_was(name: str, text: str):
     for finish in ("tool_calls", "length", None):
         for pieces in ([text], list(text), list(text[:-3])):

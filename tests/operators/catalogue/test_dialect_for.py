@@ -7,6 +7,7 @@ from typing import Any, Final
 import pytest
 from answered import answered
 from auto_cases import CALLS, reading
+from looped import looped
 from msgspec.structs import replace
 from strategies.rendered_calls import schema_of
 
@@ -177,7 +178,7 @@ def told(found: ModelDialect) -> str:
     return ", ".join([*map(str, found.names), *thinks])
 
 
-@pytest.mark.parametrize(("model", "expected"), IDS.items())
+@looped("model, expected", IDS.items())
 def test_a_model_is_known_by_its_name(model: str, expected: str) -> None:
     assert told(dialect_for(model)) == expected
     assert dialect_for(model.upper()) == dialect_for(model.replace("-", "_")) == dialect_for(model)
@@ -188,7 +189,7 @@ def test_a_model_that_nobody_knows_is_read_as_auto(model: str) -> None:
     assert dialect_for(model) == ModelDialect(("auto",))
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@looped("name", DIALECTS)
 def test_the_name_of_a_dialect_is_its_own(name: str) -> None:
     assert dialect_for(name) == ModelDialect((name,))
 
@@ -230,8 +231,8 @@ def kwargs(**variables: Any) -> dict[str, Any]:
     return {"extra_body": {"chat_template_kwargs": variables}}
 
 
-@pytest.mark.parametrize(
-    ("request_options", "expected"),
+@looped(
+    "request_options, expected",
     [
         ({}, None),
         ({"temperature": 0}, None),
@@ -266,8 +267,8 @@ def test_a_request_switches_thinking_on_or_off(request_options: dict[str, Any], 
     assert dialect_for("qwq", request=request_options).starts_in_reasoning is True
 
 
-@pytest.mark.parametrize(
-    ("model", "request_options", "expected"),
+@looped(
+    "model, request_options, expected",
     [
         ("zai-org/GLM-5.2", kwargs(thinking=False), True),
         ("zai-org/GLM-5.2", kwargs(enable_thinking=False), False),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 import pytest
+from looped import looped
 
 from penstock.operators.catalogue.dialect_for import dialect_for
 from penstock.operators.grammar.dialect import ModelDialect
@@ -134,7 +135,7 @@ NEWER: Final = (
 """Versions that nobody has entered, or that another format is known of."""
 
 
-@pytest.mark.parametrize(("names", "models"), SPELLINGS.items())
+@looped("names, models", SPELLINGS.items())
 def test_a_model_is_known_in_every_spelling(names: tuple[str, ...], models: tuple[str, ...]):
     for model in models:
         found = dialect_for(model)

@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from dialect_cases import Outcome, run
+from looped import looped
 
 from penstock.events import ToolInvocation
 from penstock.operators.catalogue import DIALECTS
@@ -159,7 +160,7 @@ SLIPS_IN_TAGS: tuple[tuple[str, str, str, list[Said]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("dialect", "text", "content", "calls"), SLIPS_IN_TAGS)
+@looped("dialect, text, content, calls", SLIPS_IN_TAGS)
 def test_a_slip_in_tags_is_read_or_fails_the_call(dialect: str, text: str, content: str, calls: list[Said]):
     found = read(text, dialect)
     assert (found.content, [call[:3] for call in found.calls]) == (content, calls)
@@ -212,7 +213,7 @@ SLIPS_BETWEEN_MARKERS: tuple[tuple[str, str, str, str, list[Said]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("dialect", "text", "content", "reasoning", "calls"), SLIPS_BETWEEN_MARKERS)
+@looped("dialect, text, content, reasoning, calls", SLIPS_BETWEEN_MARKERS)
 def test_a_slip_between_markers_is_read_or_is_text(
     dialect: str, text: str, content: str, reasoning: str, calls: list[Said]
 ):
@@ -239,8 +240,8 @@ def dsml(mark: str, around: str, says: str = 'string="true"') -> str:
     return f"<{mark}{around}>\n{call}\n</{mark}{around}>"
 
 
-@pytest.mark.parametrize("mark", ["｜DSML｜", "｜DSML｜ ", "｜｜DSML｜｜", "｜｜DSML｜｜ "])
-@pytest.mark.parametrize("around", ["tool_calls", "calls", "function_calls", "toolcalls"])
+@looped("mark", ["｜DSML｜", "｜DSML｜ ", "｜｜DSML｜｜", "｜｜DSML｜｜ "])
+@looped("around", ["tool_calls", "calls", "function_calls", "toolcalls"])
 def test_the_tags_of_deepseek_v4_are_written_in_many_ways(mark: str, around: str):
     found = read(f"Hi {dsml(mark, around)} Done", "deepseek_v4_dsml")
     assert (found.content, [call[:3] for call in found.calls]) == ("Hi  Done", [F])
@@ -330,7 +331,7 @@ SLIPS_IN_MARKUP = (
 )
 
 
-@pytest.mark.parametrize(("dialect", "text", "content", "reasoning", "calls"), SLIPS_IN_MARKUP)
+@looped("dialect, text, content, reasoning, calls", SLIPS_IN_MARKUP)
 def test_a_slip_in_markup_is_read(dialect: str, text: str, content: str, reasoning: str, calls: list[Said]):
     found = read(text, dialect)
     assert (found.content, found.reasoning) == (content, reasoning)
@@ -408,7 +409,7 @@ FORMERLY_LOST: tuple[tuple[str, str, str, list[tuple[str, Any]]], ...] = (
 )
 
 
-@pytest.mark.parametrize(("dialect", "text", "content", "calls"), FORMERLY_LOST)
+@looped("dialect, text, content, calls", FORMERLY_LOST)
 def test_each_way_of_writing_a_call_is_one(dialect: str, text: str, content: str, calls: list[tuple[str, Any]]):
     found = read(text, dialect)
     assert [(call.name, call.arguments) for call in found.calls if call.status == "complete"] == calls
@@ -469,7 +470,7 @@ def test_the_content_of_a_call_in_tags_is_all_that_is_in_it():
     assert "".join(getattr(event, "delta", "") for event in events) == inner
 
 
-@pytest.mark.parametrize("token", END_TOKENS)
+@looped("token", END_TOKENS)
 def test_a_token_that_ends_the_answer_is_no_text_at_its_end(token: str):
     assert read(f"Hi{token}", "hermes").content == "Hi"
     assert read(f"Hi{token}{token} \n", "hermes").content == "Hi"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from answered import answered
 from dialects_refused import REFUSED, Reason
+from looped import looped
 
 from penstock.events import SegmentEnd
 from penstock.events.segment_event import Fragment, SegmentEvent
@@ -34,8 +34,8 @@ def sound(event: SegmentEvent) -> Iterator[Fragment]:
     return (each for each in event.fragments or () if isinstance(each, Fragment))
 
 
-@pytest.mark.parametrize("reason", REASONS, ids=lambda each: each.dialect + ": " + each.rule[:30])
-@pytest.mark.parametrize("size", [1, 1000])
+@looped("reason", REASONS, ids=lambda each: each.dialect + ": " + each.rule[:30])
+@looped("size", [1, 1000])
 def test_an_example_of_the_reason_gives_what_it_says(reason: Reason, size: int):
     pieces = [reason.text[place : place + size] for place in range(0, len(reason.text), size)]
     events: list[Any] = answered(pieces, parse_text(reason.dialect, turn_id="t", **reason.options))

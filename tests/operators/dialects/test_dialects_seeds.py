@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from answered import answered
+from looped import looped
 from segment_events import payload_of
 from untyped import drive, stage
 
@@ -112,7 +113,7 @@ def cuts(text: str) -> list[list[str]]:
     return [[text], list(text), *([text[:place], text[place:]] for place in range(1, len(text)))]
 
 
-@pytest.mark.parametrize(("dialect", "text", "said", "calls"), CALLS)
+@looped("dialect, text, said, calls", CALLS)
 def test_what_a_text_says(dialect: str, text: str, said: str, calls: list[tuple[str, dict[str, Any]]]):
     for pieces in cuts(text):
         segments = answered(pieces, parse_text(dialect, tools=TOOLS, turn_id="t"))

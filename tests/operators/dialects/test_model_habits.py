@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from dialect_cases import run
+from looped import looped
 
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect_positions import compiled
@@ -83,8 +84,8 @@ def test_no_token_that_ends_an_answer_opens_a_block():
     assert set(END_TOKENS).isdisjoint(grammar.openers(leading=True).literals)
 
 
-@pytest.mark.parametrize(("dialect", "text", "content", "names"), CASES)
-@pytest.mark.parametrize("size", [1, 2, 3, 1000])
+@looped("dialect, text, content, names", CASES)
+@looped("size", [1, 2, 3, 1000])
 def test_a_habit_is_the_dialects_own(dialect: str, text: str, content: str, names: list[str], size: int):
     found = run([text[place : place + size] for place in range(0, len(text), size)], [dialect], {})[1]
     assert found.raw == text

@@ -17,7 +17,7 @@ PACKAGES = ("penstock.operators", "penstock.sinks")
 
 def loaded_by(code: str) -> set[str]:
     """Return the modules of a fresh process that has run some code."""
-    begin = f"import sys; sys.path.insert(0, {str(TESTS)!r}); import conftest"
+    begin = f"import sys; sys.path.insert(0, {str(TESTS / 'support')!r}); import checkout"
     end = "import json; print(json.dumps(sorted(sys.modules)))"
     run = subprocess.run([sys.executable, "-c", f"{begin}\n{code}\n{end}"], capture_output=True, text=True, check=True)
     return set(json.loads(run.stdout))

@@ -7,7 +7,7 @@ import pickle
 from functools import partial
 from typing import Any
 
-import pytest
+from looped import looped
 
 from penstock import operators
 from penstock.operators import (
@@ -48,8 +48,8 @@ def log(_number: int) -> Louder:
     return Louder()
 
 
-@pytest.mark.parametrize(
-    ("operator", "written"),
+@looped(
+    "operator, written",
     [
         (to_segments(), "to_segments()"),
         (to_segments(turn_id=None, eager=True), "to_segments(eager=True)"),

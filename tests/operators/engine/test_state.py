@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import msgspec
 import pytest
+from looped import looped
 from msgspec import Struct
 
 from penstock.events.chunk_response import TokenUsage, ToolCallDelta
@@ -82,7 +83,7 @@ VALUES: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("value", VALUES, ids=repr)
+@looped("value", VALUES, ids=repr)
 def test_values_come_back_as_they_were(value: Any) -> None:
     again = come_back(value)
     assert again == value

@@ -10,6 +10,7 @@ import pytest
 from depth import is_deep
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from strategies.cuts import cuts
 
 from penstock.operators.machines.entities import Entities, decode_entities, encode_entities
@@ -50,7 +51,7 @@ def decoded(pieces: list[str], *, cdata: bool = False) -> str:
     return "".join([*map(entities.feed, pieces), entities.close()])
 
 
-@pytest.mark.parametrize(("text", "meant"), CASES)
+@looped("text, meant", CASES)
 def test_a_text_is_decoded_once_however_it_is_cut(text: str, meant: str):
     assert decode_entities(text) == meant
     for first, last in itertools.combinations_with_replacement(range(len(text) + 1), 2):
@@ -60,7 +61,7 @@ def test_a_text_is_decoded_once_however_it_is_cut(text: str, meant: str):
     assert decoded(list(text), cdata=True) == meant
 
 
-@pytest.mark.parametrize(("text", "meant"), CDATA_CASES)
+@looped("text, meant", CDATA_CASES)
 def test_a_cdata_section_comes_as_it_is_however_it_is_cut(text: str, meant: str):
     for first, last in itertools.combinations_with_replacement(range(len(text) + 1), 2):
         pieces = [text[:first], text[first:last], text[last:]]
@@ -126,8 +127,8 @@ def test_nothing_waits_that_every_continuation_leaves_as_it_is(length: int):
         assert given_out == certain.replace("[&]", "&"), text
 
 
-@pytest.mark.parametrize(
-    ("text", "given_out"),
+@looped(
+    "text, given_out",
     [
         ("a &#5529", "a "),
         ("&#005530", ""),

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, json_texts, loads
 
@@ -157,9 +158,9 @@ def test_a_value_is_done_when_it_is_there_and_nothing_in_it_is_open():
     assert [path for path in done if aggregator.is_done(path)] == done[:5]
 
 
-@pytest.mark.parametrize("begun", ["[1, ", '{"a": {"b": [', '{"a": "x', '"x', '{"a": 1, "b": "yy'])
-@pytest.mark.parametrize("text", ["1", '"a"', "[2]", '{"c": ["d", {}]}'])
-@pytest.mark.parametrize("path", [(), ("p", 0)])
+@looped("begun", ["[1, ", '{"a": {"b": [', '{"a": "x', '"x', '{"a": 1, "b": "yy'])
+@looped("text", ["1", '"a"', "[2]", '{"c": ["d", {}]}'])
+@looped("path", [(), ("p", 0)])
 def test_a_root_that_begins_where_another_is_open_takes_its_place(begun: str, text: str, path: tuple[str | int, ...]):
     def moved(pieces: Sequence[Fragment | JsonError]) -> list[Fragment]:
         return [

@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.json_texts import SAMPLE, in_words, json_texts, loads, nearly_json_texts
 
@@ -98,7 +99,7 @@ CASES: list[tuple[str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "lines"), CASES, ids=[text for text, _ in CASES])
+@looped("text, lines", CASES, ids=[text for text, _ in CASES])
 def test_each_value_is_opened_filled_and_done_at_its_offsets(text: str, lines: list[str]):
     assert shown(run([text])) == lines
     assert shown(joined(run(text))) == lines
@@ -174,9 +175,7 @@ ERRORS: list[tuple[str, str, int, str, str, Path]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("text", "reason", "at", "expected", "found", "path"), ERRORS, ids=[repr(case[0]) for case in ERRORS]
-)
+@looped("text, reason, at, expected, found, path", ERRORS, ids=[repr(case[0]) for case in ERRORS])
 def test_an_error_names_the_offending_character(text: str, reason: Any, at: int, expected: str, found: str, path: Path):
     error = JsonError(reason, at, expected, found, path)
     for pieces in ([text], list(text), *every_cut_in_two(text)):
@@ -416,8 +415,8 @@ def test_every_cut_of_a_rich_text_gives_the_same():
         assert joined(frozen_after_each(pieces)) == whole
 
 
-@pytest.mark.parametrize(
-    ("raw", "text"),
+@looped(
+    "raw, text",
     [
         ("\\ud83d\\ude00", "😀"),
         ("\\uD83D\\uDE00!", "😀!"),
@@ -529,8 +528,8 @@ def test_a_text_piece_begins_where_its_escape_began():
 LIMITS = Limits(depth=3, key_length=4, number_length=5, arguments_length=40)
 
 
-@pytest.mark.parametrize(
-    ("text", "at", "path"),
+@looped(
+    "text, at, path",
     [
         ("[[[[", 3, (0, 0)),
         ('{"a":{"b":[{', 11, ("a", "b")),
@@ -659,8 +658,8 @@ UNITS = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 4, 100])
-@pytest.mark.parametrize("name", UNITS)
+@looped("size", [1, 4, 100])
+@looped("name", UNITS)
 def test_the_calls_for_a_delta_do_not_grow_with_what_came_before(name: str, size: int):
     start, unit = UNITS[name][0], UNITS[name][1:]
     unit *= size  # then every round has the same pieces

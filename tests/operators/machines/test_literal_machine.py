@@ -11,6 +11,7 @@ import pytest
 from depth import is_deep
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from strategies.cuts import cuts, every_cut_in_two
 from strategies.literal_texts import call_arguments, loads, nearly_call_arguments
 
@@ -149,7 +150,7 @@ LINES: list[tuple[dict[str, Any], str, list[str]]] = [
 ]
 
 
-@pytest.mark.parametrize(("form", "text", "lines"), LINES, ids=[case[1] for case in LINES])
+@looped("form, text, lines", LINES, ids=[case[1] for case in LINES])
 def test_each_value_is_opened_filled_and_done_at_its_offsets(form: dict[str, Any], text: str, lines: list[str]):
     for pieces in ([text], list(text), *every_cut_in_two(text)):
         assert shown(joined(run(pieces, form))) == lines
@@ -196,7 +197,7 @@ VALUES: list[tuple[dict[str, Any], str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("form", "text", "value"), VALUES, ids=[case[1] for case in VALUES])
+@looped("form, text, value", VALUES, ids=[case[1] for case in VALUES])
 def test_a_text_says_its_value_however_it_is_cut(form: dict[str, Any], text: str, value: Any):
     whole = run([text], form)
     assert repr(value_of(whole)) == repr(value)
@@ -285,9 +286,7 @@ ERRORS: list[tuple[dict[str, Any], str, str, int, str, str, Path]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("form", "text", "reason", "at", "expected", "found", "path"), ERRORS, ids=[repr(case[1]) for case in ERRORS]
-)
+@looped("form, text, reason, at, expected, found, path", ERRORS, ids=[repr(case[1]) for case in ERRORS])
 def test_an_error_names_the_offending_character(
     form: dict[str, Any], text: str, reason: Any, at: int, expected: str, found: str, path: Path
 ):
@@ -588,7 +587,7 @@ LIMITED: list[tuple[str, int | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "at"), LIMITED, ids=[text for text, _ in LIMITED])
+@looped("text, at", LIMITED, ids=[text for text, _ in LIMITED])
 def test_what_exceeds_a_limit_fails_at_the_first_character_beyond_it(text: str, at: int | None):
     form = {"limits": SMALL}
     whole = run([text], form)
@@ -669,8 +668,8 @@ UNITS: dict[str, tuple[dict[str, Any], str, str]] = {
 }
 
 
-@pytest.mark.parametrize("size", [1, 4, 100])
-@pytest.mark.parametrize("name", UNITS)
+@looped("size", [1, 4, 100])
+@looped("name", UNITS)
 def test_the_calls_for_a_delta_do_not_grow_with_what_came_before(name: str, size: int):
     form, start, unit = UNITS[name]
     unit *= size  # then every round has the same pieces

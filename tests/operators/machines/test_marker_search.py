@@ -5,6 +5,7 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from strategies.marked_texts import MARKER_SETS, MODEL_MARKERS, marked_texts, marker_sets, proper_prefixes
 
 from penstock.events.errors import UsageError
@@ -35,7 +36,7 @@ def test_the_pattern_finds_the_leftmost_marker_or_unfinished_marker(data: st.Dat
     assert given == leftmost(markers, text, position)
 
 
-@pytest.mark.parametrize("markers", [*MARKER_SETS, MODEL_MARKERS])
+@looped("markers", [*MARKER_SETS, MODEL_MARKERS])
 def test_every_proper_prefix_at_the_end_is_unfinished_and_every_whole_marker_is_found(markers: tuple[str, ...]) -> None:
     search = marker_search(markers)
     assert set(search.unfinished) == {"", *proper_prefixes(markers)}
@@ -49,7 +50,7 @@ def test_every_proper_prefix_at_the_end_is_unfinished_and_every_whole_marker_is_
         assert (found[0], search.is_unfinished(found)) == (marker, False)
 
 
-@pytest.mark.parametrize("markers", [*MARKER_SETS, MODEL_MARKERS])
+@looped("markers", [*MARKER_SETS, MODEL_MARKERS])
 def test_walking_on_from_an_unfinished_marker_leads_to_every_marker_that_it_begins(markers: tuple[str, ...]) -> None:
     search = marker_search(markers)
     for marker in markers:

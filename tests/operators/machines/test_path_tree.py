@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events.errors import UsageError
 from penstock.operators.machines.path_tree import following, path_tree, read_path, write_path
@@ -31,7 +32,7 @@ def test_keys_have_dots_and_elements_brackets(written, path):
     assert read_path(written) == path
 
 
-@pytest.mark.parametrize(
+@looped(
     "written",
     ["", ".", ".a", "a.", "a..b", "a[", "a[]", "a[-1]", "a[01]", "a[b]", "a]b", 'a"b', "a*b", "a.[0]", '["\\x"]'],
 )

@@ -7,6 +7,7 @@ import pytest
 from depth import scaled
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import Fragment, JsonError
 from penstock.operators.engine.limits import Limits
@@ -30,7 +31,7 @@ def test_a_whole_object_is_decoded_at_once(text: str) -> None:
     assert decode_whole(text, Limits()) == json.loads(text)
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         *("", " ", "[1]", "5", "null", '"{}"', "{", '{"a": 1', "}", "{}x", "{}{}", "{'a': 1}", '{"a": 1,}', "x{}"),

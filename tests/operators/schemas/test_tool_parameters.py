@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from looped import looped
 from pydantic import BaseModel, Field
 
 from penstock.events.errors import UsageError
@@ -80,8 +81,8 @@ def test_without_parameters_nothing_is_known_of_them():
     assert tool_parameters([]) == {}
 
 
-@pytest.mark.parametrize(
-    ("tools", "words"),
+@looped(
+    "tools, words",
     [
         ("add", "tools must be a list"),
         (None, "tools must be a list"),

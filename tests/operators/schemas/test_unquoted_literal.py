@@ -9,6 +9,7 @@ import pytest
 from answered import answered
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.operators import parse_text
 from penstock.operators.engine.limits import DEFAULT_LIMITS
@@ -38,7 +39,7 @@ def test_a_literal_is_its_value(text: str, value: Any):
     assert type(unquoted_literal(text)) is type(value)
 
 
-@pytest.mark.parametrize("text", TEXTS)
+@looped("text", TEXTS)
 def test_what_is_none_is_the_text(text: str):
     assert unquoted_literal(text) == text
 
@@ -54,8 +55,8 @@ def test_whatever_begins_a_literal_may_be_one_and_what_may_be_none_never_becomes
     assert not certain[-1] or may_be[-1]
 
 
-@pytest.mark.parametrize("blanks", [DEFAULT_LIMITS.number_length - 1, DEFAULT_LIMITS.number_length + 1])
-@pytest.mark.parametrize("form", ["{}1", "1{}", "[{}1]", "{}[1]", "true{}"])
+@looped("blanks", [DEFAULT_LIMITS.number_length - 1, DEFAULT_LIMITS.number_length + 1])
+@looped("form", ["{}1", "1{}", "[{}1]", "{}[1]", "true{}"])
 def test_what_is_held_has_a_limit_wherever_the_text_is_cut(form: str, blanks: int):
     text = form.format(" " * blanks)
     may_be = [may_be_literal(text[:length]) for length in range(0, len(text) + 1, 7)] + [may_be_literal(text)]
@@ -76,8 +77,8 @@ def arguments_of(value: str, size: int, **options: Any) -> tuple[Any, list[str]]
     return values.value["a"], said
 
 
-@pytest.mark.parametrize("size", [1, 3, 1000])
-@pytest.mark.parametrize(("text", "value"), [*LITERALS, *((text, text) for text in TEXTS)])
+@looped("size", [1, 3, 1000])
+@looped("text, value", [*LITERALS, *((text, text) for text in TEXTS)])
 def test_a_value_of_glm_without_a_schema_is_the_literal_that_it_is(text: str, value: Any, size: int):
     found, _ = arguments_of(text, size)
     assert found == value

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine
@@ -145,13 +146,13 @@ def strictly(value: Any) -> str:
     return json.dumps(value)
 
 
-@pytest.mark.parametrize(("text", "schema", "value"), CONVERTED)
+@looped("text, schema, value", CONVERTED)
 def test_a_text_is_the_value_that_its_schema_says(text: str, schema: Any, value: Any):
     typed = convert(text, schema, ROOT)
     assert (strictly(typed.value), typed.flagged) == (strictly(value), False)
 
 
-@pytest.mark.parametrize(("text", "schema"), FLAGGED)
+@looped("text, schema", FLAGGED)
 def test_what_is_no_value_of_its_type_stays_text_and_is_flagged(text: str, schema: Any):
     assert convert(text, schema, ROOT) == (text, True)
 
@@ -169,8 +170,8 @@ def test_the_choices_of_peers():
     assert convert("5", STRING, None, untyped) == ("5", False)
 
 
-@pytest.mark.parametrize(
-    ("schema", "streams", "null"),
+@looped(
+    "schema, streams, null",
     [
         (STRING, True, False),
         (None, True, False),

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from answered import answered
+from looped import looped
 from strategies.dialect_texts import markers
 
 from penstock.events import ChunkResponse, InvocationFailed, SegmentContent, ToolInvocation
@@ -103,7 +104,7 @@ def test_most_dialects_have_an_unmistakable_opener() -> None:
     assert len(CALLS) > 50
 
 
-@pytest.mark.parametrize("name", [name for name in CALLS if name not in SAYING])
+@looped("name", [name for name in CALLS if name not in SAYING])
 def test_a_broken_call_of_a_declared_tool_shows_no_marker_and_has_one_outcome(name: str) -> None:
     dialect = DIALECTS[name]
     known = [each for each in markers(dialect) if len(each) >= LONG]
@@ -123,7 +124,7 @@ def test_a_broken_call_of_a_declared_tool_shows_no_marker_and_has_one_outcome(na
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", CALLS)
+@looped("name", CALLS)
 def test_an_answer_that_was_cut_in_a_call_shows_no_marker(name: str) -> None:
     text = CALLS[name]
     dialect = DIALECTS[name]
@@ -154,8 +155,8 @@ PROSE = (
 )
 
 
-@pytest.mark.parametrize("name", [*CALLS, "auto"])
-@pytest.mark.parametrize("prose", PROSE)
+@looped("name", [*CALLS, "auto"])
+@looped("prose", PROSE)
 def test_a_sentence_about_the_format_is_text(name: str, prose: str) -> None:
     opener, closer = "<tool_call>", "</tool_call>"
     if name != "auto":
@@ -171,8 +172,8 @@ def test_a_sentence_about_the_format_is_text(name: str, prose: str) -> None:
     assert read(list(text), name) == found
 
 
-@pytest.mark.parametrize(
-    ("dialect", "text", "name"),
+@looped(
+    "dialect, text, name",
     [
         ("glm47", "<tool_call>ping</arg_value></tool_call>", "ping"),
         ("qwen3_coder", "<tool_call>\n<parameter=look_up>\n<parameter=word>\nx\n</parameter>\n</tool_call>", "look_up"),

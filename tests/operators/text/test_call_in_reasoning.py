@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from answered import answered, before_the_end
 from dialect_calls import WRITING, written
+from looped import looped
 from strategies.text_flows import cut_by
 from text_laws import joined, work_of
 
@@ -55,7 +56,7 @@ def opened(dialect: str) -> tuple[str, str]:
     return next(pair for pair in DIALECTS[dialect].reasoning if not pair[0].endswith("\n"))
 
 
-@pytest.mark.parametrize("dialect", ENDING)
+@looped("dialect", ENDING)
 def test_a_call_ends_reasoning_that_nothing_closes(dialect: str) -> None:
     opener, closer = opened(dialect)
     call = written(dialect)
@@ -65,8 +66,8 @@ def test_a_call_ends_reasoning_that_nothing_closes(dialect: str) -> None:
     assert (reasoning, text, calls, told) == (f"Let me. {call.text} no", "Hi", [], [])
 
 
-@pytest.mark.parametrize("dialect", ENDING)
-@pytest.mark.parametrize("code", ["```\n{}\n```", "``` xml\n{}\n```\nso", "```json\n{}"])
+@looped("dialect", ENDING)
+@looped("code", ["```\n{}\n```", "``` xml\n{}\n```\nso", "```json\n{}"])
 def test_a_call_in_code_in_reasoning_is_a_thought(dialect: str, code: str) -> None:
     opener, _ = opened(dialect)
     call = written(dialect)
@@ -80,8 +81,8 @@ def test_a_call_behind_code_in_reasoning_is_one() -> None:
     assert read(f"<think>{shown} {CALL}", "hermes")[::2] == (shown, ["complete"])
 
 
-@pytest.mark.parametrize("finish", ["length", "content_filter", None])
-@pytest.mark.parametrize("dialect", ENDING)
+@looped("finish", ["length", "content_filter", None])
+@looped("dialect", ENDING)
 def test_a_call_in_reasoning_that_was_cut_is_told_and_not_run(dialect: str, finish: FinishReason | None) -> None:
     opener, _ = opened(dialect)
     call = written(dialect)
@@ -97,7 +98,7 @@ def test_a_stream_that_breaks_runs_no_call_in_reasoning() -> None:
     assert starts == ["reasoning"]
 
 
-@pytest.mark.parametrize("dialect", THINKING)
+@looped("dialect", THINKING)
 def test_a_call_in_reasoning_that_never_closes_is_told_where_the_dialect_does_not_end_it(dialect: str) -> None:
     opener, closer = DIALECTS[dialect].reasoning[0]
     call = written(dialect)

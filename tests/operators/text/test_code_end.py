@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from answered import answered
 from content_cases import shape_of, written
+from looped import looped
 
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentEvent
@@ -52,7 +53,7 @@ def save(text: str, quote: str = "'") -> str:
     return f"save(path={quote}a.py{quote}, text={quote}{text}{quote})"
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         "say('hi')",
@@ -67,7 +68,7 @@ def save(text: str, quote: str = "'") -> str:
         f"a')]{CLOSE} and more",
     ],
 )
-@pytest.mark.parametrize("name", ["lfm2", "olmo3_pythonic", "tool_code"])
+@looped("name", ["lfm2", "olmo3_pythonic", "tool_code"])
 def test_a_quote_ends_a_string_only_if_what_follows_fits_the_whole_block(name: str, text: str):
     texts = {
         "lfm2": block(save(text)),
@@ -142,8 +143,8 @@ def test_what_is_right_as_python_is_read_as_python(code: str, text: str | None):
     assert outcomes(block(save(code))) == ([{"path": "a.py", "text": text}] if text else ["malformed"])
 
 
-@pytest.mark.parametrize(
-    ("name", "text"),
+@looped(
+    "name, text",
     [
         ("lfm2", block("save(path='a', text='x', path='b')")),
         ("pythonic", "[save(path='a', text='x', path='b')]"),
@@ -168,7 +169,7 @@ def test_an_argument_that_comes_twice_or_has_no_name_fails_the_call(name: str, t
     assert outcomes(text, name, tools={**TOOLS, "write_file": {}}) == ["malformed"]
 
 
-@pytest.mark.parametrize("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
+@looped("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
 def test_no_dialect_runs_a_call_with_an_argument_twice(name: str):
     """Of what each dialect writes, the second argument gets the name of the first."""
     dialect = DIALECTS[name]

@@ -6,10 +6,10 @@ import re
 from random import Random
 from typing import Any
 
-import pytest
 from answered import answered
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from strategies.randoms import examples, randoms
 from strategies.text_flows import cut_by
 
@@ -54,7 +54,7 @@ def called(name: str, pieces: list[str], **options: Any) -> int:
     return sum(isinstance(each, ToolInvocation) for each in events)
 
 
-@pytest.mark.parametrize(("name", "call", "shown"), PAIRS)
+@looped("name, call, shown", PAIRS)
 def test_a_call_in_code_is_text(name: str, call: str, shown: str):
     for tools in (None, {"f": None}):
         for text, count in ((call, 1), (shown, 0)):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from answered import answered
 from depth import stride
+from looped import looped
 from operator_contract import wrong_segments
 from strategies.text_flows import Flow
 from text_laws import check, work_of
@@ -28,8 +29,8 @@ def said(events: Sequence[Any]) -> str:
 LEADING = Dialect("leading", (Maybe("<s>"), "to=", NAME, ":", Json(name=()), Maybe("<e>")), leading=("to=",))
 
 
-@pytest.mark.parametrize(
-    ("text", "names", "left"),
+@looped(
+    "text, names, left",
     [
         ("to=f:{}", ["f"], ""),
         (" \n to=f:{}<e>\nto=g:{}", ["f", "g"], ""),
@@ -39,7 +40,7 @@ LEADING = Dialect("leading", (Maybe("<s>"), "to=", NAME, ":", Json(name=()), May
         ("to to=f:{}", [], "to to=f:{}"),
     ],
 )
-@pytest.mark.parametrize("blanks", ["lone", "keep"])
+@looped("blanks", ["lone", "keep"])
 def test_an_opener_that_leads_counts_only_where_nothing_came_before(
     text: str, names: list[str], left: str, blanks: Any
 ) -> None:
@@ -84,7 +85,7 @@ SEVERAL: tuple[tuple[tuple[Dialect, ...], str, list[str]], ...] = (
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize(("dialects", "text", "names"), SEVERAL)
+@looped("dialects, text, names", SEVERAL)
 def test_what_is_none_for_one_dialect_is_read_again_for_the_next(
     dialects: tuple[Dialect, ...], text: str, names: list[str]
 ) -> None:
@@ -266,8 +267,8 @@ def test_a_sentence_that_opens_reasoning_is_part_of_reasoning_that_the_prompt_op
         assert "".join(found) == reasoning
 
 
-@pytest.mark.parametrize("width", [1, 3, 1000])
-@pytest.mark.parametrize("between", ["", "{x", '{"a" x', "[{x", "{ x", '["a"x'])
+@looped("width", [1, 3, 1000])
+@looped("between", ["", "{x", '{"a" x', "[{x", "{ x", '["a"x'])
 def test_what_failed_to_be_a_block_changes_nothing_of_a_block_that_goes_on(between: str, width: int):
     call = '{"name": "%s", "arguments": {}}'
     text = f"<|python_tag|>{call % 'g'} {between} ;{call % 'h'}"
@@ -278,9 +279,9 @@ def test_what_failed_to_be_a_block_changes_nothing_of_a_block_that_goes_on(betwe
     assert "".join(getattr(event, "raw", "") for event in events) == text
 
 
-@pytest.mark.parametrize("width", [1, 2, 5, 1000])
-@pytest.mark.parametrize(
-    ("name", "refused", "call"),
+@looped("width", [1, 2, 5, 1000])
+@looped(
+    "name, refused, call",
     [
         ("json", '{"a" [{[1 ["f"[ {"a":x [fa', '{"name": "f", "arguments": {}}'),
         ("json", '{"name" :: [true {', '[{"name": "f", "arguments": {}}]'),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from answered import answered
+from looped import looped
 from strategies.text_flows import Flow
 from text_laws import check
 
@@ -46,8 +47,8 @@ def outcome(text: str, dialect: str = "hunyuan_v3", **options: Any) -> tuple[str
     return said["text"], said["reasoning"], calls
 
 
-@pytest.mark.parametrize("suffix", SUFFIXES)
-@pytest.mark.parametrize("dialect", ["hunyuan_v3", "auto"])
+@looped("suffix", SUFFIXES)
+@looped("dialect", ["hunyuan_v3", "auto"])
 def test_any_suffix_is_read_as_none_is(suffix: str, dialect: str):
     for text in (f"<think>Plan.</think>Hi. {CALL}", f"{CALL}", f"<think>Plan.</think>{CALL} Then {CALL}"):
         assert outcome(suffixed(text, suffix), dialect) == outcome(text, dialect), text

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import pytest
 from answered import answered
 from depth import some_of
+from looped import looped
 from segment_events import payload_of
 from strategies.text_flows import Flow, Part
 from text_laws import check, work_of
@@ -183,7 +184,7 @@ CASES = (
 )
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.about)
+@looped("case", CASES, ids=lambda case: case.about)
 def test_the_laws_hold_where_they_once_did_not(case: Case) -> None:
     is_text = all(isinstance(part, str) for part in case.parts)
     for how in (Completed(), Interrupted("Ctrl-C")):
@@ -351,7 +352,7 @@ def test_a_dialect_that_is_none_is_told_with_what_is_near(wrong: Any, said: str)
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", some_of(NAMES, 20))
+@looped("name", some_of(NAMES, 20))
 def test_work_grows_with_the_text_only(name: str) -> None:
     """Counted in calls of functions, for a text that is nearly a call in many dialects."""
     unit = (
@@ -446,7 +447,7 @@ WRONG: tuple[tuple[tuple[Any, ...], str], ...] = (
 )
 
 
-@pytest.mark.parametrize(("grammar", "fault"), WRONG)
+@looped("grammar, fault", WRONG)
 def test_a_grammar_that_cannot_be_read_is_told(grammar: tuple[Any, ...], fault: str) -> None:
     with pytest.raises(UsageError, match=f"the grammar of m cannot be read: .*{re.escape(fault)}"):
         parse_text(Dialect("m", grammar))
@@ -518,7 +519,7 @@ ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}
 """Names of dialects that are typings, or a type of segment, too."""
 
 
-@pytest.mark.parametrize("name", ENGINE)
+@looped("name", ENGINE)
 def test_the_engine_names_no_dialect(name: str):
     (path,) = (Path(__file__).parents[3] / "operators").rglob(f"{name}.py")
     texts = {

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from answered import answered
 from dialect_calls import written
+from looped import looped
 from strategies.text_flows import cut_by
 
 from penstock.events import ChunkResponse, Notice, SegmentContent, SegmentStart, ToolInvocation
@@ -36,7 +37,7 @@ def codes(events: list[Any]) -> list[str]:
     return [event.code for event in events if isinstance(event, Notice)]
 
 
-@pytest.mark.parametrize(("dialect", "closer"), CLOSING)
+@looped("dialect, closer", CLOSING)
 def test_a_closer_without_an_opener_is_not_shown_and_what_came_before_it_is_told(dialect: str, closer: str) -> None:
     text = f"Plan it.{closer}Hello."
     for pieces in ([text], list(text), cut_by(Random(1), text)):
@@ -83,7 +84,7 @@ def test_a_sentence_that_closes_reasoning_is_one_of_the_answer_behind_text() -> 
 STARTING = sorted(pattern for pattern, row in MODELS.items() if row.starts_in_reasoning is True)
 
 
-@pytest.mark.parametrize("pattern", STARTING)
+@looped("pattern", STARTING)
 def test_reasoning_that_comes_apart_cancels_the_start_of_the_row(pattern: str) -> None:
     call = written(str(MODELS[pattern].names[0]))
     pieces = [*(ChunkResponse(reasoning=each) for each in ("Pl", "an.")), ChunkResponse(content="Hi.")]

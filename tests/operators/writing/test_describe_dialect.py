@@ -6,6 +6,7 @@ from random import Random
 from typing import get_args
 
 import pytest
+from looped import looped
 from strategies.dialect_texts import markers
 from strategies.rendered_calls import PIECES
 
@@ -83,13 +84,13 @@ JSON_BODY = [
 ]
 
 
-@pytest.mark.parametrize("name", JSON_BODY)
+@looped("name", JSON_BODY)
 def test_arguments_as_json_have_no_limit(name: str):
     of_arguments = [each for each in describe_dialect(DIALECTS[name]).limits if not each.startswith("a tool's name")]
     assert of_arguments == []
 
 
-@pytest.mark.parametrize("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
+@looped("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
 def test_where_no_limit_of_texts_is_told_there_is_none(name: str):
     dialect = DIALECTS[name]
     shown = dialect.example or ("f", {"a": "x"})

@@ -10,6 +10,7 @@ from answered import answered
 from depth import scaled
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
+from looped import looped
 from pydantic import BaseModel, Field
 from strategies.typed_values import DEFINITIONS, Fitting, fitting
 
@@ -104,8 +105,8 @@ def test_a_tool_that_the_dialect_cannot_call_is_told():
         dialect_instructions(code, [tool])
 
 
-@pytest.mark.parametrize(
-    ("schema", "value"),
+@looped(
+    "schema, value",
     [
         ({"type": "string"}, "some key name"),
         ({"type": "string", "format": "date"}, "2025-01-31"),
@@ -181,7 +182,7 @@ TOOLS_OF: dict[str, list[dict[str, Any]]] = {"aider": [EDIT], "bolt_artifact": [
 """Of the formats that have no place for other tools."""
 
 
-@pytest.mark.parametrize("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
+@looped("name", [name for name, dialect in DIALECTS.items() if dialect.grammar])
 def test_the_examples_are_the_calls_that_they_show(name: str):
     tools = TOOLS_OF.get(name, [WRITE, FORECAST, NOW])
     text = dialect_instructions(DIALECTS[name], tools)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from looped import looped
 
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect import (
@@ -25,8 +25,8 @@ from penstock.operators.writing.draw_grammar import draw_grammar
 KEY, VALUE = Text("key"), Text("value")
 
 
-@pytest.mark.parametrize(
-    ("items", "picture"),
+@looped(
+    "items, picture",
     [
         (("<a>",), '"<a>"'),
         (("all\n", '"'), r'"all\n" "\""'),
@@ -88,15 +88,15 @@ def test_each_of_long_ways_stands_on_a_line():
     ]
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@looped("name", sorted(DIALECTS))
 def test_every_marker_of_a_dialect_is_in_its_picture(name: str):
     picture = "\n".join(draw_grammar(DIALECTS[name]))
     markers = [leaf for leaf in leaves_of(DIALECTS[name].grammar) if isinstance(leaf, str)]
     assert [each for each in markers if each.replace('"', r"\"").replace("\n", r"\n") not in picture] == []
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
-@pytest.mark.parametrize("width", [40, 100])
+@looped("name", sorted(DIALECTS))
+@looped("width", [40, 100])
 def test_the_brackets_of_a_picture_match_on_any_width(name: str, width: int):
     drawn = " ".join(" ".join(draw_grammar(DIALECTS[name], width)).split())
     whole = " ".join(" ".join(draw_grammar(DIALECTS[name], 10_000)).split())

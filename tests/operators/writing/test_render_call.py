@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events.errors import UsageError
 from penstock.events.segment_event import Fragment
@@ -163,7 +164,7 @@ RENDERED: list[tuple[Dialect, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "arguments", "text"), RENDERED, ids=[row[0].name for row in RENDERED])
+@looped("dialect, arguments, text", RENDERED, ids=[row[0].name for row in RENDERED])
 def test_a_call_is_written_as_its_dialect_writes_it(dialect: Dialect, arguments: dict[str, Any], text: str):
     assert render_call(dialect, "f", arguments, schema=TYPES) == text
     assert can_render(dialect, "f", arguments, schema=TYPES) is None
@@ -313,7 +314,7 @@ REFUSED: list[tuple[Dialect, str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("dialect", "name", "arguments", "reason"), REFUSED)
+@looped("dialect, name, arguments, reason", REFUSED)
 def test_what_a_dialect_cannot_write_is_told(dialect: Dialect, name: str, arguments: dict[str, Any], reason: str):
     said = can_render(dialect, name, arguments, schema=TYPES)
     if not reason:

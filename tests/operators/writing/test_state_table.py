@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from looped import looped
 
 from penstock.events.errors import UsageError
 from penstock.operators.catalogue.table import DIALECTS
@@ -10,7 +11,7 @@ from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.writing.draw_grammar import state_table
 
 
-@pytest.mark.parametrize("name", [name for name, each in DIALECTS.items() if each.grammar])
+@looped("name", [name for name, each in DIALECTS.items() if each.grammar])
 def test_each_state_is_reached_from_a_beginning_and_leads_to_an_end(name: str):
     rows = state_table(DIALECTS[name])
     reached = {row.number for row in rows if "a block may begin" in row.notes}

@@ -4,6 +4,7 @@ import re
 from typing import Any
 
 import pytest
+from looped import looped
 from request_types import check_request
 
 from penstock import ChunkResponse, ToolCallDelta, ToolResult, drive
@@ -27,7 +28,7 @@ def arguments_of(message: dict[str, Any]) -> list[str]:
     return [call["function"]["arguments"] for call in message["tool_calls"]]
 
 
-@pytest.mark.parametrize("name", RELATIVES)
+@looped("name", RELATIVES)
 def test_a_relative_gets_back_what_it_wants_of_its_reasoning_and_nothing_else(name: str):
     reasoning = {
         "reasoning_content": "hm",

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
+from looped import looped
 from msgspec.structs import replace
 
 from penstock.events import AnswerEnd, ChunkResponse, ToolCallDelta, ToolResult
@@ -15,7 +15,7 @@ from penstock.pipeline.answers.message_forms import RELATIVES, form_of
 from penstock.pipeline.providers.providers import PROVIDERS
 
 
-@pytest.mark.parametrize("name", PROVIDERS)
+@looped("name", PROVIDERS)
 def test_every_provider_of_tool_schemas_has_a_form(name: str):
     assert form_of(name).name == name
 
@@ -104,8 +104,8 @@ def ids_in(value: Any) -> list[str]:
     return own + [found for each in value.values() for found in ids_in(each)]
 
 
-@pytest.mark.parametrize("name", KEPT)
-@pytest.mark.parametrize(("first", "second"), [("call_0", "call_0"), (ODD_ID, ODD_ID), ("a.b:0", "call_1"), ("c", "d")])
+@looped("name", KEPT)
+@looped("first, second", [("call_0", "call_0"), (ODD_ID, ODD_ID), ("a.b:0", "call_1"), ("c", "d")])
 def test_ids_of_calls_are_unique_and_as_the_provider_takes_them_in_message_and_results(
     name: str, first: str, second: str
 ):

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from looped import looped
 from pydantic import ValidationError
 from request_types import check_request
 
@@ -58,7 +59,7 @@ def test_what_the_types_know_is_taken(api: str, entry: Any):
     check_request(api, [entry])
 
 
-@pytest.mark.parametrize("case", REFUSED)
+@looped("case", REFUSED)
 def test_unknown_keys_and_wrong_values_are_refused_at_any_depth(case: str):
     api, entry = REFUSED[case]
     with pytest.raises((ValidationError, ValueError)):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from looped import looped
 from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel, Field, TypeAdapter
 from strategies.output_types import Typed, output_types
@@ -137,9 +138,9 @@ def test_a_text_is_not_asked_for(provider: str):
     assert output_options(str, provider) == {}
 
 
-@pytest.mark.parametrize("provider", ["openai-chat", "openai-responses", "mistral"])
-@pytest.mark.parametrize("output_type", [list[int], int, Recipe | None, {"type": "array"}])
-@pytest.mark.parametrize("strict", [True, False])
+@looped("provider", ["openai-chat", "openai-responses", "mistral"])
+@looped("output_type", [list[int], int, Recipe | None, {"type": "array"}])
+@looped("strict", [True, False])
 def test_what_is_no_object_is_refused_where_a_provider_takes_objects_only(
     provider: str, output_type: Any, *, strict: bool
 ):

@@ -11,10 +11,11 @@ import pytest
 from answered import before_the_end
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
+from partial_answers import chunks_of, grows
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError, field_validator
 from strategies.cuts import cuts
 from strategies.output_types import Typed, output_types, written
-from test_partial_output import chunks_of, grows
 from typing_extensions import TypedDict
 
 from penstock.events import (
@@ -138,8 +139,8 @@ def validated(output_type: Any, text: str) -> tuple[Any, list[Any]]:
         return None, [each["loc"] for each in error.errors()]
 
 
-@pytest.mark.parametrize(
-    ("output_type", "text", "expected"),
+@looped(
+    "output_type, text, expected",
     [
         (Recipe, '{"name": "a", "steps": [{"title": "b"}]}', Recipe(name="a", steps=[Step(title="b")])),
         (Point, '{"x": 1, "y": 2}', Point(1, 2)),

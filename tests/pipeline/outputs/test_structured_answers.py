@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import pytest
 from answered import before_the_end
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, Sdk, frames_of
+from partial_answers import grows
 from pydantic import BaseModel
 from request_bodies import keeping_bodies
-from test_partial_output import grows
 
 from penstock.events import AnswerEnd, Output, OutputFailed, SegmentContent
 from penstock.operators import PartialOutput

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pytest
+from looped import looped
 
 from penstock.events import UsageError
 from penstock.pipeline.providers.providers import PROVIDERS, check_name, provider_of
@@ -39,8 +40,8 @@ TAKEN: dict[str, list[str]] = {
 }
 
 
-@pytest.mark.parametrize("provider", TAKEN)
-@pytest.mark.parametrize("name", ["a-B_9", "9", LONG, "a.b:c"])
+@looped("provider", TAKEN)
+@looped("name", ["a-B_9", "9", LONG, "a.b:c"])
 def test_each_provider_takes_the_names_of_its_rule_and_no_others(provider: str, name: str):
     if name in TAKEN[provider]:
         check_name(name, PROVIDERS[provider])

@@ -16,6 +16,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from pydantic import (
     AliasChoices,
     BaseModel,
@@ -76,7 +77,7 @@ def called(made: Tool, text: str) -> Any:
     return result
 
 
-@pytest.mark.parametrize(("kind", "text"), REFUSED, ids=str)
+@looped("kind, text", REFUSED, ids=str)
 def test_another_type_is_refused_by_tools_of_every_sort(kind: Any, text: str) -> None:
     for made in tools_of(kind):
         failed = called(made, f'{{"it": {text}}}')
@@ -177,7 +178,7 @@ def in_json(arguments: Any) -> str:
     return json.dumps(arguments).replace("Infinity", "1e999")
 
 
-@pytest.mark.parametrize(("kind", "said", "value"), NOT_IN_JSON, ids=str)
+@looped("kind, said, value", NOT_IN_JSON, ids=str)
 def test_what_json_has_no_type_for_arrives_as_what_it_is(kind: Any, said: Any, value: Any) -> None:
     made = tool(function_of(kind), coerce=False)
     given = called(made, in_json({"it": said}))
@@ -209,7 +210,7 @@ INSIDE: list[tuple[Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "said"), INSIDE, ids=str)
+@looped("kind, said", INSIDE, ids=str)
 def test_another_type_is_refused_wherever_it_stands(kind: Any, said: Any) -> None:
     failed = called(tool(function_of(kind), coerce=False), json.dumps({"it": said}))
     assert isinstance(failed, InvocationFailed)

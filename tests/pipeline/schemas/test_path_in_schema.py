@@ -3,8 +3,8 @@ from __future__ import annotations
 from itertools import product
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
+from looped import looped
 from strategies.schemas import parameters
 
 from penstock.pipeline.schemas.path_in_schema import path_fault
@@ -41,8 +41,8 @@ def test_a_path_is_refused_if_no_text_can_be_there(schema: dict[str, Any]):
                 assert (path_fault(schema, path) is None) == leads_to_text(schema, path, schema), path
 
 
-@pytest.mark.parametrize(
-    ("schema", "path", "fault"),
+@looped(
+    "schema, path, fault",
     [
         ({"properties": {"a": TEXT}}, ("a",), None),
         ({"properties": {"a": TEXT}}, ("b",), "the tool has 'a'"),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from looped import looped
 from pydantic import BaseModel
 
 from penstock.events import UsageError
@@ -107,7 +108,7 @@ RECURSIVE: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("schema", CYCLES, ids=str)
+@looped("schema", CYCLES, ids=str)
 def test_a_cycle_is_a_usage_error_in_whatever_form_the_tool_comes(schema: dict[str, Any]) -> None:
     assert reference_cycle(schema) is not None
     for make in forms(schema):
@@ -115,7 +116,7 @@ def test_a_cycle_is_a_usage_error_in_whatever_form_the_tool_comes(schema: dict[s
             make()
 
 
-@pytest.mark.parametrize("schema", RECURSIVE, ids=str)
+@looped("schema", RECURSIVE, ids=str)
 def test_what_takes_input_in_is_welcome(schema: dict[str, Any]) -> None:
     assert reference_cycle(schema) is None
     made = tool(schema, name="f", validate=True)

@@ -7,6 +7,7 @@ import anthropic
 import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
+from looped import looped
 from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel, Field
 from strategies.schemas import parameters
@@ -46,8 +47,8 @@ def test_objects_are_closed_and_all_their_properties_required_at_any_depth():
     }
 
 
-@pytest.mark.parametrize(
-    ("schema", "nullable"),
+@looped(
+    "schema, nullable",
     [
         (TEXT, {"type": ["string", "null"]}),
         ({"type": ["string", "integer"]}, {"type": ["string", "integer", "null"]}),
@@ -140,8 +141,8 @@ REFUSED: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("schema", "said"), REFUSED, ids=lambda each: each if isinstance(each, str) else "")
-@pytest.mark.parametrize("mode", [OPENAI, ANTHROPIC], ids=lambda mode: mode.provider)
+@looped("schema, said", REFUSED, ids=lambda each: each if isinstance(each, str) else "")
+@looped("mode", [OPENAI, ANTHROPIC], ids=lambda mode: mode.provider)
 def test_what_strict_modes_cannot_carry_is_a_usage_error_that_says_where_and_what_to_do(
     schema: Any, said: str, mode: StrictMode
 ):

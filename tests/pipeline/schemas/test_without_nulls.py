@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from looped import looped
 from strategies.schemas import NULL, fitting, parameters
 
 from penstock.pipeline.schemas.provider_schemas import OPENAI, accepts_null, strict_schema, without_nulls
@@ -51,7 +52,7 @@ NULLS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("schema", NO_NULL, ids=str)
+@looped("schema", NO_NULL, ids=str)
 def test_a_null_of_what_is_optional_and_cannot_be_null_is_not_given(schema: dict[str, Any]):
     root = described(schema)
     assert not accepts_null(schema, root)
@@ -59,7 +60,7 @@ def test_a_null_of_what_is_optional_and_cannot_be_null_is_not_given(schema: dict
     assert without_nulls({"a": "x"}, root) == {"a": "x"}
 
 
-@pytest.mark.parametrize("schema", NULLS, ids=str)
+@looped("schema", NULLS, ids=str)
 def test_a_null_that_is_allowed_stays(schema: Any):
     assert without_nulls({"a": None}, described(schema)) == {"a": None}
 

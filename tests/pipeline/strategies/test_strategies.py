@@ -16,6 +16,7 @@ import reactivex
 from answered import answered
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from pydantic import BaseModel
 from segment_events import payload_of
 from strategies.cuts import cut_at
@@ -69,7 +70,7 @@ def test_there_are_streams_to_look_at() -> None:
     assert len(STREAMS) >= 12
 
 
-@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+@looped("path", STREAMS, ids=lambda path: path.stem)
 def test_an_invocation_or_failure_follows_its_calls_end_directly(path: Path) -> None:
     events = list(drive(chunks_of(path), api_tool_call(turn_id="t")))
     ends = 0
@@ -88,7 +89,7 @@ def test_an_invocation_or_failure_follows_its_calls_end_directly(path: Path) -> 
     assert ends == len(began)
 
 
-@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+@looped("path", STREAMS, ids=lambda path: path.stem)
 def test_every_start_gets_one_end(path: Path) -> None:
     events = [each for each in drive(chunks_of(path), api_tool_call(turn_id="t")) if isinstance(each, SegmentEvent)]
     starts = [event.segment_id for event in events if event.type == "SEGMENT_START"]
@@ -143,8 +144,8 @@ def frozen_after_each_chunk(chunks: list[ChunkResponse]) -> list[Any]:
     return [*events, *chain.close()]
 
 
-@pytest.mark.parametrize("run", WAYS.values(), ids=WAYS)
-@pytest.mark.parametrize("name", ["write_file", "interleaved_calls", "custom_tool", "cut_by_length"])
+@looped("run", WAYS.values(), ids=WAYS)
+@looped("name", ["write_file", "interleaved_calls", "custom_tool", "cut_by_length"])
 def test_all_ways_to_run_it_give_the_same(run: Callable[[list[ChunkResponse]], list[Any]], name: str) -> None:
     chunks = chunks_of(ROOT / f"tests/streams/openai_chat/{name}.sse")
     assert run(chunks) == list(drive(chunks, api_tool_call(turn_id="t")))

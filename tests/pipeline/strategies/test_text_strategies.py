@@ -16,6 +16,7 @@ from body_server import BodyServer
 from every_sdk import CHAT, OLLAMA, Sdk
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from pydantic import BaseModel
 from segment_events import payload_of
 from strategies.cuts import cut_at
@@ -97,7 +98,7 @@ def test_every_dialect_is_a_strategy_by_its_name():
 OF_ONE_TOOL = {"aider": ("search_replace", {"search": "a\n", "replace": "b\n"})}
 
 
-@pytest.mark.parametrize("name", WITH_CALLS)
+@looped("name", WITH_CALLS)
 def test_each_finds_the_calls_of_its_dialect(name: str):
     tool, arguments = OF_ONE_TOOL.get(name, ("write_file", {"path": "a.py", "content": "x = 1"}))
     schema = {"type": "object", "properties": {key: {"type": "string"} for key in arguments}}
@@ -251,8 +252,8 @@ def test_somebodys_own_tool_of_that_name_is_no_file_tool():
     assert invocations(events) == [("write_file", {"path": "a", "text": "b"})]
 
 
-@pytest.mark.parametrize(
-    ("text", "options", "wanted"),
+@looped(
+    "text, options, wanted",
     [
         ("Why?</think>So.", {"starts_in_reasoning": True}, ["reasoning", "text"]),
         ("Why?</think>So.", {}, ["text", "text"]),
@@ -386,7 +387,7 @@ PLAIN_TEXT: dict[str, Callable[[Pipeline], list[Any]]] = {
     "observable": lambda pipeline: observed(pipeline.observable([HERMES])),
     "observable of a callable": lambda pipeline: observed(pipeline.observable(lambda: iter([HERMES]))),
     "observable of an observable": lambda pipeline: observed(pipeline.observable(reactivex.of(HERMES[:9], HERMES[9:]))),
-    "async": lambda pipeline: asyncio.run(looped(pipeline.astream([HERMES]))),
+    "async": lambda pipeline: asyncio.run(all_of(pipeline.astream([HERMES]))),
 }
 CHUNKS = [ChunkResponse(content=HERMES), ChunkResponse(finish_reason="stop", is_complete=True)]
 
@@ -397,7 +398,7 @@ def observed(observable: Any) -> list[Any]:
     return events
 
 
-async def looped(events: Any) -> list[Any]:
+async def all_of(events: Any) -> list[Any]:
     return [event async for event in events]
 
 
@@ -424,7 +425,7 @@ def test_in_the_text_of_a_provider_that_has_native_calls_they_are_not():
     for events in (
         list(Pipeline().stream(CHUNKS)),
         observed(Pipeline().observable(CHUNKS)),
-        asyncio.run(looped(Pipeline().astream(CHUNKS))),
+        asyncio.run(all_of(Pipeline().astream(CHUNKS))),
     ):
         assert invocations(events) == []
         assert collect(events).text == HERMES

@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from looped import looped
 from pydantic import ValidationError
 
 from penstock.operators import FILE_TOOLS
@@ -42,7 +43,7 @@ def test_a_command_may_have_a_time_limit_and_a_folder():
             run.validate({"command": "ls", "timeout_seconds": timeout})
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@looped("provider", PROVIDERS)
 def test_every_provider_takes_them(provider: str):
     schemas = tool_schemas(FILE_TOOL_DEFINITIONS.values(), provider, strict=PROVIDERS[provider].strict is not None)
     assert schemas is not None

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
 import pytest
+from looped import looped
 from pydantic import BaseModel, Field, ValidationError
 from typing_extensions import TypedDict
 
@@ -289,7 +290,7 @@ VALUES: list[tuple[Any, Any, Any]] = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "said", "value"), VALUES, ids=str)
+@looped("kind, said, value", VALUES, ids=str)
 def test_a_value_of_any_kind_arrives_as_that_kind(kind: Any, said: Any, value: Any):
     def take(it: Any) -> Any:
         return it
@@ -451,9 +452,7 @@ def test_a_decorated_function_is_found_in_a_process_that_has_not_imported_it(
     (tmp_path / "tools_of_mine.py").write_text(
         "from penstock.pipeline.tools.tool import tool\n@tool\ndef add(a: int) -> int: return a + 1\n"
     )
-    start = (
-        f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parents[2])!r}]; import conftest, pickle; "
-    )
+    start = f"import sys; sys.path[:0] = [{str(tmp_path)!r}, {str(Path(__file__).parents[2] / 'support')!r}]; import checkout, pickle; "
     monkeypatch.syspath_prepend(tmp_path)
     made = pickle.dumps(import_module("tools_of_mine").add)
     monkeypatch.delitem(sys.modules, "tools_of_mine")

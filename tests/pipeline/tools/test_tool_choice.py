@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from anthropic.types import ToolChoiceParam
+from looped import looped
 from openai.types.chat import ChatCompletionToolChoiceOptionParam
 from openai.types.responses import response_create_params
 from pydantic import TypeAdapter
@@ -37,7 +38,7 @@ def test_each_choice_in_each_providers_form(provider: str):
     assert tool_choice(provider, Tool(name="f")) == FORMS[provider][3]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@looped("provider", PROVIDERS)
 def test_no_choice_is_left_out(provider: str):
     assert tool_choice(provider, None) is None
 
@@ -82,8 +83,8 @@ def test_a_name_that_the_provider_does_not_take_is_a_usage_error():
     assert tool_choice("gemini", "a.b")["function_calling_config"]["allowed_function_names"] == ["a.b"]
 
 
-@pytest.mark.parametrize("choice", [None, "auto", "any", "f", "none"])
-@pytest.mark.parametrize("parallel", [True, False])
+@looped("choice", [None, "auto", "any", "f", "none"])
+@looped("parallel", [True, False])
 def test_anthropic_says_here_whether_calls_come_in_parallel(choice: str | None, parallel: bool):
     plain = tool_choice("anthropic", choice) or {"type": "auto"}
     disabled = {} if choice == "none" else {"disable_parallel_tool_use": not parallel}

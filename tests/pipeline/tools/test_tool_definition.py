@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from looped import looped
 
 from penstock.events import UsageError
 from penstock.pipeline.tools.tool import read_definition
@@ -31,7 +32,7 @@ def test_every_providers_form_means_the_same(form: dict[str, Any]):
     assert read_definition(form) == READ
 
 
-@pytest.mark.parametrize(
+@looped(
     "schema",
     [
         {"properties": {"a": {"type": "string"}}, "required": ["a"]},
@@ -78,8 +79,8 @@ def test_the_same_parameters_under_two_names_are_one():
     assert read_definition({"name": "f", "outputSchema": SCHEMA, "annotations": {"title": "F"}})["parameters"] == {}
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
+@looped(
+    "given, said",
     [
         ({"a": {"type": "string"}}, "a tool definition needs 'name' and 'parameters', got the keys 'a'"),
         ({"toolSpec": {"name": "f"}}, "got the keys 'toolSpec'"),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from anthropic.types import ToolParam
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, Sdk
+from looped import looped
 from openai.types.chat import ChatCompletionToolParam
 from openai.types.responses import FunctionToolParam
 from provider_client import MESSAGES
@@ -168,13 +169,13 @@ def test_tools_in_each_providers_form(provider: str):
     assert tool_schemas(TOOLS, provider) == FORMS[provider]
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@looped("provider", PROVIDERS)
 def test_no_tools_are_left_out(provider: str):
     assert tool_schemas([], provider) is None
     assert tool_schemas(TOOLS, provider, names=()) is None
 
 
-@pytest.mark.parametrize("provider", PROVIDERS)
+@looped("provider", PROVIDERS)
 def test_what_is_given_may_be_changed_without_the_tools(provider: str):
     tools = as_tools(TOOLS)
     given = tool_schemas(tools, provider)

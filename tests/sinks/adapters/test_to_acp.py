@@ -6,9 +6,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-import pytest
 from acp.schema import SessionNotification
 from hypothesis import given
+from looped import looped
 from retold import OWN, Heard, heard, heard_body, heard_chunks, said, same_value
 from strategies.answers import answers
 
@@ -54,7 +54,7 @@ def assert_same(stream: Heard) -> None:
         assert "rawInput" not in calls[call_id]
 
 
-@pytest.mark.parametrize(("api", "path"), OWN, ids=lambda each: getattr(each, "stem", each))
+@looped("api, path", OWN, ids=lambda each: getattr(each, "stem", each))
 def test_every_own_stream_is_what_its_updates_say(api: str, path: Path):
     assert_same(heard_body(api, path.read_bytes()))
 

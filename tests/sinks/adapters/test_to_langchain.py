@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from langchain_core.messages import AIMessageChunk
 from law_oracles import loaded, without_halves
+from looped import looped
 from retold import OWN, Heard, heard, heard_body, heard_chunks, said, same_value
 from strategies.answers import answers
 
@@ -75,7 +76,7 @@ def assert_same(stream: Heard) -> None:
         assert (usage["input_tokens"], usage["output_tokens"]) == (whole.usage.prompt, whole.usage.completion)
 
 
-@pytest.mark.parametrize(("api", "path"), OWN, ids=lambda each: getattr(each, "stem", each))
+@looped("api, path", OWN, ids=lambda each: getattr(each, "stem", each))
 def test_every_own_stream_is_the_sum_of_its_chunks(api: str, path: Path):
     assert_same(heard_body(api, path.read_bytes()))
 

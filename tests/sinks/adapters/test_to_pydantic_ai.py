@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from law_oracles import loaded
+from looped import looped
 from pydantic_ai.messages import (
     ModelMessagesTypeAdapter,
     ModelResponse,
@@ -75,7 +76,7 @@ def assert_same(stream: Heard) -> None:
     assert len(ModelMessagesTypeAdapter.validate_python([ModelResponse(parts=parts)])[0].parts) == len(parts)
 
 
-@pytest.mark.parametrize(("api", "path"), OWN, ids=lambda each: getattr(each, "stem", each))
+@looped("api, path", OWN, ids=lambda each: getattr(each, "stem", each))
 def test_every_own_stream_is_what_its_parts_say(api: str, path: Path):
     assert_same(heard_body(api, path.read_bytes()))
 

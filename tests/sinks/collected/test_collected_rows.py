@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import (
     AnswerEnd,
@@ -96,7 +96,7 @@ CASES: list[tuple[Any, list[str | None]]] = [
 ]
 
 
-@pytest.mark.parametrize(("event", "told"), CASES, ids=lambda each: type(each).__name__)
+@looped("event, told", CASES, ids=lambda each: type(each).__name__)
 def test_what_each_kind_of_event_has_in_its_row(event: Any, told: list[str | None]):
     text = told[-1]
     assert rows_of(collect([event])) == [

@@ -6,14 +6,15 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
+from harmless_html import EVIL, Page, assert_harmless
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import (
     AnswerEnd,
@@ -42,8 +43,6 @@ from penstock.sinks.notebook.cards import segment_card
 from penstock.sinks.notebook.event_card import brief_card, card_of, event_bundle
 
 ROOT = Path(__file__).parents[3]
-EVIL = "<script>alert(1)</script>\"'></style></pre></td><img src=x onerror=alert(1)>&amp;"
-ELEMENTS = {"b", "details", "div", "pre", "small", "span", "summary", "table", "tbody", "td", "th", "tr"}
 EVENTS: list[Any] = [
     SegmentStart("s", "write_file", {"tool_name": "write_file", "path": "a.py"}, turn_id="t"),
     SegmentContent("s", "write_file", "x = 1\n", turn_id="t"),
@@ -79,43 +78,6 @@ def bundle_of(event: Any) -> dict[str, str]:
     return bundle
 
 
-class Page(HTMLParser):
-    """Everything that a page's text and elements are, and whether each element was closed where it should be."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: set[str] = set()
-        self.attributes: set[str] = set()
-        self.styles: list[str] = []
-        self.text = ""
-        self._open: list[str] = []
-        self.feed(html)
-        self.close()
-        assert self._open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.add(tag)
-        self.attributes.update(name for name, _ in attrs)
-        self.styles += [value or "" for name, value in attrs if name == "style"]
-        self._open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self._open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def assert_harmless(html: str) -> Page:
-    page = Page(html)
-    assert page.elements <= ELEMENTS
-    assert page.attributes <= {"style"}
-    for style in page.styles:
-        assert "url(" not in style
-        assert "<" not in style
-    return page
-
-
 def strings_in(value: Any) -> Iterator[str]:
     if isinstance(value, str):
         yield value
@@ -128,7 +90,7 @@ def strings_in(value: Any) -> Iterator[str]:
             yield from strings_in(each)
 
 
-@pytest.mark.parametrize("event", EVENTS, ids=lambda event: type(event).__name__)
+@looped("event", EVENTS, ids=lambda event: type(event).__name__)
 def test_every_event_has_a_text_and_a_page_of_a_few_plain_elements(event: Any):
     bundle = bundle_of(event)
     assert set(bundle) == {"text/plain", "text/html"}
@@ -289,7 +251,7 @@ HUGE = [
 ]
 
 
-@pytest.mark.parametrize("event", HUGE, ids=lambda event: type(event).__name__)
+@looped("event", HUGE, ids=lambda event: type(event).__name__)
 def test_a_huge_event_gives_a_small_page(event: Any):
     largest = (CARDS if isinstance(event, Collected) else 1) * (3 * CHARACTERS + ROWS * CHARACTERS)
     for form in bundle_of(event).values():

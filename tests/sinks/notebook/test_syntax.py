@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
+from harmless_html import EVIL, Page
 from hypothesis import given
 from hypothesis import strategies as st
-from test_event_card import EVIL, Page
+from looped import looped
 
 from penstock.sinks.notebook import card
 from penstock.sinks.notebook.card import COLOURS, MOST_PIECES, code_name, coloured, html_of
@@ -71,8 +72,8 @@ def test_a_file_name_decides_the_language_however_it_is_written():
         assert coloured("12", name) == [("", "12")]
 
 
-@pytest.mark.parametrize(
-    ("kind", "path", "content", "name"),
+@looped(
+    "kind, path, content, name",
     [
         ("write_file", "a.py", "@@ -1 +1 @@", "a.py"),
         ("write_file", None, "x", ""),

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from dialect_calls import WRITING, written
+from looped import looped
 
 from penstock.events import (
     AnswerEnd,
@@ -76,8 +77,8 @@ def test_arguments_of_a_providers_call_pass_as_the_model_wrote_them():
     assert ends_in(parts)[0].arguments == {"a": 1, "b": "é"}
 
 
-@pytest.mark.parametrize("name", WRITING)
-@pytest.mark.parametrize("behind", [(), (stream_fields(), to_invocations(keep_segments=True)), (to_invocations(),)])
+@looped("name", WRITING)
+@looped("behind", [(), (stream_fields(), to_invocations(keep_segments=True)), (to_invocations(),)])
 def test_the_arguments_of_every_dialect_become_their_json(name: str, behind: tuple[Any, ...]):
     case = written(name, 'a "b"\n<c>')
     pieces = [case.text[at : at + 3] for at in range(0, len(case.text), 3)]

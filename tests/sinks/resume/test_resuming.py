@@ -12,7 +12,8 @@ import pytest
 import virtual_time
 from hypothesis import given
 from hypothesis import strategies as st
-from test_to_sse import EVENTS
+from looped import looped
+from sse_stream import EVENTS
 
 from penstock.events import ChunkResponse, Notice, ProviderError
 from penstock.operators import adrive
@@ -97,8 +98,8 @@ def recorded() -> list[ChunkResponse]:
 CHUNKS = recorded()
 
 
-@pytest.mark.parametrize("read", FORMS)
-@pytest.mark.parametrize("protocol", PROTOCOLS_OF_TYPE)
+@looped("read", FORMS)
+@looped("protocol", PROTOCOLS_OF_TYPE)
 def test_a_reader_that_leaves_at_every_event_gets_the_whole(protocol: UiProtocol, read: Any):
     async def main() -> None:
         runs = StreamRuns()

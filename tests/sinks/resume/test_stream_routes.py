@@ -293,8 +293,8 @@ def test_wrong_arguments_are_told_at_the_call(path: str, options: Any, words: st
 def test_without_starlette_the_error_says_what_to_install():
     program = """
 import sys
-sys.path.insert(0, "tests")
-import conftest
+sys.path.insert(0, "tests/support")
+import checkout
 sys.modules["starlette"] = None
 from penstock.sinks import stream_routes
 try:

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 import virtual_time
 from every_sdk import all_have_ended
-from test_to_sse import EVENTS, START, Stream
-from test_to_websocket import CANCEL, Cancellable, Peer
+from sse_stream import EVENTS, START, Stream
+from websocket_peer import CANCEL, Cancellable, Peer
 
 from penstock.events import Notice, ProviderError, UsageError
 from penstock.sinks import StreamRun, StreamRuns

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import UsageError
 from penstock.sinks.running.channel import Channel, NoReaderError, StreamCutError, as_error
@@ -89,9 +90,9 @@ def between_loops(channel: Channel, items: list[Any]) -> list[Any]:
 WAYS = (by_threads, by_tasks, from_task_to_thread, from_thread_to_task, between_loops)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("maxsize", [1, 3, 1000])
-@pytest.mark.parametrize("number", [0, 1, 200])
+@looped("way", WAYS)
+@looped("maxsize", [1, 3, 1000])
+@looped("number", [0, 1, 200])
 def test_everything_arrives_once_and_in_order(way: Callable[..., list[Any]], maxsize: int, number: int):
     assert way(Channel(maxsize), list(range(number))) == list(range(number))
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from every_sdk import all_have_ended
+from looped import looped
 from otel_recorder import Recorder
 
 from penstock.events import Notice
@@ -64,8 +65,8 @@ BOTH: list[Callable[..., Any]] = [
 ASYNC: list[Callable[..., Any]] = [*BOTH, to_sse, to_json_lines]
 
 
-@pytest.mark.parametrize("opened", BOTH)
-@pytest.mark.parametrize("is_forgotten", [False, True])
+@looped("opened", BOTH)
+@looped("is_forgotten", [False, True])
 def test_a_plain_stream_is_closed(opened: Callable[..., Any], is_forgotten: bool):
     source = Open()
     events = opened(source)

@@ -12,6 +12,7 @@ import virtual_time
 from hypothesis import given
 from hypothesis import strategies as st
 from law_oracles import comparable, raw_by_segment
+from looped import looped
 from reactivex.testing import ReactiveTest, TestScheduler
 from segment_events import content, end, start
 from strategies.answers import answers
@@ -310,8 +311,8 @@ def test_a_call_of_a_pipelines_run_reaches_the_run():
 # Arguments
 
 
-@pytest.mark.parametrize(
-    ("bounds", "words"),
+@looped(
+    "bounds, words",
     [
         ({}, "needs a bound: pass seconds=0.05, chars=200 or both"),
         ({"seconds": 0}, "above 0 or None, got 0"),

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import reactivex
+from looped import looped
 
 from penstock.events import UsageError
 from penstock.sinks.queues import AsyncQueue, ThreadQueue, async_queue, thread_queue
@@ -95,9 +96,9 @@ def read(queue: Any, take: Callable[[Any], bool] = lambda _: True) -> list[Any]:
     return got
 
 
-@pytest.mark.parametrize("kind", STREAMS)
-@pytest.mark.parametrize("new_queue", QUEUES)
-@pytest.mark.parametrize("number", [0, 1, 100])
+@looped("kind", STREAMS)
+@looped("new_queue", QUEUES)
+@looped("number", [0, 1, 100])
 def test_the_reader_gets_every_event_and_its_loop_ends_with_the_stream(new_queue: Any, kind: str, number: int):
     queue = new_queue(3)
     writing = Writing(queue, Stream(*range(number)), kind)

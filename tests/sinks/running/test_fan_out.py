@@ -708,7 +708,7 @@ def test_a_released_stream_waits_for_no_sink_and_loses_nothing():
 
 
 def run_script(code: str) -> subprocess.CompletedProcess[str]:
-    start = f"import signal, sys; sys.path.insert(0, {str(Path(__file__).parents[2])!r}); import conftest\n"
+    start = f"import signal, sys; sys.path.insert(0, {str(Path(__file__).parents[2] / 'support')!r}); import checkout\n"
     start += (
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored by what a shell runs in the background
     )

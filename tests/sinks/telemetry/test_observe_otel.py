@@ -810,7 +810,7 @@ def test_options_that_do_nothing_are_refused():
 
 
 def run_python(code: str, *options: str) -> str:
-    begin = f"import sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\nimport conftest\n"
+    begin = f"import sys\nsys.path.insert(0, {str(ROOT / 'tests/support')!r})\nimport checkout\n"
     done = subprocess.run(
         [sys.executable, *options, "-c", begin + code], capture_output=True, text=True, check=False, timeout=120
     )

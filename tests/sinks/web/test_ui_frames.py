@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from looped import looped
 
 from penstock.events import (
     AnswerEnd,
@@ -203,9 +204,9 @@ def test_a_dictionary_whose_type_is_no_name_of_an_event_is_refused_where_events_
         list(UiFrames("anthropic-messages").feed({"type": name}))
 
 
-@pytest.mark.parametrize("delta", ["", "Hi", 'é\n"', "\x00"])
-@pytest.mark.parametrize("segment_type", ["text", None])
-@pytest.mark.parametrize("turn_id", ["t", None])
+@looped("delta", ["", "Hi", 'é\n"', "\x00"])
+@looped("segment_type", ["text", None])
+@looped("turn_id", ["t", None])
 def test_content_has_the_same_frame_with_a_predicate_and_on_the_short_way(
     delta: str, segment_type: str | None, turn_id: str | None
 ):

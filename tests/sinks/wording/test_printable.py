@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.sinks.wording.printable import harmless, printable, shortened
 
@@ -35,8 +36,6 @@ def test_what_readers_need_stays(text: str):
     assert harmless(text) == text
 
 
-@pytest.mark.parametrize(
-    "each", ["\x1b", "\r", "\x9b", "\u202e", "\u2066", "\u2028", "\ud800", "\u200b", "\ufeff", "\U000e0041"]
-)
+@looped("each", ["\x1b", "\r", "\x9b", "\u202e", "\u2066", "\u2028", "\ud800", "\u200b", "\ufeff", "\U000e0041"])
 def test_what_moves_hides_or_turns_is_shown(each: str):
     assert harmless(f"a{each}b") == f"a{each.encode('unicode_escape').decode()}b"

@@ -6,6 +6,7 @@ from datetime import date
 from typing import Any
 
 import pytest
+from looped import looped
 from pydantic import BaseModel
 
 from penstock.events import ToolResult, UsageError
@@ -38,7 +39,7 @@ CASES: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("value", "text"), CASES)
+@looped("value, text", CASES)
 def test_a_text_is_itself_and_any_other_value_json(value: Any, text: str):
     assert result_text(ToolResult("c", value=value)) == text
 

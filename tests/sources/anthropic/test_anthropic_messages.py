@@ -11,6 +11,7 @@ from chunk_grammar import checked
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from provider_client import ANTHROPIC
 from untyped import drive, stage
 
@@ -57,7 +58,7 @@ def test_there_are_streams_of_our_own():
     assert {f"{name}.json" for name in NAMES} == {path.name for path in ANTHROPIC.streams.glob("*.json")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_gives_its_truth(name: str):
     contract.assert_truth(ANTHROPIC, name)
 
@@ -69,7 +70,7 @@ def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject)
     contract.assert_any_cutting_gives_the_same(ANTHROPIC, name, data)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_one_byte_at_a_time_gives_the_same(name: str):
     contract.assert_bytes_give_the_same(ANTHROPIC, name)
 
@@ -80,12 +81,12 @@ def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: s
     contract.assert_cut_at_every_byte_only_grows(ANTHROPIC, name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_it_goes_on_from_its_dumped_state_after_any_event(name: str):
     contract.assert_goes_on_from_its_dump(ANTHROPIC, name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_dicts_and_the_sdks_objects_give_equal_chunks(name: str):
     contract.assert_objects_and_dicts_are_equal(ANTHROPIC, name)
 

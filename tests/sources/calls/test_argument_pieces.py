@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock import InvocationFailed, Pipeline, ToolInvocation
 from penstock.events import AnswerEnd
@@ -57,8 +58,8 @@ SAID_AGAIN = {
 }
 
 
-@pytest.mark.parametrize("by_wire", [True, False])
-@pytest.mark.parametrize("name", SAID_AGAIN)
+@looped("by_wire", [True, False])
+@looped("name", SAID_AGAIN)
 def test_arguments_that_are_said_again_are_one_text(name: str, by_wire: bool):
     arguments, failed, kept = answer(SAID_AGAIN[name], by_wire=by_wire)
     assert (arguments, failed, json.loads(kept)) == ([ARGUMENTS], [], ARGUMENTS)
@@ -129,8 +130,8 @@ APIS = {
 }
 
 
-@pytest.mark.parametrize("api", APIS)
-@pytest.mark.parametrize("name", SAID_AGAIN)
+@looped("api", APIS)
+@looped("name", SAID_AGAIN)
 def test_in_every_api_they_are_one_text_and_once_in_the_kept_message(api: str, name: str):
     items = APIS[api](SAID_AGAIN[name])
     seen = list(Pipeline(turn_id="t", api=api).stream(items))

@@ -11,6 +11,7 @@ from typing import Any, get_args
 import pytest
 from chat_client import collected
 from every_sdk import SDKS, STREAMS
+from looped import looped
 from msgspec.structs import replace
 from wire_account import TYPED, Step, is_left_out, steps_of, unaccounted
 
@@ -28,7 +29,7 @@ PATHS = [
 ]
 
 
-@pytest.mark.parametrize(("api", "path"), PATHS, ids=[f"{api}-{path.stem}" for api, path in PATHS])
+@looped("api, path", PATHS, ids=[f"{api}-{path.stem}" for api, path in PATHS])
 def test_every_value_of_the_wire_is_accounted_for(api: str, path: Path) -> None:
     assert unaccounted(api, steps_of(api, path.read_bytes())) == []
 
@@ -65,8 +66,8 @@ def own_steps(api: str) -> list[list[Step]]:
     return [steps_of(each, path.read_bytes()) for each, path in PATHS if each == api]
 
 
-@pytest.mark.parametrize("lost", DROPS)
-@pytest.mark.parametrize("api", [sdk.api for sdk in SDKS])
+@looped("lost", DROPS)
+@looped("api", [sdk.api for sdk in SDKS])
 def test_what_a_machine_would_lose_is_missed(api: str, lost: str) -> None:
     """The account is no empty one: whatever is dropped from all chunks is missed in a stream that has it."""
     drop = DROPS[lost]

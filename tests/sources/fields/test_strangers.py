@@ -17,6 +17,7 @@ from every_sdk import STREAMS
 from further_sdks import FURTHER
 from lanes import APIS, straight
 from lanes import machine as lane_machine
+from looped import looped
 from wire_account import _TYPE_KEYS
 
 from penstock import Pipeline, ProviderError
@@ -70,7 +71,7 @@ def events_of(api: str, path: Path, new: dict[str, str]) -> Iterator[Any]:
             yield event if is_error else with_new_keys(event, place, new)
 
 
-@pytest.mark.parametrize(("api", "path"), OWN)
+@looped("api, path", OWN)
 def test_a_new_key_of_a_known_event_reaches_the_chunks(api: str, path: Path) -> None:
     choices: Any = "all" if api in ("openai-chat", "gemini") else 0
     machine = api_of(api).new_machine(choices=choices, turn_id="t", limits=DEFAULT_LIMITS)
@@ -129,7 +130,7 @@ def with_halves(value: Any) -> Any:
     return {key: with_halves(each) for key, each in value.items()} | {"new\ud800": {"a\udfff": ["b\ud83d"]}}
 
 
-@pytest.mark.parametrize(("api", "path"), OWN)
+@looped("api, path", OWN)
 def test_no_key_brings_half_of_a_surrogate_pair_into_an_event(api: str, path: Path) -> None:
     events = [with_halves(event) for event in events_of(api, path, {})]
     run = Pipeline(api=api, turn_id="t").stream(events)

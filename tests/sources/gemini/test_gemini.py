@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -11,8 +10,10 @@ from chat_client import collected
 from chunk_grammar import checked
 from depth import scaled, stride
 from framed_wire import by_gemini_wire, gemini_wire
+from gemini_streams import NAMES, STREAMS, body_of, candidate, events_of, options_of, truth_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from stream_truth import assert_truth
 from untyped import drive
 
@@ -20,33 +21,7 @@ from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolInvoca
 from penstock.operators import to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed
 from penstock.sources.gemini.gemini import Gemini
-from penstock.sources.gemini.gemini_wire import GeminiDecoder
 from penstock.sources.sdk_sources import from_gemini
-
-STREAMS = Path(__file__).parents[2] / "streams" / "gemini"
-NAMES = sorted(path.stem for path in STREAMS.glob("*.sse"))
-
-
-def body_of(name: str) -> bytes:
-    return (STREAMS / f"{name}.sse").read_bytes()
-
-
-def truth_of(name: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads((STREAMS / f"{name}.json").read_text())
-    return truth
-
-
-def options_of(name: str) -> dict[str, Any]:
-    return {"choices": truth_of(name).get("choices", 0)}
-
-
-def events_of(body: bytes) -> list[Any]:
-    decoder = GeminiDecoder()
-    return [json.loads(event.data) for event in [*decoder.feed(body), *decoder.close()]]
-
-
-def candidate(*parts: Any, **more: Any) -> dict[str, Any]:
-    return {"candidates": [{"content": {"parts": list(parts)}, **more}]}
 
 
 def said(*responses: Any, **options: Any) -> list[ChunkResponse]:
@@ -58,7 +33,7 @@ def test_there_are_streams_of_our_own():
     assert {f"{name}.json" for name in NAMES} == {path.name for path in STREAMS.glob("*.json")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_gives_its_truth(name: str):
     truth = truth_of(name)
     chunks, ends = by_gemini_wire([body_of(name)], **options_of(name))
@@ -81,7 +56,7 @@ def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject)
     assert list(map(str, cut_ends)) == list(map(str, ends))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_without_alt_sse_the_same_comes_as_a_json_array_however_it_is_cut(name: str):
     whole, ends = by_gemini_wire([body_of(name)], **options_of(name))
     array = json.dumps(events_of(body_of(name)), indent=1).replace("\n", "\r\n").encode()
@@ -108,7 +83,7 @@ def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: s
         assert ends == ["completed"] or isinstance(ends[0], ProviderError)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_it_goes_on_from_its_dumped_state_after_any_piece(name: str):
     body = body_of(name)
     size = max(1, len(body) // 60)
@@ -191,8 +166,8 @@ def test_a_leaf_that_has_no_json_leaves_the_root_open(value: dict[str, Any]):
     assert [entry["type"] for entry in answer.raw] == ["arguments_broken"]
 
 
-@pytest.mark.parametrize(
-    ("reason", "wanted"),
+@looped(
+    "reason, wanted",
     [
         ("STOP", "stop"),
         (1, "stop"),

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
+from looped import looped
 
 from penstock.sources.gemini.gemini_wire import GeminiDecoder
 
@@ -23,7 +23,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@looped("case", CASES)
 def test_each_form_gives_its_values_however_it_is_cut_and_frozen(case: str):
     body, wanted = CASES[case]
     for size in (1, 2, 7, len(body) + 1):

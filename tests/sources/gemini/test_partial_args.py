@@ -8,6 +8,7 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.sources.gemini.partial_args import PartialArgs, json_path_steps
 
@@ -105,8 +106,8 @@ def test_a_string_that_said_more_would_follow_is_never_closed_by_the_end():
     assert "$.a" in args.broken
 
 
-@pytest.mark.parametrize(
-    ("first", "then"),
+@looped(
+    "first, then",
     [
         ([("$.a.b", 1.0), ("$.c", 1.0)], "$.a.d"),
         ([("$.a", 1.0)], "$.a"),
@@ -159,8 +160,8 @@ def test_members_of_the_root_are_written_whole():
     assert args.broken
 
 
-@pytest.mark.parametrize(
-    ("path", "steps"),
+@looped(
+    "path, steps",
     [
         ("$.a", ("a",)),
         ("$.a.b[0].c", ("a", "b", 0, "c")),

@@ -8,6 +8,7 @@ from chunk_grammar import Call, checked
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.events.chunk_response import ArgumentsKind
@@ -106,7 +107,7 @@ CASES: dict[str, tuple[Wire, list[tuple[str, str, str]]]] = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@looped("case", CASES)
 def test_calls_keep_the_grammar_with(case: str):
     wire, wanted = CASES[case]
     assert said(fed(wire)) == wanted

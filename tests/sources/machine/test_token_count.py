@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from chat_client import collected
+from looped import looped
 
 from penstock.events import TokenUsage
 from penstock.sources import from_stream
@@ -95,7 +96,7 @@ def test_a_second_message_of_anthropic_has_counts_of_its_own() -> None:
     assert usages == [TokenUsage(45, 9, 54, 20), TokenUsage(5, 1, 6)]
 
 
-@pytest.mark.parametrize("value", [True, False, None, "", [], {}, -1, float("nan"), float("inf"), 1e300])
+@looped("value", [True, False, None, "", [], {}, -1, float("nan"), float("inf"), 1e300])
 def test_what_is_no_number_of_tokens_is_none(value: Any) -> None:
     assert token_count({"n": value}, "n") == 0
     usage = chat_usage({"prompt_tokens": value, "completion_tokens": 2, "total_tokens": value})

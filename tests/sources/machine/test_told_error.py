@@ -3,6 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from looped import looped
 
 from penstock.sources.machine.provider_error import error_in_body, told_error
 
@@ -37,7 +38,7 @@ ERRORS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
 }
 
 
-@pytest.mark.parametrize("name", ERRORS)
+@looped("name", ERRORS)
 def test_an_error_is_read_in_the_form_of(name: str):
     item, (detail, kind, code, status) = ERRORS[name]
     told = told_error(item)
@@ -52,7 +53,7 @@ def test_what_was_wrong_with_a_request_is_told_with_its_places():
     assert "field required" in error_in_body(told.body).detail
 
 
-@pytest.mark.parametrize(
+@looped(
     "item",
     [
         {},

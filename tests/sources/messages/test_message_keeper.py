@@ -16,6 +16,7 @@ from counted_calls import counted
 from every_sdk import OLLAMA, SDKS, STREAMS, Sdk
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import AnswerEnd, ChunkResponse, ProviderError
 from penstock.operators import drive, to_segments
@@ -79,7 +80,7 @@ def pieces_of(sdk: Sdk, pieces: Any, **options: Any) -> list[ChunkResponse]:
     return collected(from_wire(sdk.api, pieces, turn_id="t", choices="all", **options))[0]
 
 
-@pytest.mark.parametrize(("sdk", "path"), OWN)
+@looped("sdk, path", OWN)
 def test_the_message_comes_last_and_changes_nothing_before_it(sdk: Sdk, path: Any):
     body = path.read_bytes()
     without, kept = pieces_of(sdk, body), pieces_of(sdk, body, keep_message=True)
@@ -158,7 +159,7 @@ OTHERWISE = {"ollama-arguments_as_text", "ollama-ids_and_indexes", "ollama-gener
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("sdk", "path"), [each for each in OWN if each.id not in OTHERWISE])
+@looped("sdk, path", [each for each in OWN if each.id not in OTHERWISE])
 def test_the_sdks_objects_give_the_message_of_the_wire(sdk: Sdk, path: Any):
     body = path.read_bytes()
     kind = "application/x-ndjson" if sdk is OLLAMA else "text/event-stream"
@@ -217,8 +218,8 @@ def test_a_changed_pipeline_keeps_it_as_before():
 # At the end, whatever it is
 
 
-@pytest.mark.parametrize("how", [Completed(), Interrupted("enough"), Failed(ProviderError("lost", transport=True))])
-@pytest.mark.parametrize("api", SAID)
+@looped("how", [Completed(), Interrupted("enough"), Failed(ProviderError("lost", transport=True))])
+@looped("api", SAID)
 def test_it_comes_at_any_end_and_once(api: str, how: Any):
     machine = keeper(api)
     machine.feed(SAID[api])

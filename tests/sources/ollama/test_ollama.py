@@ -1,8 +1,6 @@
 from __future__ import annotations
 
-import json
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -13,6 +11,8 @@ from depth import scaled, stride
 from framed_wire import by_ollama_wire, ollama_wire
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
+from ollama_streams import NAMES, STREAMS, body_of, truth_of
 from stream_truth import assert_truth
 
 from penstock.events import ChunkResponse, ProviderError
@@ -20,25 +20,13 @@ from penstock.operators.engine.stage import Completed
 from penstock.sources.ollama.ollama import Ollama
 from penstock.sources.sdk_sources import from_ollama
 
-STREAMS = Path(__file__).parents[2] / "streams" / "ollama"
-NAMES = sorted(path.stem for path in STREAMS.glob("*.ndjson"))
-
-
-def body_of(name: str) -> bytes:
-    return (STREAMS / f"{name}.ndjson").read_bytes()
-
-
-def truth_of(name: str) -> dict[str, Any]:
-    truth: dict[str, Any] = json.loads((STREAMS / f"{name}.json").read_text())
-    return truth
-
 
 def test_there_are_streams_of_our_own():
     assert len(NAMES) >= 15
     assert {f"{name}.json" for name in NAMES} == {path.name for path in STREAMS.glob("*.json")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_gives_its_truth(name: str):
     assert_truth(truth_of(name), *by_ollama_wire([body_of(name)]))
 
@@ -57,7 +45,7 @@ def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject)
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: str):
     body = body_of(name)
     before: list[ChunkResponse] = []
@@ -71,7 +59,7 @@ def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: s
         assert ends == ["completed"] or isinstance(ends[0], ProviderError)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_it_goes_on_from_its_dumped_state_after_any_piece(name: str):
     body = body_of(name)
     straight, moving = ollama_wire(), ollama_wire()

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from chat_client import collected
+from looped import looped
 
 from penstock import InvocationFailed, Pipeline, SegmentContent, ToolInvocation
 from penstock.events import AnswerEnd, ProviderEvent
@@ -58,7 +59,7 @@ def end_of(events: list[Any]) -> AnswerEnd:
 # Events
 
 
-@pytest.mark.parametrize(
+@looped(
     "noise",
     [
         "data: ping\n\n",

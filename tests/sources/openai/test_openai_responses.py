@@ -11,8 +11,10 @@ from chunk_grammar import checked
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from openai.types.responses.response import IncompleteDetails, Response
 from provider_client import RESPONSES
+from responses_fed import added, done, ended, fed
 from untyped import drive
 
 from penstock.events import (
@@ -36,20 +38,6 @@ from penstock.sources.sdk_sources import from_openai_responses
 NAMES = RESPONSES.names
 
 
-def fed(*events: Any, **options: Any) -> list[ChunkResponse]:
-    machine = OpenAIResponses(turn_id="t", **options)
-    chunks = [chunk for event in events for chunk in machine.feed(event)]
-    return chunks + machine.close(Completed())
-
-
-def added(index: Any, **item: Any) -> dict[str, Any]:
-    return {"type": "response.output_item.added", "output_index": index, "item": item}
-
-
-def done(index: Any, **item: Any) -> dict[str, Any]:
-    return {"type": "response.output_item.done", "output_index": index, "item": item}
-
-
 def function(index: Any, name: str, **item: Any) -> dict[str, Any]:
     return added(index, type="function_call", call_id=f"call_{name}", name=name, arguments="", **item)
 
@@ -64,16 +52,12 @@ def text(kind: str, index: int, number: int, given: Any) -> dict[str, Any]:
     return {"type": f"response.{kind}.delta", "output_index": index, place: number, "delta": given}
 
 
-def ended(how: str, **response: Any) -> dict[str, Any]:
-    return {"type": f"response.{how}", "response": {"status": how, "output": [], **response}}
-
-
 def test_there_are_streams_of_our_own():
     assert len(NAMES) >= 20
     assert {f"{name}.json" for name in NAMES} == {path.name for path in RESPONSES.streams.glob("*.json")}
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_stream_gives_its_truth(name: str):
     contract.assert_truth(RESPONSES, name)
 
@@ -85,7 +69,7 @@ def test_any_cutting_of_the_bytes_gives_the_same(name: str, data: st.DataObject)
     contract.assert_any_cutting_gives_the_same(RESPONSES, name, data)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_one_byte_at_a_time_gives_the_same(name: str):
     contract.assert_bytes_give_the_same(RESPONSES, name)
 
@@ -96,12 +80,12 @@ def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: s
     contract.assert_cut_at_every_byte_only_grows(RESPONSES, name)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_it_goes_on_from_its_dumped_state_after_any_event(name: str):
     contract.assert_goes_on_from_its_dump(RESPONSES, name)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "envelope"])
+@looped("name", [name for name in NAMES if name != "envelope"])
 def test_dicts_and_the_sdks_objects_give_equal_chunks(name: str):
     contract.assert_objects_and_dicts_are_equal(RESPONSES, name)
 

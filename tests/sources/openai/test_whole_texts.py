@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from chat_client import collected
 from chunk_grammar import Answer, checked
-from test_openai_responses import added, ended, fed
-from test_openai_responses import done as item_done
+from responses_fed import added, ended, fed
+from responses_fed import done as item_done
 
 from penstock.sources import from_wire
 from penstock.sources.repeats.shown_text import MOST_PIECES, ShownText, rest_of

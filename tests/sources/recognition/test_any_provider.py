@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from every_sdk import SDKS, STREAMS, Sdk
+from looped import looped
 from openai._models import construct_type
 from openai.types.chat import ChatCompletionChunk
 from provider_client import ANTHROPIC, RESPONSES
@@ -60,7 +61,7 @@ def body_of(api: str) -> bytes:
 # Recognised
 
 
-@pytest.mark.parametrize(("api", "body"), OWN)
+@looped("api, body", OWN)
 def test_every_providers_own_stream_is_read_as_by_its_own_machine(api: str, body: bytes):
     items = items_of(api, body)
     assert run(AnyProvider(turn_id="t"), items) == run(machine_of(api), items)
@@ -213,8 +214,8 @@ class Strange:
     """What no provider gives."""
 
 
-@pytest.mark.parametrize(
-    ("item", "described"),
+@looped(
+    "item, described",
     [
         ({"foo": 1, "bar": 2}, "a dict with 'foo', 'bar', does not show"),
         (dict.fromkeys("abcdefgh", 1), "a dict with 'a', 'b', 'c', 'd', 'e', 'f', ..., does not show"),
@@ -254,7 +255,7 @@ def test_the_answer_that_was_chosen_is_looked_for_and_one_that_cannot_be_is_refu
 # Frozen anywhere
 
 
-@pytest.mark.parametrize(("api", "body"), OWN)
+@looped("api, body", OWN)
 def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(api: str, body: bytes):
     straight, moving = AnyProvider(turn_id="t"), AnyProvider(turn_id="t")
     for item in [PING, *items_of(api, body)]:

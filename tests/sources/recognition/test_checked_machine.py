@@ -20,6 +20,7 @@ from body_server import BodyServer
 from chat_client import acollected, by_async_sdk, collected
 from depth import stride
 from every_sdk import CHAT, RESPONSES_SDK, SDKS, STREAMS, Sdk
+from looped import looped
 
 from penstock.events import AnswerEnd, ChunkResponse, ProviderError, ProviderEvent, UsageError
 from penstock.operators import adrive, drive, lift, stage
@@ -84,7 +85,7 @@ def has_error(body: bytes) -> bool:
 # Another API's
 
 
-@pytest.mark.parametrize(("api", "body"), OWN)
+@looped("api, body", OWN)
 def test_every_stream_is_understood_as_its_own_and_refused_as_any_other(api: str, body: bytes):
     for other in EVERY_API:
         _, [end] = collected(from_wire(other, [body], choices="all"))
@@ -99,14 +100,14 @@ def test_every_stream_is_understood_as_its_own_and_refused_as_any_other(api: str
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize(("api", "body"), OWN)
+@looped("api, body", OWN)
 def test_no_cut_of_an_own_stream_is_taken_for_another_apis(api: str, body: bytes):
     for end in range(0, min(len(body), 700), stride(19)):
         _, [how] = collected(from_wire(api, [body[:end]], choices="all"))
         assert not isinstance(how, UsageError)
 
 
-@pytest.mark.parametrize(("api", "other"), WRONG)
+@looped("api, other", WRONG)
 def test_items_of_another_api_are_told_in_every_way_to_run_them(api: str, other: str):
     items = [HELLO[other], HELLO[other]]
     decode, pipeline = decode_sdk(api), Pipeline(api=api)
@@ -179,8 +180,8 @@ def test_the_chat_sdk_with_its_own_body_is_understood():
 # What it says
 
 
-@pytest.mark.parametrize(
-    ("item", "said"),
+@looped(
+    "item, said",
     [
         (Event(), "is not of openai-chat: test_checked_machine.Event; pass what the SDK streams, or another api="),
         (42, "is not of openai-chat: int; pass what the SDK streams"),
@@ -250,16 +251,16 @@ def test_of_a_long_body_only_the_beginning_is_kept():
 # Not an error
 
 
-@pytest.mark.parametrize("api", EVERY_API)
-@pytest.mark.parametrize("before", [[], [None, {}], [{"type": "ping"}, {"type": "keepalive"}]])
+@looped("api", EVERY_API)
+@looped("before", [[], [None, {}], [{"type": "ping"}, {"type": "keepalive"}]])
 def test_keep_alives_say_nothing_for_or_against(api: str, before: list[Any]):
     assert collected(from_stream(before, api))[1] == ["completed"]
     assert "the only item" in str(error_of(drive([*before, 42], decode_sdk(api))))
     assert collected(from_stream([*before, 42, HELLO[api]], api))[1] == ["completed"]
 
 
-@pytest.mark.parametrize("api", [api for api in EVERY_API if api != "ollama"])  # its lines are JSON
-@pytest.mark.parametrize(
+@looped("api", [api for api in EVERY_API if api != "ollama"])  # its lines are JSON
+@looped(
     "body",
     [b"", b"\n\n", b": wait\n\n", b": wait\n\n: wait", b"event: ping\ndata: {}\n\n", b"data: [DONE]\n\n", b"id: 1\nda"],
 )
@@ -267,8 +268,8 @@ def test_a_body_of_keep_alives_or_nothing_is_no_error(api: str, body: bytes):
     assert collected(from_wire(api, [body]))[1] == ["completed"]
 
 
-@pytest.mark.parametrize(
-    ("api", "item"),
+@looped(
+    "api, item",
     [
         ("openai-chat", {"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}),
         ("openai-chat", {"usage": {"prompt_tokens": 1, "completion_tokens": 2}}),

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from looped import looped
 
 from penstock import Pipeline, SegmentContent, ToolInvocation
 from penstock.events import AnswerEnd
@@ -83,8 +84,8 @@ NUMBERS: dict[str, list[Any]] = {
 }
 
 
-@pytest.mark.parametrize("by_wire", [True, False])
-@pytest.mark.parametrize("name", NUMBERS)
+@looped("by_wire", [True, False])
+@looped("name", NUMBERS)
 def test_of_a_server_that_does_not_count_its_events_nothing_is_lost(name: str, by_wire: bool):
     events = [{**event, "sequence_number": number} for event, number in zip(SAID, NUMBERS[name], strict=True)]
     assert answer(events, by_wire=by_wire) == answer(SAID, by_wire=by_wire)

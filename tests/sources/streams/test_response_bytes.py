@@ -17,12 +17,12 @@ import httpx2
 import pytest
 from body_server import BodyServer
 from chat_client import Run, acollected, collected, plain
+from dispose_scene import Scene, wait_for_threads
 from every_sdk import GEMINI, OLLAMA, STREAMS, Sdk, all_have_ended, nothing_left
 from provider_client import MESSAGES, cut_at_random, forbid_wire
 from raw_responses import SDKS, WAYS, asked, client_of, run_of, told
 from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
-from test_dispose import Scene, wait_for_threads
 
 from penstock.events import ProviderError, UsageError
 from penstock.pipeline import Pipeline

@@ -17,9 +17,9 @@ import openai
 import pytest
 from body_server import BodyServer
 from chat_client import create
+from dispose_scene import Scene
 from every_sdk import CHAT, GEMINI, OLLAMA, SDKS, Sdk, nothing_left
-from test_dispose import Scene
-from test_from_stream import mistral_body
+from mistral_stream import mistral_body
 
 from penstock.events import ProviderError
 from penstock.sources.from_stream import any_exception, check_any_stream

@@ -4,10 +4,10 @@ import json
 from typing import Any
 
 import msgspec
-import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.sources.wire.ndjson import JsonArrayDecoder
 
@@ -59,7 +59,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@looped("case", CASES)
 def test_a_body_gives_its_values_whole_byte_by_byte_and_cut_in_two(case: str):
     body, wanted = CASES[case]
     assert decoded(body) == wanted

@@ -7,6 +7,7 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from openai._streaming import SSEDecoder
 
 from penstock.sources.anthropic.anthropic_messages import AnthropicDecoder
@@ -66,7 +67,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@looped("case", CASES)
 def test_a_stream_of(case: str):
     body, wanted = CASES[case]
     assert decoded(body) == wanted
@@ -106,8 +107,8 @@ def ended(*pieces: bytes) -> list[tuple[str, str]]:
     return [(event.event, event.data) for event in (*events, *decoder.close())]
 
 
-@pytest.mark.parametrize(
-    ("body", "last"),
+@looped(
+    "body, last",
     [
         (b'data: {"a": 1}', ("", '{"a": 1}')),
         (b"data: [1]\n", ("", "[1]")),
@@ -134,8 +135,8 @@ def test_at_the_end_an_event_counts_without_its_blank_line_if_its_data_is_whole(
     assert ended(*(bytes([byte]) for byte in b"data: first\n\n" + body)) == wanted
 
 
-@pytest.mark.parametrize(
-    ("data", "done", "noise"),
+@looped(
+    "data, done, noise",
     [
         ("[DONE]", True, False),
         ("[done]", True, False),

@@ -12,7 +12,7 @@ from app_page import app_served
 from app_tab import COMMAND_CARD, EVENTS, FILE_CARD, IN_THE_FILE, ask, card, leave, opened, replay
 from browser import Tab, browser_tab
 from every_sdk import nothing_left
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 pytestmark = pytest.mark.slow
 NAMED = {"button", "textbox", "combobox", "radio", "tab", "tablist", "tabpanel", "region", "group", "main", "form"}
@@ -20,8 +20,8 @@ NAMED |= {"complementary", "radiogroup", "link", "option", "DisclosureTriangle"}
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
 
 

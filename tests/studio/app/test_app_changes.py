@@ -10,14 +10,14 @@ from app_page import app_served
 from app_tab import EVENTS, FILE_CARD, HALF, IN_THE_FILE, ask, card, expect_lines, leave, opened, replay
 from browser import Tab, browser_tab
 from every_sdk import nothing_left
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
 
 

@@ -42,8 +42,10 @@ KINDS: dict[str, tuple[str, list[tuple[str, str]]]] = {
 HOSTILE = ["(" * 2000, "<a " * 600, "${" * 1000, "\"'`" * 600, "[a](" * 500, "/*" * 1000, "\x00\ud83d", "", "end"]
 
 
-def test_lines_are_coloured_by_what_stands_above_them_and_no_text_is_lost(monkeypatch: pytest.MonkeyPatch):
-    with browser_tab() as tab, replay() as provider, app_served(monkeypatch, provider) as served:
+def test_lines_are_coloured_by_what_stands_above_them_and_no_text_is_lost(
+    monkeypatch: pytest.MonkeyPatch, chromium: Any
+):
+    with browser_tab(chromium) as tab, replay() as provider, app_served(monkeypatch, provider) as served:
         page = opened(tab, served)
         modes = page.evaluate(MODES)
         assert len(modes) > 40

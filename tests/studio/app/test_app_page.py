@@ -28,7 +28,7 @@ from app_tab import (
 from browser import Tab, browser_tab
 from chat_chunks import call, closing, event
 from every_sdk import nothing_left
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
@@ -38,8 +38,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
 
 

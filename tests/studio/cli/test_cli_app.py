@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
-from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
+from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock
 
 __all__ = ["penstock"]  # the fixture
 

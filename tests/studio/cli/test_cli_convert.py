@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from test_cli import ONE_CALL, STREAMS, Penstock, penstock
-from test_cli_replay import recorded
+from cli_command import ONE_CALL, STREAMS, Penstock, penstock
+from cli_recordings import recorded
 
 from penstock.studio.recordings.read_recording import read_recording
 

@@ -11,8 +11,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cli_command import ENVIRONMENT, ROOT, Penstock, command, penstock
 from depth import some_of
-from test_cli import ENVIRONMENT, ROOT, Penstock, command, penstock
 
 from penstock.pipeline.providers.providers import PROVIDERS, Provider
 

@@ -11,8 +11,8 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cli_command import ENVIRONMENT, ROOT, command
 from depth import some_of
-from test_cli import ENVIRONMENT, ROOT, command
 
 STREAMS = ROOT / "tests/streams/openai_chat"
 ONE_CALL = str(STREAMS / "one_call.sse")
@@ -48,8 +48,8 @@ def interrupted_at(folder: Path, module: str, by: str, start: list[str], *argume
     return done.returncode, done.stdout, done.stderr
 
 
-BY_NAME = "import sys; sys.path.insert(0, sys.argv.pop(1)); from conftest import ROOT; from penstock.__main__ import main; main()"
-START = [sys.executable, "-c", BY_NAME, str(ROOT / "tests")]
+BY_NAME = "import sys; sys.path.insert(0, sys.argv.pop(1)); from checkout import ROOT; from penstock.__main__ import main; main()"
+START = [sys.executable, "-c", BY_NAME, str(ROOT / "tests/support")]
 OFFLINE = ("--base-url", "http://127.0.0.1:9", "Hi")
 
 
@@ -116,7 +116,7 @@ def test_ctrl_c_after_the_end_is_no_traceback(tmp_path: Path):
         "import atexit, os, signal; atexit.register(os.kill, os.getpid(), signal.SIGINT); signal.signal(signal.SIGINT, signal.default_int_handler); from penstock",
     )
     done = subprocess.run(
-        [sys.executable, "-c", program, str(ROOT / "tests"), "--version"],
+        [sys.executable, "-c", program, str(ROOT / "tests/support"), "--version"],
         capture_output=True, encoding="utf-8", env=ENVIRONMENT, timeout=120, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (130, "")

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_command import ONE_CALL, PLAIN, STREAMS, Penstock, penstock
+from cli_recordings import events_of, recorded
 from depth import some_of
-from test_both_ways import OWN
-from test_cli import ONE_CALL, PLAIN, STREAMS, Penstock, penstock
-from test_cli_replay import events_of, recorded
+from own_streams import OWN
 
 from penstock.events import AnswerEnd, SegmentContent, SegmentEvent
 from penstock.operators import drive

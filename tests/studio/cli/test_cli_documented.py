@@ -13,7 +13,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from test_cli import ENVIRONMENT, ROOT, Penstock, command, penstock
+from cli_command import ENVIRONMENT, ROOT, Penstock, command, penstock
+from looped import looped
 from typer.exceptions import TyperException
 
 from penstock.studio.cli.cli_commands import COMMANDS, EXAMPLES, imported
@@ -94,7 +95,7 @@ def test_the_pages_have_command_lines() -> None:
     assert {each[0] for page in PAGES for each in lines_of(LINE, page.read_text("utf-8"))} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@looped("page", PAGES, ids=lambda page: page.name)
 def test_the_command_takes_each_line_of_a_page(page: Path) -> None:
     text = page.read_text("utf-8")
     assert told(LINE, text) == {}
@@ -102,7 +103,7 @@ def test_the_command_takes_each_line_of_a_page(page: Path) -> None:
     assert {line: said for line, said in told(INLINE, text).items() if not said.startswith("Missing ")} == {}
 
 
-@pytest.mark.parametrize("name", ["", *COMMANDS])
+@looped("name", ["", *COMMANDS])
 def test_the_command_takes_each_example_of_a_help(name: str) -> None:
     command_of = COMMANDS.get(name)
     examples = EXAMPLES if command_of is None else str(imported(name).epilog)

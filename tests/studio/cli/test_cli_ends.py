@@ -13,8 +13,9 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from cli_command import COMMANDS, ENVIRONMENT, ROOT, Penstock, command, penstock
 from depth import some_of
-from test_cli import COMMANDS, ENVIRONMENT, ROOT, Penstock, command, penstock
+from looped import looped
 
 from penstock.events import SegmentContent, SegmentStart
 from penstock.sinks import plain_view
@@ -88,7 +89,7 @@ def test_every_command_is_tried():
     assert {words[0] for words in tried if not words[0].startswith("-")} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("name", WORKING)
+@looped("name", WORKING)
 def test_a_closed_output_is_told(name: str):
     assert in_a_shell(">&-", *WORKING[name]) == (2, f"{cli.OUTPUT_IS_CLOSED}\n")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 from browser import Tab, browser_tab
+from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock
 from explorer_tab import expect_item, slider
-from playwright.sync_api import expect
-from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
+from playwright.sync_api import Browser, expect
 
 from penstock.studio import record
 
@@ -23,8 +23,8 @@ BODY = STREAMS / "write_file.sse"
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
 
 

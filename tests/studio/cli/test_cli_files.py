@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 import yaml
-from test_cli import ENVIRONMENT, ONE_CALL, PLAIN, Penstock, command, penstock, read_terminal
-from test_cli_replay import recorded
+from cli_command import ENVIRONMENT, ONE_CALL, PLAIN, Penstock, command, penstock, read_terminal
+from cli_recordings import recorded
 
 from penstock.events import AnswerEnd
 from penstock.studio.explorer.explored_stream import read_stream

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from test_cli import ENVIRONMENT, ONE_CALL, STREAMS, Penstock, command, penstock, read_terminal
-from test_cli_replay import events_of, recorded
+from cli_command import ENVIRONMENT, ONE_CALL, STREAMS, Penstock, command, penstock, read_terminal
+from cli_recordings import events_of, recorded
 
 __all__ = ["penstock"]  # the fixture
 

@@ -6,8 +6,8 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
-from test_cli import ONE_CALL, STREAMS, Penstock, penstock
-from test_cli_replay import events_of, recorded
+from cli_command import ONE_CALL, STREAMS, Penstock, penstock
+from cli_recordings import events_of, recorded
 
 from penstock.studio import marbles
 from penstock.studio.cli.cli_traces import traced_file

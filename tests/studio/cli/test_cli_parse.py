@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from test_cli import ENVIRONMENT, Penstock, command, penstock
+from cli_command import ENVIRONMENT, Penstock, command, penstock
 
 from penstock.events import AnswerEnd, SegmentContent, SegmentEvent, ToolInvocation, from_json
 from penstock.events.errors import UsageError

@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 from chat_client import collected
-from test_cli import ENVIRONMENT, STREAMS, Penstock, command, penstock
+from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock
 
 from penstock.events import UsageError
 from penstock.sources import from_wire

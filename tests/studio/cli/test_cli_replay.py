@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 import yaml
-from test_cli import ENVIRONMENT, ONE_CALL, PLAIN, STREAMS, Penstock, command, penstock, read_terminal
+from cli_command import ENVIRONMENT, ONE_CALL, PLAIN, STREAMS, Penstock, command, penstock, read_terminal
+from cli_recordings import events_of, recorded
 
 from penstock.events import (
     AnswerEnd,
@@ -43,16 +44,6 @@ EMITS = {
 
 def types(out: str) -> set[str]:
     return {json.loads(line)["type"] for line in out.splitlines()}
-
-
-def recorded(file: Path, items: list[tuple[float, Any]], ends_at: float | None, form: str = "wire", **end: Any) -> str:
-    """Write a recording of items with their seconds; without a time of the end it is broken off in the next line."""
-    meta = {"penstock_recording": 1, "form": form, "api": None, "start": "2026-01-01T00:00:00.000000Z"}
-    lines = [meta, *({"t_ns": int(at * 1e9), "raw": raw} for at, raw in items)]
-    if ends_at is not None:
-        lines.append({"t_ns": int(ends_at * 1e9), "end": "complete", **end})
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines) + ("" if ends_at is not None else '{"t_ns": 5'))
-    return str(file)
 
 
 def test_it_shows_the_answer(penstock: Penstock) -> None:
@@ -234,11 +225,6 @@ def test_ctrl_c_between_two_pieces_ends_what_is_open_as_interrupted(tmp_path: Pa
     *_, last, answer = map(json.loads, [first, *out.splitlines()])
     assert (last["type"], last["payload"]) == ("SEGMENT_END", {"status": "interrupted", "reason": "Ctrl-C"})
     assert (answer["type"], answer["status"]) == ("ANSWER_END", "interrupted")
-
-
-def events_of(path: str | Path) -> list[str]:
-    body = Path(path).read_bytes()
-    return [body[: (cut := body.index(b"\n\n") + 2)].decode(), body[cut:].decode()]
 
 
 @pytest.mark.parametrize("pace", [[], ["--pace", "instant"], ["--pace", "original"], ["--pace", "0.5"]])

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_command import ENVIRONMENT, command, run
 from depth import some_of
-from test_cli import ENVIRONMENT, command, run
 
 from penstock.pipeline import FILE_TOOL_DEFINITIONS, Pipeline
 from penstock.pipeline.providers.provider_requests import Request

@@ -7,7 +7,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from test_cli import Penstock, penstock
+from cli_command import Penstock, penstock
 
 from penstock.events import Notice, ToolCallArgumentProgress, json_schema, to_dict
 from penstock.events.segment_event import Fragment

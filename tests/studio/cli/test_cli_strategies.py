@@ -9,8 +9,8 @@ import re
 import subprocess
 
 import pytest
+from cli_command import ENVIRONMENT, Penstock, command, penstock, read_terminal
 from depth import some_of
-from test_cli import ENVIRONMENT, Penstock, command, penstock, read_terminal
 
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.catalogue import about_dialect, catalogue_entry

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 from chat_client import by_sdk
+from cli_command import ENVIRONMENT, Penstock, command, penstock, run
 from depth import some_of
-from test_cli import ENVIRONMENT, Penstock, command, penstock, run
 
 from penstock import ProviderError
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from test_cli import ENVIRONMENT, Penstock, command, penstock
+from cli_command import ENVIRONMENT, Penstock, command, penstock
 
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
 from penstock.pipeline import api_tool_call

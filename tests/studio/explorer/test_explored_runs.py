@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from looped import looped
 from passing_stage import PassingStage
 
 from penstock import ChunkResponse, Pipeline, UsageError
@@ -32,9 +33,7 @@ def divergence(runs: ExploredRuns, choice: Choice) -> Any:
     return json.loads(gzip.decompress(runs.data(choice, runs.traced(choice))))["divergence"]
 
 
-@pytest.mark.parametrize(
-    "path", sorted(STREAMS.glob("*/*.sse"))[::4], ids=lambda path: f"{path.parent.name}/{path.stem}"
-)
+@looped("path", sorted(STREAMS.glob("*/*.sse"))[::4], ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_another_cutting_changes_nothing_that_comes_out(path: Path):
     runs = runs_of_stream(read_stream(path))
     cut = runs.traced(Choice(chunk_size=37))

@@ -10,7 +10,7 @@ from accessibility import faint_texts, tree
 from browser import Tab, browser_tab
 from chat_chunks import call, closing, event
 from explorer_tab import explorer_page
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from penstock.studio.explorer.explored_runs import Choice, runs_of_stream
 from penstock.studio.explorer.explored_stream import ExploredStream
@@ -28,8 +28,8 @@ NAMED = {"button", "combobox", "spinbutton", "slider", "group", "region", "form"
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
         assert opened.complaints == []
 

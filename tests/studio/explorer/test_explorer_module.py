@@ -10,7 +10,7 @@ import pytest
 from browser import Tab, browser_tab
 from chat_chunks import call, closing, event
 from explorer_tab import expect_item, explorer_page, slider
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from penstock import ChunkResponse
 from penstock.operators import argument_progress, holdback, stage
@@ -34,8 +34,8 @@ CONTENT_BEGINS, HALF_AN_ESCAPE = 4, 5
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
         assert opened.complaints == []
 

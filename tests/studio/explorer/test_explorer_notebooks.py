@@ -9,16 +9,16 @@ import pytest
 from browser import Tab, browser_tab
 from explorer_tab import expect_item, slider
 from notebook_servers import jupyterlab, marimo
-from playwright.sync_api import Locator, Page, expect
+from playwright.sync_api import Browser, Locator, Page, expect
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.tooling
 STREAM = Path(__file__).parents[2] / "streams" / "openai_chat" / "write_file.sse"
 PATIENCE = 120_000
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         opened.page.set_default_timeout(PATIENCE)
         expect.set_options(timeout=PATIENCE)
         yield opened

@@ -10,7 +10,8 @@ import pytest
 from browser import Tab, browser_tab
 from chat_chunks import call, closing, event
 from explorer_tab import explorer_page
-from playwright.sync_api import Page, expect
+from looped import looped
+from playwright.sync_api import Browser, Page, expect
 
 from penstock.operators import Failed, holdback, lift
 from penstock.studio import trace
@@ -22,8 +23,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
         assert opened.complaints == []
 
@@ -56,8 +57,8 @@ class Returning:
     def load(self, state: dict[str, Any]) -> None: ...
 
 
-@pytest.mark.parametrize(
-    ("value", "shown"),
+@looped(
+    "value, shown",
     [
         (None, ""),
         (5, "5"),
@@ -71,7 +72,6 @@ class Returning:
         ({"tool_calls": [None, {"name": ["f"]}]}, '["f"]'),
         (json.loads('{"__proto__": {"type": "x"}, "constructor": 1, "toString": 2, "type": "__proto__"}'), "__proto__"),
     ],
-    ids=lambda value: json.dumps(value)[:40],
 )
 def test_a_stage_may_return_anything(tab: Tab, value: Any, shown: str):
     page = opened(tab, trace(lift(lambda: Returning(value))).run(["a"]))

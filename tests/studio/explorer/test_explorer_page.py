@@ -12,7 +12,7 @@ from app_tab import leave
 from browser import Tab, browser_tab
 from every_sdk import nothing_left
 from explorer_tab import expect_item, slider
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Browser, Page, Route, expect
 
 from penstock.studio.app.app_sources import Playable
 from penstock.studio.replay.replay_recordings import Recording
@@ -28,8 +28,8 @@ PLAYABLE = (
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         yield opened
 
 

@@ -8,7 +8,7 @@ import pytest
 from browser import Tab, browser_tab
 from chat_chunks import closing, event
 from explorer_tab import expect_item, explorer_page, slider
-from playwright.sync_api import expect
+from playwright.sync_api import Browser, expect
 
 from penstock.studio.explorer.explored_runs import Choice, runs_of_stream
 from penstock.studio.explorer.explored_stream import ExploredStream
@@ -20,8 +20,8 @@ SECOND = 1_000_000_000
 
 
 @pytest.fixture
-def tab() -> Iterator[Tab]:
-    with browser_tab() as opened:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as opened:
         opened.page.clock.install(time=0)
         opened.page.clock.pause_at(1_000)
         yield opened

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from chat_chunks import call, closing
+from looped import looped
 from passing_stage import PassingStage
 
 from penstock.events import SegmentEvent, ToolCallArgumentProgress
@@ -37,7 +38,7 @@ def read(packed: bytes) -> dict[str, Any]:
     return json.loads(gzip.decompress(packed))
 
 
-@pytest.mark.parametrize("path", STREAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
+@looped("path", STREAMS, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_each_output_of_each_stage_is_in_it_once_and_the_arguments_are_those_of_the_calls(path: Path):
     stream = read_stream(path)
     traced = stream.traced((Pipeline().operator,))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from looped import looped
 
 from penstock.studio.marble_diagrams.svg import BAD, GOOD, WARNING, colour_of, known_kinds
 
@@ -23,7 +24,7 @@ def contrast(one: str, other: str) -> float:
     return (lighter + 0.05) / (darker + 0.05)
 
 
-@pytest.mark.parametrize("colour", sorted(EVERY))
+@looped("colour", sorted(EVERY))
 def test_a_colour_is_seen_on_both_grounds_and_carries_white_text(colour: str):
     assert contrast(colour, WHITE) >= 4.5
     assert contrast(colour, DARK) >= 3

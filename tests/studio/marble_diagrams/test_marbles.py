@@ -11,6 +11,7 @@ import reactivex
 from drawn import DrawnLane, drawn
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from reactivex import Observable
 from reactivex import operators as ops
 from reactivex.subject import Subject
@@ -298,9 +299,9 @@ def long_answer(length: int) -> Iterator[ChunkResponse]:
             yield ChunkResponse(tool_calls=(ToolCallDelta(number - kind, arguments_delta='tent": "x'[0:1]),))
 
 
-@pytest.mark.parametrize("length", [1, 10, 100, 5_000])
-@pytest.mark.parametrize("by", ["operator", "segment"])
-@pytest.mark.parametrize("axis", ["items", "time"])
+@looped("length", [1, 10, 100, 5_000])
+@looped("by", ["operator", "segment"])
+@looped("axis", ["items", "time"])
 def test_a_stream_of_any_length_is_drawn_in_half_a_megabyte(length: int, by: Any, axis: Any):
     seen = trace(to_segments(turn_id="t"), stream_fields(), to_invocations(keep_segments=True))
     for number, chunk in enumerate(long_answer(length)):
@@ -367,7 +368,7 @@ HOSTILE = [
 ]
 
 
-@pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
+@looped("text", HOSTILE)
 def test_whatever_comes_is_text(text: str):
     chunks = [
         ChunkResponse(content=text),

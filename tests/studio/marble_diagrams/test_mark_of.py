@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, get_args
 
-import pytest
+from looped import looped
 
 from penstock import events
 from penstock.events import (
@@ -31,8 +31,8 @@ from penstock.operators import PathValue, drive, partial_arguments, partial_outp
 from penstock.studio.marble_diagrams.lane_of import kind_of, label_of, short_label_of, title_of
 
 
-@pytest.mark.parametrize(
-    ("item", "label"),
+@looped(
+    "item, label",
     [
         (" a b ", "·a b·"),
         ("a\n", "a⏎"),

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import pytest
 from browser import Tab, browser_tab
+from playwright.sync_api import Browser
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators import parse_text, stream_fields, to_invocations, to_segments
@@ -39,8 +40,8 @@ INK = {"dark": ("rgb(230, 237, 243)", DARK), "light": ("rgb(31, 35, 40)", LIGHT)
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Tab]:
-    with browser_tab() as found:
+def tab(chromium: Browser) -> Iterator[Tab]:
+    with browser_tab(chromium) as found:
         yield found
 
 

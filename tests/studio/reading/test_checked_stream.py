@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from looped import looped
 
 from penstock.events import UsageError
 from penstock.sources.recognition.apis import APIS
@@ -35,17 +36,13 @@ def test_every_api_has_recordings_to_look_at():
     assert set(ONE_OF_EACH) == {api.name for api in APIS}
 
 
-@pytest.mark.parametrize(
-    ("name", "path"), RECORDINGS, ids=[f"{path.parent.name}/{path.name}" for _, path in RECORDINGS]
-)
+@looped("name, path", RECORDINGS, ids=[f"{path.parent.name}/{path.name}" for _, path in RECORDINGS])
 def test_a_recording_is_a_stream_of_its_own_api(name: str, path: Path):
     assert checked_stream(path.read_bytes(), name) == name
 
 
-@pytest.mark.parametrize("other", FOLDERS)
-@pytest.mark.parametrize(
-    ("name", "path"), RECORDINGS, ids=[f"{path.parent.name}/{path.name}" for _, path in RECORDINGS]
-)
+@looped("other", FOLDERS)
+@looped("name, path", RECORDINGS, ids=[f"{path.parent.name}/{path.name}" for _, path in RECORDINGS])
 def test_a_recording_is_no_stream_of_another_api(name: str, path: Path, other: str):
     body = path.read_bytes()
     if other == name or checked_stream(body) != name:
@@ -55,9 +52,9 @@ def test_a_recording_is_no_stream_of_another_api(name: str, path: Path, other: s
     assert str(told.value) == f"it has no event of {other}; its events are those of {name}, so leave api= out"
 
 
-@pytest.mark.parametrize("api", [None, *FOLDERS])
-@pytest.mark.parametrize(
-    ("body", "words"),
+@looped("api", [None, *FOLDERS])
+@looped(
+    "body, words",
     [
         (b"", "it is empty; record the body"),
         (b" \r\n\xef\xbb\xbf\n", "it is empty"),

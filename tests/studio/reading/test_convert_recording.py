@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from chat_client import collected
-from test_both_ways import OWN, options_of
+from own_streams import OWN, options_of
 
 from penstock.events import UsageError
 from penstock.sources import from_stream, from_wire

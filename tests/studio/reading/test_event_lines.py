@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from looped import looped
 
 from penstock.events import (
     ChunkResponse,
@@ -24,8 +24,8 @@ from penstock.studio.cli.cli_parts import json_line
 from penstock.studio.reading.event_lines import short_line
 
 
-@pytest.mark.parametrize(
-    ("event", "line"),
+@looped(
+    "event, line",
     [
         (ChunkResponse(content="Hi", reasoning="so"), "reasoning='so' content='Hi'"),
         (ChunkResponse(), "-"),

@@ -12,6 +12,7 @@ import pytest
 import reactivex
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from rich.console import Console
 
 from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolCallDelta, UsageError
@@ -33,8 +34,8 @@ def call(index: int, name: str | None, text: str, call_id: str | None = None, **
     return ToolCallDelta(index, call_id, name, text, **options)
 
 
-@pytest.mark.parametrize("via", ["wire", "sdk"])
-@pytest.mark.parametrize("path", STREAMS, ids=lambda path: path.stem)
+@looped("via", ["wire", "sdk"])
+@looped("path", STREAMS, ids=lambda path: path.stem)
 def test_a_recording_gives_its_truth_by_its_bytes_and_through_the_sdk(path: Path, via: Via) -> None:
     truth = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
     api, answer = inspect_recording(str(path), via=via)

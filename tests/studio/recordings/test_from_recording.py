@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 from chat_client import by_wire, collected
-from test_from_wire import NAMES, STREAMS, body_of, options_of
+from chat_streams import NAMES, STREAMS, body_of, options_of
+from looped import looped
 
 from penstock.events import UsageError
 from penstock.studio import from_recording
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("chunk_size", [None, 1, 100])
+@looped("name", NAMES)
+@looped("chunk_size", [None, 1, 100])
 def test_a_recording_is_recognised_and_gives_what_its_bytes_give(name: str, chunk_size: int | None):
     source = from_recording(STREAMS / f"{name}.sse", chunk_size=chunk_size, turn_id="t", **options_of(name))
     chunks, ends = collected(source)

@@ -16,8 +16,9 @@ from body_server import BodyServer
 from chat_client import acollected, collected
 from depth import some_of
 from every_sdk import SDKS, STREAMS, Sdk
+from own_streams import OWN, options_of
 from reactivex.testing import TestScheduler
-from test_both_ways import OWN, options_of
+from recorded_time import in_virtual_time
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.sources import from_stream, from_wire
@@ -30,18 +31,6 @@ ITEMS = [{"object": "chat.completion.chunk", "model": "m", "choices": [{"delta":
 
 def lines_of(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_bytes().splitlines()]
-
-
-def in_virtual_time(path: Path, **options: Any) -> tuple[list[ChunkResponse], list[str]]:
-    scheduler = TestScheduler()
-    chunks: list[ChunkResponse] = []
-    ends: list[str] = []
-    source = from_recording(path, turn_id="t", **options)
-    source.subscribe(
-        chunks.append, lambda error: ends.append(str(error)), lambda: ends.append("completed"), scheduler=scheduler
-    )
-    scheduler.start()
-    return chunks, ends
 
 
 @pytest.mark.laws

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events import UsageError
 from penstock.sources.recognition.apis import APIS
@@ -27,7 +28,7 @@ def test_a_fault_is_written_as_it_is_read(text: str):
     assert str(parse_fault(f" {text} ")) == text
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     ["", "cut", "cut:", "cut:-1", "cut:1.5", "burn:1", "status:200", "status:600", "duplicate:0", "cut:1:2", "cut:٣"],
 )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
 from chat_client import plain
+from looped import looped
 from reactivex import operators as ops
 from replay_sdks import RUNS, SDKS, STREAMS, Sdk, unchanged
 
@@ -41,8 +41,8 @@ def untouched(sdk: Sdk) -> Collected:
     return amount(events)
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
-@pytest.mark.parametrize("chunk", [None, 7])
+@looped("sdk, run", RUNS)
+@looped("chunk", [None, 7])
 def test_a_recording_arrives_as_from_recording_gives_it(sdk: Sdk, run: Any, chunk: int | None):
     with faulty(sdk, chunk=chunk) as server:
         chunks, ends = run(server.url, unchanged)
@@ -60,8 +60,8 @@ def test_a_recording_arrives_as_from_recording_gives_it(sdk: Sdk, run: Any, chun
     assert len(writes) == (len(split_events(sdk.body)) if chunk is None else -(-len(sdk.body) // chunk))
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
-@pytest.mark.parametrize("kind", ["cut", "reset"])
+@looped("sdk, run", RUNS)
+@looped("kind", ["cut", "reset"])
 def test_a_broken_connection_is_a_transport_error_and_calls_that_it_cut_are_not_invoked(sdk: Sdk, run: Any, kind: str):
     size = len(sdk.body) // 2
     with faulty(sdk, f"{kind}:{size}") as server:
@@ -79,7 +79,7 @@ def test_a_broken_connection_is_a_transport_error_and_calls_that_it_cut_are_not_
     assert all(segment.status == "interrupted" for segment in answer.segments[-1:] if segment.status != "complete")
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
+@looped("sdk, run", RUNS)
 def test_an_error_in_band_is_the_providers_and_comes_as_a_chunk_first(sdk: Sdk, run: Any):
     with faulty(sdk, f"error:{len(sdk.body) // 3}") as server:
         chunks, [end] = run(server.url, unchanged)
@@ -94,7 +94,7 @@ def test_an_error_in_band_is_the_providers_and_comes_as_a_chunk_first(sdk: Sdk, 
     assert {failure.reason for failure in answer.failures} <= {"provider_error"}
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
+@looped("sdk, run", RUNS)
 def test_garbage_is_a_provider_error_and_what_came_before_is_kept(sdk: Sdk, run: Any):
     with faulty(sdk, f"garbage:{len(sdk.body) // 3}") as server:
         answer, end = acted_on(run, server.url)
@@ -104,8 +104,8 @@ def test_garbage_is_a_provider_error_and_what_came_before_is_kept(sdk: Sdk, run:
     assert answer.invocations == whole.invocations[: len(answer.invocations)] != whole.invocations
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
-@pytest.mark.parametrize("status", [401, 429, 500, 529])
+@looped("sdk, run", RUNS)
+@looped("status", [401, 429, 500, 529])
 def test_a_status_is_the_status_of_the_provider_error(sdk: Sdk, run: Any, status: int):
     with faulty(sdk, f"status:{status}") as server:
         chunks, [end] = run(server.url, unchanged)
@@ -117,7 +117,7 @@ def test_a_status_is_the_status_of_the_provider_error(sdk: Sdk, run: Any, status
     assert (entry.status, entry.fault, entry.recording) == (status, f"status:{status}", None)
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
+@looped("sdk, run", RUNS)
 def test_a_client_that_leaves_is_in_the_log_with_what_it_was_sent(sdk: Sdk, run: Any):
     size = len(sdk.body) * 4 // 5
     with faulty(sdk, f"stall:{size}") as server:
@@ -129,7 +129,7 @@ def test_a_client_that_leaves_is_in_the_log_with_what_it_was_sent(sdk: Sdk, run:
     assert entry.began_at <= entry.sent[-1].at <= entry.ended_at
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
+@looped("sdk, run", RUNS)
 def test_calls_that_sealed_before_the_cut_are_invoked(sdk: Sdk, run: Any):
     with faulty(sdk, f"cut:{len(sdk.body) - len(split_events(sdk.body)[-1])}") as server:
         answer, end = acted_on(run, server.url)
@@ -164,7 +164,7 @@ UNKNOWN_MODEL = {
 }
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
+@looped("sdk, run", RUNS)
 def test_strict_refuses_an_unknown_model_in_the_providers_own_form_and_plays_a_known_one(sdk: Sdk, run: Any):
     end_of_name = sdk.recording.rpartition(".")[2]
     with ReplayServer({f"known.{end_of_name}": sdk.body}, strict=True) as server:
@@ -181,7 +181,7 @@ def test_strict_refuses_an_unknown_model_in_the_providers_own_form_and_plays_a_k
     assert (plain(chunks), ends) == (plain(sdk.by_wire[0]), ["completed"])
 
 
-@pytest.mark.parametrize(("sdk", "run"), RUNS)
+@looped("sdk, run", RUNS)
 def test_an_event_sent_twice_reaches_the_application_twice(sdk: Sdk, run: Any):
     events = split_events(sdk.body)
     with faulty(sdk, "duplicate:2") as server:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import socket
 
 import pytest
+from looped import looped
 
 from penstock.studio.replay.served_hosts import ServedHosts
 
@@ -19,7 +20,7 @@ def test_this_machine_is_answered_with_any_port(header: str):
     assert ServedHosts().has(header)
 
 
-@pytest.mark.parametrize("header", OTHERS)
+@looped("header", OTHERS)
 def test_others_are_not(header: str | None):
     hosts = ServedHosts()
     assert not hosts.has(header)

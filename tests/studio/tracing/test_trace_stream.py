@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from looped import looped
 from reactivex import operators as rx
 
 from penstock.events import ProviderError
@@ -35,7 +36,7 @@ def items_of(path: Path) -> list[Any]:
     return [json.loads(each) for each in data if each.startswith("{")]
 
 
-@pytest.mark.parametrize("body", BODIES[::7], ids=lambda path: f"{path.parent.name}/{path.stem}")
+@looped("body", BODIES[::7], ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_the_outputs_for_a_body_are_the_events_of_its_stream(body: Path) -> None:
     pipeline = Pipeline(turn_id="t", choices="all")
     seen = trace_stream(body, pipeline)

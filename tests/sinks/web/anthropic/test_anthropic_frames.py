@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +17,7 @@ from body_server import BodyServer
 from dialect_calls import WRITING, written
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from retold import OWN, Heard, heard, heard_body, heard_chunks, said, same_value
 from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
@@ -42,12 +42,12 @@ SDK_WORDS = (
 )
 
 
-@pytest.mark.parametrize(("api", "path"), OWN, ids=lambda each: getattr(each, "stem", each))
+@looped("api, path", OWN, ids=lambda each: getattr(each, "stem", each))
 def test_every_own_stream_told_again_is_the_same_for_our_source(api: str, path: Path):
     checked(heard_body(api, path.read_bytes()))
 
 
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_a_call_of_every_dialect_is_a_tool_use(name: str):
     call = written(name, "a\n'b' \"c\" 🌱")
     chain = stage(parse_text(call.dialect, tools=call.tools, turn_id="t"), stream_fields(), INVOKED)
@@ -81,39 +81,46 @@ def test_what_is_signed_inside_a_text_is_a_block_behind_it(native: dict[str, Any
 # The SDK
 
 
-@contextmanager
-def server_of(stream: Heard) -> Iterator[str]:
-    """Serve a stream as it would be to anybody, by `to_sse`."""
+class Retelling:
+    """A server that tells the stream it is given to anybody, by `to_sse`, and the SDK that asks it."""
 
-    async def events() -> AsyncIterator[Any]:
-        for event in stream.events:
+    client: anthropic.Anthropic
+
+    async def answer(self, _: Any) -> StreamingResponse:
+        return StreamingResponse(to_sse(self._events(), protocol=API), headers=sse_headers(API))
+
+    async def _events(self) -> AsyncIterator[Any]:
+        for event in self.stream.events:
             yield event
-        if isinstance(stream.how, Failed):
-            raise stream.how.error
+        if isinstance(self.stream.how, Failed):
+            raise self.stream.how.error
 
-    async def answer(_: Any) -> StreamingResponse:
-        return StreamingResponse(to_sse(events(), protocol=API), headers=sse_headers(API))
-
-    with serving(Starlette(routes=[Route("/v1/messages", answer, methods=["POST"])])) as address:
-        yield f"http://{address}"
-
-
-def by_sdk(url: str) -> anthropic.types.Message:
-    with (
-        anthropic.Anthropic(base_url=url, api_key="-", max_retries=0) as client,
-        client.messages.stream(**ASKED) as stream,
-    ):
-        return stream.get_final_message()
+    def message(self, stream: Heard) -> anthropic.types.Message:
+        self.stream = stream
+        with self.client.messages.stream(**ASKED) as answer:
+            return answer.get_final_message()
 
 
-def assert_sdk_reads_it(stream: Heard, url: str) -> None:
+@pytest.fixture(scope="module")
+def retelling() -> Iterator[Retelling]:
+    server = Retelling()
+    app = Starlette(routes=[Route("/v1/messages", server.answer, methods=["POST"])])
+    with serving(app) as address, client_of(f"http://{address}") as server.client:
+        yield server
+
+
+def client_of(url: str) -> anthropic.Anthropic:
+    return anthropic.Anthropic(base_url=url, api_key="-", max_retries=0)
+
+
+def assert_sdk_reads_it(stream: Heard, retelling: Retelling) -> None:
     whole = said(stream)
     if isinstance(stream.how, Failed) or (whole.end and whole.end.finish_reason == "error"):
         with pytest.raises(anthropic.APIStatusError) as raised:
-            by_sdk(url)
+            retelling.message(stream)
         assert raised.value.type
         return
-    message = by_sdk(url)
+    message = retelling.message(stream)
     blocks: list[Any] = list(message.content)
     assert "".join(block.text for block in blocks if block.type == "text") == whole.text
     assert "".join(block.thinking for block in blocks if block.type == "thinking") == whole.reasoning
@@ -128,11 +135,9 @@ def assert_sdk_reads_it(stream: Heard, url: str) -> None:
         assert message.usage.input_tokens + (message.usage.cache_read_input_tokens or 0) == whole.usage.prompt
 
 
-@pytest.mark.parametrize(("api", "path"), OWN, ids=lambda each: getattr(each, "stem", each))
-def test_every_own_stream_is_read_by_the_sdk(api: str, path: Path):
-    stream = heard_body(api, path.read_bytes())
-    with server_of(stream) as url:
-        assert_sdk_reads_it(stream, url)
+@looped("api, path", OWN)
+def test_every_own_stream_is_read_by_the_sdk(api: str, path: Path, retelling: Retelling):
+    assert_sdk_reads_it(heard_body(api, path.read_bytes()), retelling)
 
 
 @given(st.lists(answers(), min_size=12, max_size=12), st.sampled_from(ENDS[:2]))
@@ -158,8 +163,10 @@ def test_the_async_sdk_reads_the_same():
 
     path = next(path for _, path in OWN if path.stem == "thinking_and_call")
     stream = heard_body(API, path.read_bytes())
-    with BodyServer(body_of(retold(stream)), pieces=7) as server:
-        assert asyncio.run(main(server.url)) == by_sdk(server.url)
+    with BodyServer(body_of(retold(stream)), pieces=7) as server, client_of(server.url) as client:
+        with client.messages.stream(**ASKED) as answer:
+            message = answer.get_final_message()
+        assert asyncio.run(main(server.url)) == message
 
 
 # Single rules
@@ -191,8 +198,8 @@ def test_calls_written_at_the_same_time_have_blocks_that_are_open_at_the_same_ti
     assert inputs(checked(stream)) == {0: ['{"x": ', "1", "}"], 1: ['{"y": ', "2", "}"]}
 
 
-@pytest.mark.parametrize(
-    ("pieces", "sent", "stop_reason"),
+@looped(
+    "pieces, sent, stop_reason",
     [
         (["  ", ' {"a": 1}', " "], ['{"a": 1', "}"], "tool_use"),
         ([""], [], "tool_use"),
@@ -261,8 +268,8 @@ def test_the_results_of_anthropics_own_tools_and_citations_stay():
     assert "citations_delta" in [frame["delta"]["type"] for frame in frames if frame["type"] == "content_block_delta"]
 
 
-@pytest.mark.parametrize(
-    ("finish", "raw", "stop_reason"),
+@looped(
+    "finish, raw, stop_reason",
     [
         ("stop", "STOP", "end_turn"),
         ("stop", "stop_sequence", "stop_sequence"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+from looped import looped
 from reemitted import body_of, broken, by_responses_helper, data_of, named, own_streams, reemitted, wire_chunks
 from strategies.answers import answers
 
@@ -89,7 +90,7 @@ def assert_grammar(body: bytes) -> None:
         assert ended.keys() == items.keys()
 
 
-@pytest.mark.parametrize(("api", "path"), OWN)
+@looped("api, path", OWN)
 def test_every_own_stream_keeps_the_grammar(api: str, path: str):
     assert_grammar(reemitted(*wire_chunks(api, Path(path).read_bytes()), "openai-responses"))
 

@@ -19,6 +19,7 @@ from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessageChunk
 from langchain_core.runnables import Runnable
 from langchain_openai import ChatOpenAI
+from looped import looped
 from retold import OWN, Heard, has_refusal, heard_body, said, same_value
 
 from penstock.events import SegmentStart
@@ -77,8 +78,8 @@ async def read_back(stream: Heard, target: UiProtocol) -> AIMessageChunk:
     return reduce(add, chunks)
 
 
-@pytest.mark.parametrize("target", [CHAT, RESPONSES, MESSAGES])
-@pytest.mark.parametrize(("api", "path"), OWN, ids=lambda each: getattr(each, "stem", each))
+@looped("target", [CHAT, RESPONSES, MESSAGES])
+@looped("api, path", OWN, ids=lambda each: getattr(each, "stem", each))
 def test_its_chunks_add_up_to_what_was_said(api: str, path: Path, target: UiProtocol):
     if (reason := NOT_READ.get((path.stem, target))) is not None:
         pytest.skip(reason)

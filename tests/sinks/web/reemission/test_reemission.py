@@ -10,6 +10,7 @@ import pytest
 from dialect_calls import WRITING, written
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from reemitted import (
     TARGETS,
     Target,
@@ -72,12 +73,12 @@ def test_the_calls_of_every_dialect_are_read_back(name: str, target: Target):
     assert (said.whole, said.finish) == ((True,), "tool_calls")
 
 
-@pytest.mark.parametrize(("api", "path"), OWN)
+@looped("api, path", OWN)
 def test_the_sdks_helper_for_chat_puts_together_what_was_said(api: str, path: str):
     check_chat_helper(*wire_chunks(api, Path(path).read_bytes()))
 
 
-@pytest.mark.parametrize(("api", "path"), OWN)
+@looped("api, path", OWN)
 def test_the_sdks_helper_for_responses_puts_together_what_was_said(api: str, path: str):
     check_responses_helper(*wire_chunks(api, Path(path).read_bytes()))
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from looped import looped
 
 from penstock.events import JsonError, ProviderError, SegmentEnd, SegmentStart
 from penstock.operators.calls.open_segments import OpenSegments, end_status, error_detail
@@ -25,9 +26,9 @@ def test_a_stream_that_completed_ends_its_segments_by_the_finish_reason(
     assert end_status(Completed(), finish) == end
 
 
-@pytest.mark.parametrize("finish", FINISHES)
-@pytest.mark.parametrize(
-    ("how", "end"),
+@looped("finish", FINISHES)
+@looped(
+    "how, end",
     [
         (Interrupted(), ("interrupted", None)),
         (Interrupted("Ctrl-C"), ("interrupted", "Ctrl-C")),

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import pickle
 import sys
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-import conftest  # noqa: F401 - registers the checkout under its installed name
+import checkout  # noqa: F401 - first of all
 
 
 def main() -> None:
-    from operator_contract import rest_of_run  # noqa: PLC0415 - needs what conftest registered
+    from operator_contract import rest_of_run  # noqa: PLC0415 - of that checkout
 
     while True:
         try:

@@ -16,8 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
-ROOT = Path(__file__).parents[1]
-PARTS = ("events", "operators", "penstock", "pipeline", "sinks", "sources", "studio", "tests")
+from penstock import ROOMS
+
+ROOT = Path(__file__).parents[2]
+PARTS = (*ROOMS, "penstock", "tests")
 
 # Few examples, none made smaller: it is enough to know that one fails.
 PROFILE = """
@@ -2354,14 +2356,14 @@ def copied(folder: Path) -> Path:
     for part in PARTS:
         shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
     shutil.copy(ROOT / "pyproject.toml", folder)
-    (folder / "tests" / "mutants_profile.py").write_text(PROFILE)
+    (folder / "tests" / "support" / "mutants_profile.py").write_text(PROFILE)
     return folder
 
 
 def passes(folder: Path, tests: tuple[str, ...]) -> bool:
     """Run the tests in a copy; whether all pass. Tests that cannot run at all are nobody's success."""
     environment = {key: value for key, value in os.environ.items() if key != "SHARED"}
-    environment["PYTHONPATH"] = str(folder / "tests")
+    environment["PYTHONPATH"] = str(folder / "tests" / "support")
     for each in tests:
         file, _, word = each.partition(" ")
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "mutants_profile", "-p", "no:cacheprovider", file]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from rich.cells import cell_len
 from rich.console import Console
 from rich.segment import Segment
@@ -31,8 +31,8 @@ def rows(text: str, width: int = 80) -> list[str]:
     return ["".join(segment.text for segment in line) for line in segments(text, width)]
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@looped(
+    "text, shown",
     [
         ("# One\n## Two\n", ["One", "Two"]),
         ("*a* **b** `c` ~~d~~", ["a b c d"]),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from rich.cells import cell_len
 
 from penstock.events import Fragment
@@ -31,8 +31,8 @@ def lines_of(*pieces: str) -> ArgumentLines:
     return lines
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
+@looped(
+    "text, shown",
     [
         ('{"city": "Par', ["  city: Par"]),
         ('{"city": "", "n": -1.5, "b": tr', ["  city: ", "  n: -1.5"]),

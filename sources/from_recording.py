@@ -14,10 +14,10 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from .base.choices import Choices
+from .base.machine import Machine
 from .from_stream import any_machine
 from .from_wire import wire_machine
-from .machine.choices import Choices
-from .machine.machine import Machine
 from .recognition.apis import api_of
 from .recognition.recognised_api import recognised_api
 from .recordings.cassette import body_in_cassette, is_cassette

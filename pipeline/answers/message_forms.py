@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import NamedTuple, cast
 
 from ...events.errors import UsageError
-from ..providers.providers import PROVIDERS, provider_of
-from .block_forms import ANTHROPIC_FORM, BEDROCK_FORM, GEMINI_FORM, INTERACTIONS_FORM
-from .chat_forms import COHERE_FORM, OLLAMA_FORM, chat_form
-from .message_form import MessageForm
-from .responses_form import ASSISTANTS_FORM, RESPONSES_FORM
+from ...sources.anthropic.request import ANTHROPIC_FORM, BEDROCK_FORM, GEMINI_FORM, INTERACTIONS_FORM
+from ...sources.base.message_form import MessageForm
+from ...sources.openai_chat.request import COHERE_FORM, OLLAMA_FORM, chat_form
+from ...sources.openai_responses.request import ASSISTANTS_FORM, RESPONSES_FORM
+from ...sources.recognition.providers import PROVIDERS, provider_of
 
 
 class Relative(NamedTuple):

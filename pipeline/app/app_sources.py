@@ -13,6 +13,8 @@ from msgspec import Meta, Struct
 
 from ...events.errors import UsageError
 from ...sinks.queues import async_queue
+from ...sources.base.request import Request
+from ...sources.recognition.providers import PROVIDERS, provider_of
 from ...sources.replay.replay_pieces import Pace, split_events
 from ...sources.replay.replay_recordings import Recording, Recordings
 from ...sources.replay.replay_server import ReplayServer
@@ -28,8 +30,6 @@ from ..asking.run_provider import (
 from ..explorer.explored_runs import ExploredStreams
 from ..explorer.explored_stream import stream_of_body
 from ..pipeline import Pipeline
-from ..providers.provider_requests import Request
-from ..providers.providers import PROVIDERS, provider_of
 from ..runs.run import Run
 
 Open: TypeAlias = Callable[[], AbstractContextManager[Run]]

@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from ...events.errors import PenstockError, UsageError
+from ...sources.base.request import Client, Request, is_local
+from ...sources.recognition.providers import PROVIDERS
 from ..pipeline import Pipeline
-from ..providers.provider_requests import Client, Request, is_local
-from ..providers.providers import PROVIDERS
 from ..tools.tool_schemas import tool_schemas
 
 NO_KEY = "-"

@@ -20,7 +20,7 @@ from ...events.errors import ProviderError, UsageError, how_to_install, without_
 from ...events.json_form import Event, to_json
 from ...sinks.wording.printable import printable, shortened
 from ...sources.recognition.apis import APIS
-from ..providers.providers import PROVIDERS
+from ...sources.recognition.providers import PROVIDERS
 from ..recordings.read_input import read_input
 from ..runs.on_interrupt import on_interrupt
 from ..settings import settings_from_environment

@@ -10,11 +10,11 @@ from urllib.parse import urlsplit
 import typer
 
 from ...events.errors import ProviderError, UsageError, shown_url
+from ...sources.base.request import Request
+from ...sources.recognition.providers import PROVIDERS, provider_of
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
 from ..asking.run_provider import connected, key_from_environment, url_from_environment, with_tools
 from ..pipeline import Pipeline
-from ..providers.provider_requests import Request
-from ..providers.providers import PROVIDERS, provider_of
 from ..recordings.read_input import INPUT_IS_CLOSED, reason_of
 from .cli_parts import SHOWN_PROVIDERS, AsJson, StrategyName, ToolNames, Watched, complete_provider, show, tools_named
 

@@ -16,9 +16,9 @@ from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How, Operator
 from ...operators.engine.step import Step
 from ...operators.tracing.trace import Trace, trace
+from ...sources.base.choices import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
-from ...sources.machine.choices import Choices
 from ...sources.recognition.recognised_api import recognised_api
 from ...sources.recordings.read_recording import StreamRecording, TimedItem, wire_of
 from ...sources.recordings.recording_format import RecordingEnd, RecordingMeta, raw_form

@@ -7,13 +7,15 @@ from typing import Any, NamedTuple, Protocol
 
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.limits import Limits
-from ..anthropic.anthropic_messages import ANTHROPIC_SERVED, AnthropicDecoder, AnthropicMessages, is_anthropic_event
-from ..assistants.assistants import ASSISTANTS_SERVED, Assistants, AssistantsDecoder, is_assistants_event
-from ..assistants.assistants_message import AssistantsMessage
-from ..bedrock.bedrock_converse import BedrockConverse, is_converse_event
-from ..bedrock.bedrock_message import BedrockMessage
-from ..bedrock.bedrock_wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
-from ..cohere.cohere_chat import (
+from ..anthropic.machine import ANTHROPIC_SERVED, AnthropicDecoder, AnthropicMessages, is_anthropic_event
+from ..anthropic.message import AnthropicMessage
+from ..base.choices import Choices
+from ..base.machine import Machine
+from ..base.message_keeper import MessageKeeper, Messages
+from ..bedrock.machine import BedrockConverse, is_converse_event
+from ..bedrock.message import BedrockMessage
+from ..bedrock.wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
+from ..cohere.machine import (
     COHERE_SERVED,
     COHERE_V1_SERVED,
     CohereChat,
@@ -23,25 +25,23 @@ from ..cohere.cohere_chat import (
     is_cohere_event,
     is_cohere_v1_event,
 )
-from ..cohere.cohere_message import CohereMessage, CohereV1Message
-from ..gemini.gemini import Gemini, is_gemini_response
-from ..gemini.gemini_wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
-from ..interactions.interactions import INTERACTIONS_SERVED, Interactions, is_interactions_event
-from ..interactions.interactions_message import InteractionsMessage
-from ..machine.choices import Choices
-from ..machine.machine import Machine
-from ..messages.anthropic_message import AnthropicMessage
-from ..messages.chat_messages import ChatMessages
-from ..messages.gemini_messages import GeminiMessages
-from ..messages.message_keeper import MessageKeeper, Messages
-from ..messages.ollama_message import OllamaMessage
-from ..messages.responses_message import ResponsesMessage
-from ..ollama.ollama import OLLAMA_SERVED, Ollama, is_ollama_response, ollama_exception
-from ..openai.openai_chat import CHAT_SERVED, RESPONSES_SERVED, OpenAIChat, is_chat_chunk, mistral_exception
-from ..openai.openai_responses import OpenAIResponses, is_responses_event
-from ..wire.ndjson import NdjsonDecoder
-from ..wire.served import Served
-from ..wire.sse import ServerSentEvent, SseDecoder
+from ..cohere.message import CohereMessage, CohereV1Message
+from ..framing.ndjson import NdjsonDecoder
+from ..framing.served import Served
+from ..framing.sse import ServerSentEvent, SseDecoder
+from ..gemini.machine import Gemini, is_gemini_response
+from ..gemini.message import GeminiMessages
+from ..gemini.wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
+from ..gemini_interactions.machine import INTERACTIONS_SERVED, Interactions, is_interactions_event
+from ..gemini_interactions.message import InteractionsMessage
+from ..ollama.machine import OLLAMA_SERVED, Ollama, is_ollama_response, ollama_exception
+from ..ollama.message import OllamaMessage
+from ..openai_assistants.machine import ASSISTANTS_SERVED, Assistants, AssistantsDecoder, is_assistants_event
+from ..openai_assistants.message import AssistantsMessage
+from ..openai_chat.machine import CHAT_SERVED, RESPONSES_SERVED, OpenAIChat, is_chat_chunk, mistral_exception
+from ..openai_chat.message import ChatMessages
+from ..openai_responses.machine import OpenAIResponses, is_responses_event
+from ..openai_responses.message import ResponsesMessage
 
 
 class NewMachine(Protocol):

@@ -9,8 +9,8 @@ from itertools import islice
 from typing import Any, cast
 
 from ...events.errors import UsageError
-from ..fields.sdk_fields import fields_of
-from ..wire.sse import ServerSentEvent, SseDecoder, is_done, is_noise
+from ..base.sdk_fields import fields_of
+from ..framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .apis import APIS, Decoder
 
 KNOWN_APIS = ", ".join(repr(api.name) for api in APIS)

@@ -15,10 +15,10 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
-from ..machine.provider_error import provider_error
+from ..base.provider_error import provider_error
+from ..framing.served import WireBody
 from ..recognition.apis import api_of
 from ..recognition.recognised_api import apis_of, apis_of_body
-from ..wire.served import WireBody
 from .recording_format import (
     Form,
     RecordedItem,

@@ -12,7 +12,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.stage import Completed, Failed
-from ..machine.machine import Machine
+from ..base.machine import Machine
 from .read_recording import TimedItem
 
 

@@ -10,9 +10,9 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from ...events.errors import UsageError
-from ..bedrock.bedrock_wire import frame_ends
+from ..bedrock.wire import frame_ends
+from ..framing.served import Form
 from ..recognition.apis import Api
-from ..wire.served import Form
 from .replay_recordings import Timing, error_in_band, form_of, framed
 
 Pace: TypeAlias = Literal["original", "instant"] | float

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ...events.errors import UsageError
-from ..bedrock.bedrock_wire import frame
-from ..fields.sdk_fields import without_halves
+from ..base.sdk_fields import without_halves
+from ..bedrock.wire import frame
+from ..framing.served import Form
 from ..recognition.apis import APIS, Api, api_of
 from ..recognition.recognised_api import recognised_api
 from ..recordings.read_recording import is_recording, read_recording, wire_of
 from ..streams.bounded_read import read_bounded
-from ..wire.served import Form
 
 
 def form_of(body: bytes) -> Form:

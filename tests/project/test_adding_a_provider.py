@@ -50,7 +50,7 @@ from test_otter import BODY
 
 from penstock.pipeline import tool_choice, tool_schemas
 from penstock.pipeline.asking.run_provider import connected
-from penstock.pipeline.providers.provider_requests import Request
+from penstock.sources.base.request import Request
 from penstock.pipeline.recordings.inspect_recording import inspect_recording
 from penstock.sources import from_recording, from_stream, from_wire
 from penstock.sources.testing import ReplayServer
@@ -167,7 +167,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     copy.insert(
         "sources/recognition/apis.py", (imported, "from ..wire.ndjson"), (api, ')\n"""The table of wire formats')
     )
-    copy.insert("pipeline/providers/providers.py", (provider, ")\nPROVIDERS: Mapping"))
+    copy.insert("sources/recognition/providers.py", (provider, ")\nPROVIDERS: Mapping"))
     copy.write("tests/sources/otter", {"test_otter.py": test, "answer.ndjson": answer})
     copy.insert("docs/sources.md", ("| `from_stream` with `otter` | Otter | the same |\n", "| `from_wire` |"))
     copy.insert("CHANGELOG.md", ("- Otter.\n", "- `parse_text`: tool calls and reasoning that a model writes"))
@@ -203,7 +203,7 @@ def test_the_command_line_asks_it(checkout: Checkout):
 @pytest.mark.laws
 @pytest.mark.skipif(not is_deep(), reason="make laws runs the tests of the copy")
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
-    tests = ("tests/sources/otter", "tests/pipeline/providers", "tests/pipeline/tools/test_tool_choice.py")
+    tests = ("tests/sources/otter", "tests/sources/recognition", "tests/pipeline/tools/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"
     profile = f"--hypothesis-profile={settings.get_current_profile_name()}"
     checkout.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", profile, *tests, listed)

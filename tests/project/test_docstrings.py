@@ -13,7 +13,7 @@ from typing import get_args
 import pytest
 
 from penstock.events.chunk_response import FinishReason
-from penstock.sources.machine import finish_reasons
+from penstock.sources.base import finish_reasons
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("events", "operators", "sources", "sinks", "pipeline")

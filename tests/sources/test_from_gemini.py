@@ -19,7 +19,7 @@ from reactivex.scheduler import NewThreadScheduler
 from test_gemini import NAMES, body_of, candidate, events_of, options_of, truth_of
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
-from penstock.sources.gemini.gemini_wire import GeminiDecoder
+from penstock.sources.gemini.wire import GeminiDecoder
 from penstock.sources.sdk_sources import from_gemini
 
 

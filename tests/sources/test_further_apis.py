@@ -29,7 +29,7 @@ from penstock.operators import drive, to_invocations, to_segments
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
 from penstock.sources import decode_wire, from_recording, from_stream, from_wire, record
-from penstock.sources.bedrock.bedrock_wire import event_stream
+from penstock.sources.bedrock.wire import event_stream
 from penstock.sources.recognition.apis import api_of
 from penstock.sources.recognition.recognised_api import recognised_api
 

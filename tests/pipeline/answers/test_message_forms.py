@@ -12,7 +12,7 @@ from penstock.events import AnswerEnd, ChunkResponse, ToolCallDelta, ToolResult
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.pipeline import Answer
 from penstock.pipeline.answers.message_forms import RELATIVES, form_of
-from penstock.pipeline.providers.providers import PROVIDERS
+from penstock.sources.recognition.providers import PROVIDERS
 
 
 @pytest.mark.parametrize("name", PROVIDERS)

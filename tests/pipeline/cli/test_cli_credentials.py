@@ -14,7 +14,7 @@ import pytest
 from depth import some_of
 from test_cli import ENVIRONMENT, ROOT, Penstock, command, penstock
 
-from penstock.pipeline.providers.providers import PROVIDERS, Provider
+from penstock.sources.recognition.providers import PROVIDERS, Provider
 
 __all__ = ["penstock"]  # the fixture
 

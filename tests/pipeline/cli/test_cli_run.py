@@ -19,8 +19,8 @@ from test_cli import ENVIRONMENT, command, run
 from penstock.pipeline import FILE_TOOL_DEFINITIONS, Pipeline
 from penstock.pipeline.asking.run_provider import ask, connected, with_tools
 from penstock.pipeline.cli import cli
-from penstock.pipeline.providers.provider_requests import Request
-from penstock.pipeline.providers.providers import PROVIDERS
+from penstock.sources.base.request import Request
+from penstock.sources.recognition.providers import PROVIDERS
 from penstock.sources.testing import ReplayServer
 
 STREAMS = Path(__file__).parents[2] / "streams"

@@ -18,7 +18,7 @@ from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolCallDe
 from penstock.pipeline import api_tool_call
 from penstock.pipeline.recordings.inspect_recording import Inspected, Via, inspect_chunks, inspect_recording
 from penstock.pipeline.recordings.inspect_view import json_line, report
-from penstock.sources.machine.finish_reasons import CHAT_FINISHES
+from penstock.sources.base.finish_reasons import CHAT_FINISHES
 
 ROOT = Path(__file__).parents[3]
 STREAMS = sorted((ROOT / "tests/streams/openai_chat").glob("*.sse"))

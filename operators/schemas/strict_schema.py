@@ -1,4 +1,4 @@
-"""A tool's parameters in the subset of JSON Schema that a provider takes: a strict mode, or Ollama's client."""
+"""A tool's parameters in the subset of JSON Schema that a strict mode takes, and the nulls that such a mode brings."""
 
 from __future__ import annotations
 
@@ -9,54 +9,7 @@ from msgspec import Struct
 
 from ...events.errors import UsageError
 from .json_schema import Schema, map_subschemas, types_of, with_note
-from .schema_references import definition, inline_references, lone_reference, recursive_references
-
-_OLLAMA_KEYWORDS = ("type", "description", "enum", "items")
-_LEFT_OUT_SILENTLY = ("title", "$schema", "$comment", "discriminator")
-
-
-def ollama_parameters(parameters: Schema, tool: str) -> Schema:
-    """Return parameters in the keywords that Ollama's client sends: type, enum, items and description.
-
-    >>> ollama_parameters({"type": "object", "properties": {"a": {"type": "integer", "minimum": 1}}}, "f")["properties"]
-    {'a': {'type': 'integer', 'description': '{"minimum": 1}'}}
-
-    Other keywords go to the description. `UsageError` for a recursive schema, which needs `$ref`.
-    """
-    if recursive := recursive_references(parameters):
-        message = f"tool {tool!r}: Ollama cannot take {min(recursive)!r}, which refers to itself; inline it"
-        raise UsageError(message)
-    whole = inline_references(parameters)
-    properties = {name: _ollama_property(each) for name, each in whole["properties"].items()}
-    required = {"required": whole["required"]} if whole.get("required") else {}
-    return {"type": "object", "properties": properties, **required}
-
-
-def _ollama_property(given: Any) -> Schema:
-    if not isinstance(given, dict):  # True: anything
-        return {}
-    schema = cast("Schema", given)
-    alternatives: list[Any] = schema.get("anyOf") or schema.get("oneOf") or []
-    values = [each for each in alternatives if each != {"type": "null"}]
-    if len(values) == 1 and isinstance(values[0], dict):
-        # The usual form of an optional value: the value's own, and null among its types.
-        schema = cast("Schema", values[0]) | {key: schema[key] for key in schema if key not in ("anyOf", "oneOf")}
-        if "type" in schema and len(alternatives) > 1:
-            schema["type"] = [*types_of(schema), "null"]
-    elif alternatives and all("type" in each for each in alternatives):
-        # Described in full below; the client can send only the types.
-        names = list(dict.fromkeys(name for each in alternatives for name in types_of(each)))
-        schema = {**schema, "type": names if len(names) > 1 else names[0]}
-    if "const" in schema:
-        schema = {key: schema[key] for key in schema if key != "const"} | {"enum": [schema["const"]]}
-    carried = {key: schema[key] for key in _OLLAMA_KEYWORDS if key in schema}
-    told = {
-        key: value
-        for key, value in schema.items()
-        if key not in (*_OLLAMA_KEYWORDS, *_LEFT_OUT_SILENTLY) and value is not None
-    }
-    return with_note(carried, told)
-
+from .schema_references import definition, lone_reference, recursive_references
 
 Data = TypeVar("Data", dict[str, Any], list[Any])
 _ANY = ("anyOf", "oneOf")
@@ -136,10 +89,11 @@ def _accepts_null(schema: Any, root: Schema, known: dict[str, bool]) -> bool:
     )
 
 
-_FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
-_SHAPE = frozenset(("type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const"))
-_REFERENCES = frozenset(("$ref", "$defs", "definitions", "description"))
-_NUMBERS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
+# What the modes are made of.
+FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
+SHAPE = frozenset(("type", "properties", "required", "additionalProperties", "items", "anyOf", "enum", "const"))
+DESCRIBED = frozenset(("$ref", "$defs", "definitions", "description"))
+NUMBERS = frozenset(("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"))
 
 _SAY_NOTHING = frozenset(("title", "$schema", "$comment", "discriminator", "readOnly", "writeOnly"))
 # They decide what is valid, and no note could replace them.
@@ -171,33 +125,12 @@ class StrictMode(Struct, frozen=True):
     min_items: tuple[int, ...] | None = None
 
 
-OPENAI = StrictMode(
-    "OpenAI",
-    _SHAPE | _REFERENCES | _NUMBERS | {"pattern", "format", "minItems", "maxItems"},
-    _FORMATS,
-    requires_all=True,
-    recursive=True,
-)
-"""OpenAI's strict mode, after developers.openai.com/api/docs/guides/structured-outputs, "Supported schemas". Mistral's
-strict mode allows at least the same."""
-
-ANTHROPIC = StrictMode(
-    "Anthropic",
-    _SHAPE | _REFERENCES | {"format", "minItems"},
-    _FORMATS | {"uri"},
-    requires_all=False,
-    recursive=False,
-    min_items=(0, 1),
-)
-"""platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations"; patterns and defaults,
-which are only partly allowed, are moved to the description, as Anthropic's SDK does."""
-
-
 def strict_schema(parameters: Schema, mode: StrictMode, owner: str) -> Schema:
     """Return a schema in a strict mode's form; `UsageError` with its owner, and the path of a keyword not allowed.
 
     >>> optional = {"type": "object", "properties": {"a": {"type": "string", "minLength": 1}}}
-    >>> strict_schema(optional, OPENAI, "tool 'f'")["properties"]
+    >>> mode = StrictMode("A provider", SHAPE, FORMATS, requires_all=True, recursive=True)
+    >>> strict_schema(optional, mode, "tool 'f'")["properties"]
     {'a': {'type': ['string', 'null'], 'description': '{"minLength": 1}'}}
 
     Objects allow no further properties. If all properties must be required, optional ones may be null; validation

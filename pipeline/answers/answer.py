@@ -21,10 +21,10 @@ from ...sources.base.message_form import (
     MessageForm,
     Notices,
     left_out,
-    parts_of,
     with_own_ids,
 )
-from .message_forms import form_of
+from ...sources.recognition.providers import form_of
+from .answer_parts import parts_of
 
 
 class CallsOfMessage:

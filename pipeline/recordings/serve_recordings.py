@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from queue import Empty
 
 from ...sinks.wording.printable import printable
+from ...sources.base.request import is_this_machine
 from ...sources.recognition.apis import APIS
 from ...sources.replay.replay_log import ReplayEntry
 from ...sources.replay.replay_server import ReplayServer
-from ...sources.replay.served_hosts import is_this_machine
 
 Say = Callable[[str], object]
 _TICK = 1.0

@@ -9,7 +9,8 @@ from typing import Any
 
 from ...events.errors import UsageError
 from ...operators.schemas.strict_schema import strict_schema
-from ...sources.recognition.providers import PROVIDERS, Provider, check_name, provider_of
+from ...sources.base.request import Provider, check_name
+from ...sources.recognition.providers import PROVIDERS, provider_of
 from .tool import Tool, as_tools
 
 

@@ -1,15 +1,16 @@
-"""The messages that are made of blocks or parts: Anthropic's, Bedrock's, and both of Gemini's APIs."""
+"""What a request to Anthropic wants: the client, tools, a structured answer, and the messages of the next turn."""
 
 from __future__ import annotations
 
 import re
-from base64 import b64decode
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
-from ...events.result_text import result_data, result_text
+from ...events.result_text import result_text
 from ...events.tool_invocation import ToolResult
+from ...operators.schemas.json_schema import Schema
+from ...operators.schemas.strict_schema import DESCRIBED, FORMATS, SHAPE, StrictMode
 from ..base.message_form import (
     AnswerPart,
     CallResult,
@@ -21,240 +22,71 @@ from ..base.message_form import (
     said_parts,
     user_message,
 )
-from ..base.sdk_fields import fields_of
+from ..base.request import Client, Provider, Request, Said, stainless_client, without_none
 
-_INTERACTIONS = "gemini-interactions"
-_INTERACTIONS_CALL = "function_call"
-
-
-def _interactions_sendable(steps: list[dict[str, Any]], notices: Notices) -> list[dict[str, Any]]:
-    return [_interactions_step(step, notices) for step in filter(None, map(fields_of, steps or ()))]
+_MAX_TOKENS = 8192
+"""The `max_tokens` of requests to Anthropic, whose API requires a number; other APIs have defaults."""
 
 
-def _interactions_step(step: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    if step.get("type") != _INTERACTIONS_CALL:
-        return step
-    arguments = step.get("arguments")
-    if not isinstance(arguments, dict):
-        if arguments:
-            left_out(notices, "arguments that are not a JSON object", _INTERACTIONS)
-        arguments = {}
-    # The API writes an empty signature, and its type for requests has none.
-    return {**{key: value for key, value in step.items() if key != "signature" or value}, "arguments": arguments}
+def _client(module: Any, key: str, base_url: str | None) -> Client:
+    return stainless_client(module, "Anthropic", key, base_url)
 
 
-def _interactions_plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]]:
-    steps: list[dict[str, Any]] = []
-    for part in said_parts(parts, notices, _INTERACTIONS, ("text", "refusal")):
-        if part.call is None:
-            steps.append({"type": "model_output", "content": [{"type": "text", "text": part.text}]})
-        else:
-            call = {"id": part.call.id, "name": part.call.name, "arguments": part.call.arguments}
-            steps.append({"type": _INTERACTIONS_CALL, **call})
-    return steps
+def _ask(client: Any, request: Request, tools: Any) -> Any:
+    return client.messages.create(
+        model=request.model,
+        max_tokens=request.max_tokens or _MAX_TOKENS,
+        messages=[{"role": "user", "content": request.prompt}],
+        stream=True,
+        **without_none(tools=tools, system=request.system),
+    )
 
 
-def _interactions_calls(steps: list[dict[str, Any]]) -> list[MessageCall]:
-    calls = (step for step in steps if step.get("type") == _INTERACTIONS_CALL)
-    return [MessageCall(str(step.get("id") or ""), str(step.get("name") or ""), holder=step) for step in calls]
+def _form(said: Said, parameters: Schema, more: Said) -> Said:
+    return {**said, "input_schema": parameters, **more}
 
 
-def _interactions_entries(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return steps
+def _choice(name: str) -> Said:
+    return {"type": "tool", "name": name}
 
 
-def _interactions_results(results: list[CallResult]) -> list[dict[str, Any]]:
-    return [_interactions_result(*each) for each in results]
+def _parallel(form: Any, parallel: bool) -> Any:  # noqa: FBT001 - of the signature of a row
+    if form == {"type": "none"}:
+        return form
+    return {**(form or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
 
 
-def _interactions_result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
-    said = {"type": "function_result", "call_id": call.id, "name": call.name, "result": result_text(result)}
-    return {**said, "is_error": True} if result.is_error else said
+def _output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
 
 
-def _interactions_user(text: str) -> dict[str, Any]:
-    return {"type": "user_input", "content": [{"type": "text", "text": text}]}
-
-
-INTERACTIONS_FORM = MessageForm(
-    _INTERACTIONS,
-    "gemini-interactions",
-    _interactions_sendable,
-    _interactions_plain,
-    _interactions_calls,
-    _interactions_entries,
-    _interactions_results,
-    _interactions_user,
+STRICT = StrictMode(
+    "Anthropic",
+    SHAPE | DESCRIBED | {"format", "minItems"},
+    FORMATS | {"uri"},
+    requires_all=False,
+    recursive=False,
+    min_items=(0, 1),
 )
-"""The message is a list of steps. Thoughts go back with their signatures."""
+"""platform.claude.com/docs/en/build-with-claude/structured-outputs, "JSON Schema limitations"; patterns and defaults,
+which are only partly allowed, are moved to the description, as Anthropic's SDK does."""
+
+_NAME = "anthropic"
+_call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
 
 
-_GEMINI = "gemini"
-_NOT_SIGNED = "skip_thought_signature_validator"
-"""In place of the signature that Gemini 3 requires of a turn's first call, for a call that Gemini did not make; from
-"Thought signatures" in the documentation of the Gemini API."""
-
-
-def _gemini_sendable(message: dict[str, Any], _notices: Notices) -> dict[str, Any]:
-    parts = ({key: value for key, value in part.items() if value is not None} for part in message.get("parts") or ())
-    return {"role": "model", "parts": [part for part in parts if any(value != "" for value in part.values())]}
-
-
-def _gemini_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
-    found: list[dict[str, Any]] = []
-    signature = {"thoughtSignature": _NOT_SIGNED}
-    for part in said_parts(parts, notices, _GEMINI, ("text", "refusal")):
-        if part.call is None:
-            found.append({"text": part.text})
-        else:
-            found.append({"functionCall": {"name": part.call.name, "args": part.call.arguments}, **signature})
-            signature = {}
-    return {"role": "model", "parts": found}
-
-
-def _gemini_calls(message: dict[str, Any]) -> list[MessageCall]:
-    calls = (fields_of(part["functionCall"]) or {} for part in message["parts"] if "functionCall" in part)
-    return [MessageCall(str(call.get("id") or ""), str(call.get("name") or ""), holder=call) for call in calls]
-
-
-def _gemini_results(results: list[CallResult]) -> list[dict[str, Any]]:
-    return [{"role": "user", "parts": [{"functionResponse": _gemini_response(*each)} for each in results]}]
-
-
-def _gemini_response(call: MessageCall, result: ToolResult) -> dict[str, Any]:
-    call_id = {"id": call.id} if call.id else {}
-    return {**call_id, "name": call.name, "response": _gemini_object(result)}
-
-
-def _gemini_object(result: ToolResult) -> dict[str, Any]:
-    """Return a result as the object that the API wants: under the keys that its reference names."""
-    if result.is_error:
-        return {"error": result_text(result)}
-    value: Any = result_data(result)
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {"output": value}
-
-
-def _gemini_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
-    return [message] if message["parts"] else []
-
-
-def _gemini_user(text: str) -> dict[str, Any]:
-    return {"role": "user", "parts": [{"text": text}]}
-
-
-GEMINI_FORM = MessageForm(
-    _GEMINI,
-    "gemini",
-    _gemini_sendable,
-    _gemini_plain,
-    _gemini_calls,
-    _gemini_entries,
-    _gemini_results,
-    _gemini_user,
-)
-"""Thought signatures go back in the parts in which they came, empty ones included."""
-
-
-_BEDROCK = "bedrock"
-_bedrock_call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_.:-]{1,64}"))
-
-
-def _bedrock_sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    blocks = filter(None, map(fields_of, message.get("content") or ()))
-    sent = (_bedrock_block(block, notices) for block in blocks)
-    return {"role": "assistant", "content": [block for block in sent if block is not None]}
-
-
-def _bedrock_block(block: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
-    """Return a block as the API takes it; None for one that it refuses: blank text, reasoning without a signature."""
-    if "text" in block:
-        return block if str(block["text"]).strip() else None
-    if (call := fields_of(block.get("toolUse"))) is not None:
-        given = call.get("input")
-        if not isinstance(given, dict) and given:
-            left_out(notices, "arguments that are not a JSON object", _BEDROCK)
-        return {"toolUse": {**call, "input": given if isinstance(given, dict) else {}}}
-    if (reasoning := fields_of(block.get("reasoningContent"))) is not None:
-        if isinstance(redacted := reasoning.get("redactedContent"), str):
-            return {"reasoningContent": {"redactedContent": b64decode(redacted)}}
-        if not (fields_of(reasoning.get("reasoningText")) or {}).get("signature"):
-            left_out(notices, "reasoning without a signature", _BEDROCK)
-            return None
-        return block
-    if (image := fields_of(block.get("image"))) is not None:
-        data = (fields_of(image.get("source")) or {}).get("bytes")
-        if isinstance(data, str):
-            return {"image": {**image, "source": {"bytes": b64decode(data)}}}
-    return block
-
-
-def _bedrock_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
-    content: list[dict[str, Any]] = []
-    for part in said_parts(parts, notices, _BEDROCK, ("text", "refusal")):
-        if part.call is None:
-            content.append({"text": part.text})
-        else:
-            call = {"toolUseId": _bedrock_call_id(part.call.id), "name": part.call.name, "input": part.call.arguments}
-            content.append({"toolUse": call})
-    return _bedrock_sendable({"content": content}, notices)
-
-
-def _bedrock_calls(message: dict[str, Any]) -> list[MessageCall]:
-    calls = [block["toolUse"] for block in message["content"] if "toolUse" in block]
-    own = (call for call in calls if call.get("type") != "server_tool_use")
-    return [
-        MessageCall(str(call.get("toolUseId") or ""), str(call.get("name") or ""), holder=call, key="toolUseId")
-        for call in own
-    ]
-
-
-def _bedrock_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
-    return [message] if message["content"] else []
-
-
-def _bedrock_results(results: list[CallResult]) -> list[dict[str, Any]]:
-    return [{"role": "user", "content": [{"toolResult": _bedrock_result(*each)} for each in results]}]
-
-
-def _bedrock_result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
-    said = {"toolUseId": call.id, "content": [{"text": result_text(result)}]}
-    return {**said, "status": "error"} if result.is_error else said
-
-
-def _bedrock_user(text: str) -> dict[str, Any]:
-    return {"role": "user", "content": [{"text": text}]}
-
-
-BEDROCK_FORM = MessageForm(
-    _BEDROCK,
-    "bedrock-converse",
-    _bedrock_sendable,
-    _bedrock_plain,
-    _bedrock_calls,
-    _bedrock_entries,
-    _bedrock_results,
-    _bedrock_user,
-    _bedrock_call_id,
-)
-"""Bytes, which a kept message has as base64, are bytes for boto3."""
-
-
-_ANTHROPIC = "anthropic"
-_anthropic_call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
-
-
-def _anthropic_sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
+def _sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
     content: Any = message.get("content") or []
     blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
     texts = [each.get("text") or "" for each in blocks if each.get("type") == "text"]
     is_blank = not "".join(texts).strip()  # blanks between texts with citations go back, blanks alone are refused
     return {
         "role": "assistant",
-        "content": [_anthropic_block(each, notices) for each in blocks if _is_sent(each, notices, is_blank=is_blank)],
+        "content": [_block(each, notices) for each in blocks if _is_sent(each, notices, is_blank=is_blank)],
     }
 
 
-def _anthropic_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
     return [message] if message["content"] else []
 
 
@@ -263,56 +95,78 @@ def _is_sent(block: dict[str, Any], notices: Notices, *, is_blank: bool) -> bool
     if kind == "text":
         return bool(block.get("text")) and not is_blank
     if kind == "thinking" and not block.get("signature"):
-        left_out(notices, "thinking without a signature", _ANTHROPIC)
+        left_out(notices, "thinking without a signature", _NAME)
         return False
     return True
 
 
-def _anthropic_block(block: dict[str, Any], notices: Notices) -> dict[str, Any]:
+def _block(block: dict[str, Any], notices: Notices) -> dict[str, Any]:
     sent = {key: value for key, value in block.items() if value is not None or key == "content"}
     if citations := sent.get("citations"):
         sent["citations"] = [{key: each[key] for key in each if key != "file_id"} for each in citations]
     if "tool_use" in str(sent.get("type")) and not isinstance(sent.get("input"), dict):
         if sent.get("input"):
-            left_out(notices, "arguments that are not a JSON object", _ANTHROPIC)
+            left_out(notices, "arguments that are not a JSON object", _NAME)
         sent["input"] = {}
     return sent
 
 
-def _anthropic_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
+def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
     content: list[dict[str, Any]] = []
-    for part in said_parts(parts, notices, _ANTHROPIC, ("text", "refusal")):
+    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
         if part.call is None:
             content.append({"type": "text", "text": part.text})
         else:
-            named = {"id": _anthropic_call_id(part.call.id), "name": part.call.name}
+            named = {"id": _call_id(part.call.id), "name": part.call.name}
             content.append({"type": "tool_use", **named, "input": part.call.arguments})
-    return _anthropic_sendable({"content": content}, notices)
+    return _sendable({"content": content}, notices)
 
 
-def _anthropic_calls(message: dict[str, Any]) -> list[MessageCall]:
+def _calls(message: dict[str, Any]) -> list[MessageCall]:
     calls = (block for block in message["content"] if block.get("type") == "tool_use")
     return [MessageCall(str(block.get("id") or ""), str(block.get("name") or ""), holder=block) for block in calls]
 
 
-def _anthropic_results(results: list[CallResult]) -> list[dict[str, Any]]:
-    return [{"role": "user", "content": [_anthropic_result(*each) for each in results]}]
+def _results(results: list[CallResult]) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": [_result(*each) for each in results]}]
 
 
-def _anthropic_result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
+def _result(call: MessageCall, result: ToolResult) -> dict[str, Any]:
     block = {"type": "tool_result", "tool_use_id": call.id, "content": result_text(result)}
     return {**block, "is_error": True} if result.is_error else block
 
 
-ANTHROPIC_FORM = MessageForm(
-    _ANTHROPIC,
+_MESSAGES = MessageForm(
+    _NAME,
     "anthropic-messages",
-    _anthropic_sendable,
-    _anthropic_plain,
-    _anthropic_calls,
-    _anthropic_entries,
-    _anthropic_results,
+    _sendable,
+    _plain,
+    _calls,
+    _entries,
+    _results,
     user_message,
-    _anthropic_call_id,
+    _call_id,
 )
 """Thinking goes back with its signature, and what the provider's own tools returned as it came."""
+
+ANTHROPIC = Provider(
+    name="anthropic",
+    aliases=("anthropic-messages", "messages"),
+    api="anthropic-messages",
+    keys=("ANTHROPIC_API_KEY",),
+    module="anthropic",
+    install="pip install anthropic",
+    url="https://api.anthropic.com",
+    url_from="ANTHROPIC_BASE_URL",
+    client=_client,
+    ask=_ask,
+    form=_form,
+    own_keys=("cache_control", "eager_input_streaming"),
+    names=(re.compile(r"[a-zA-Z0-9_-]{1,128}"), "letters, digits, _ and -, 1 to 128"),
+    strict=STRICT,
+    words={"auto": {"type": "auto"}, "none": {"type": "none"}, "required": {"type": "any"}},
+    choice=_choice,
+    output=_output,
+    parallel=_parallel,
+    messages=_MESSAGES,
+)

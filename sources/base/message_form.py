@@ -10,10 +10,9 @@ from typing import Any, NamedTuple, TypeAlias, cast
 
 from msgspec import Struct
 
-from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation, ToolResult
+from ...events.tool_invocation import InvocationFailed, Notice, ToolResult
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.json_machine import decode_json
-from ...sinks.collected.collected import Collected, Segment
 
 
 class AnswerCall(Struct, frozen=True):
@@ -40,7 +39,7 @@ class AnswerCall(Struct, frozen=True):
     def arguments_json(self) -> str:
         """The arguments as JSON: the model's own text where it is that, as it is not in most dialects of text."""
         own: Any = decode_json(self.raw, DEFAULT_LIMITS)[0]
-        is_own = isinstance(own, dict) and _plain(cast("dict[str, Any]", own)) == self.arguments
+        is_own = isinstance(own, dict) and plain_arguments(cast("dict[str, Any]", own)) == self.arguments
         return self.raw if is_own else json.dumps(self.arguments, ensure_ascii=False)
 
 
@@ -53,50 +52,7 @@ class AnswerPart(Struct, frozen=True):
     call: AnswerCall | None = None
 
 
-def parts_of(collected: Collected[Any], turn_id: str | None, choice: int) -> list[AnswerPart]:
-    """Return the parts of one answer, in the order in which they began."""
-    run = {each.id: each for each in collected.invocations if each.turn_id == turn_id}
-    failed = {each.id: each for each in collected.failures if each.turn_id == turn_id}
-    parts: list[AnswerPart] = []
-    for segment in collected.segments:
-        metadata = segment.metadata
-        if segment.turn_id != turn_id or metadata.get("choice", 0) != choice:
-            continue
-        if segment.type == "tool_call" or "tool_name" in metadata or segment.id in run or segment.id in failed:
-            # An argument that streams as a segment of its own is told with its call.
-            if not segment.id.startswith(f"{metadata.get('call_id')}/"):
-                call = _call(segment, run.get(segment.id), failed.get(segment.id))
-                parts.append(AnswerPart(segment.type, call=call))
-        elif segment.content:
-            parts.append(AnswerPart(segment.type, segment.content))
-    return parts
-
-
-def _call(segment: Segment, run: ToolInvocation | None, failed: InvocationFailed | None) -> AnswerCall:
-    metadata = segment.metadata
-    raw = segment.content if segment.type == "tool_call" else segment.raw
-    is_free_form = metadata.get("kind") == "text"
-    arguments: Any = {"input": raw} if is_free_form else {}
-    if run is not None:
-        raw, arguments = run.raw, run.arguments
-    elif not is_free_form and raw.strip():
-        arguments = decode_json(raw, DEFAULT_LIMITS)[0]
-    has_arguments = isinstance(arguments, dict) or raw.strip() == "null"
-    return AnswerCall(
-        segment.id,
-        str(metadata.get("tool_name") or segment.type),
-        raw,
-        _plain(cast("dict[str, Any]", arguments)) if isinstance(arguments, dict) else {},
-        is_free_form,
-        has_arguments,
-        has_arguments and segment.status == "complete",
-        metadata.get("executed_by") == "provider",
-        metadata.get("duplicate_of"),
-        failed,
-    )
-
-
-def _plain(arguments: dict[str, Any]) -> dict[str, Any]:
+def plain_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return a copy of arguments that JSON can represent: a number that is too large is its name."""
     plain: dict[str, Any] = json.loads(json.dumps(arguments), parse_constant=str)
     return plain

@@ -1,35 +1,37 @@
-"""A tool, the choice of a tool, and a structured answer, in the form of each provider's request."""
+"""What a request to Gemini wants: the client, tools, a structured answer, and the messages of the next turn."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
-from typing import Any, TypeAlias
+import re
+from collections.abc import Sequence
+from typing import Any, cast
 
+from ...events.errors import how_to_install
+from ...events.result_text import result_data, result_text
+from ...events.tool_invocation import ToolResult
 from ...operators.schemas.json_schema import Schema, map_subschemas
 from ...operators.schemas.schema_references import inline_references
-from ...operators.schemas.strict_schema import ollama_parameters
-
-Said: TypeAlias = dict[str, Any]
-ToolForm: TypeAlias = Callable[[Said, Schema, Said], Said]
-"""Makes a provider's form of a tool from its name and description, its parameters, and what else
-the provider takes, such as the flag for strict mode."""
+from ..base.message_form import AnswerPart, CallResult, MessageCall, MessageForm, Notices, said_parts
+from ..base.request import Client, Provider, Request, Said, transport, without_none
+from ..base.sdk_fields import fields_of
 
 
-def function_form(said: Said, parameters: Schema, more: Said) -> Said:
-    return {"type": "function", "function": {**said, "parameters": parameters, **more}}
+def gemini_client(module: Any, key: str, base_url: str | None) -> Client:
+    options = module.types.HttpOptions(base_url=base_url, client_args=transport(base_url))
+    client: Client = module.Client(api_key=key, http_options=options)
+    return client
 
 
-def responses_form(said: Said, parameters: Schema, more: Said) -> Said:
-    # Sent even if False, because the API's default is True.
-    return {"type": "function", **said, "parameters": parameters, "strict": False, **more}
+def _ask(client: Any, request: Request, tools: Any) -> Any:
+    config = without_none(
+        tools=tools,
+        system_instruction=request.system,
+        max_output_tokens=request.max_tokens,
+    )
+    return client.models.generate_content_stream(model=request.model, contents=request.prompt, config=config or None)
 
 
-def anthropic_form(said: Said, parameters: Schema, more: Said) -> Said:
-    return {**said, "input_schema": parameters, **more}
-
-
-def gemini_form(said: Said, parameters: Schema, more: Said) -> Said:
+def _form(said: Said, parameters: Schema, more: Said) -> Said:
     # The full JSON Schema, not the OpenAPI subset of `parameters`.
     return {**said, "parameters_json_schema": gemini_schema(parameters), **more}
 
@@ -45,89 +47,112 @@ def _without_const(schema: Schema, path: str) -> Schema:
     return map_subschemas(said, _without_const, path)
 
 
-def ollama_form(said: Said, parameters: Schema, more: Said) -> Said:
-    return function_form(said, ollama_parameters(parameters, said["name"]), more)
-
-
-def bedrock_form(said: Said, parameters: Schema, more: Said) -> Said:
-    return {"toolSpec": {**said, "inputSchema": {"json": parameters}, **more}}
-
-
-def interactions_form(said: Said, parameters: Schema, more: Said) -> Said:
-    return {"type": "function", **said, "parameters": gemini_schema(parameters), **more}
-
-
-def bedrock_choice(name: str) -> Said:
-    return {"tool": {"name": name}}
-
-
-def interactions_choice(name: str) -> Said:
-    return {"allowed_tools": {"mode": "any", "tools": [name]}}
-
-
-def gemini_list(definitions: list[Said]) -> list[Said]:
+def _list(definitions: list[Said]) -> list[Said]:
     return [{"function_declarations": definitions}]
 
 
-def function_choice(name: str) -> Said:
-    return {"type": "function", "function": {"name": name}}
+def _choice(name: str) -> Said:
+    return _mode("ANY", name)
 
 
-def responses_choice(name: str) -> Said:
-    return {"type": "function", "name": name}
-
-
-def anthropic_choice(name: str) -> Said:
-    return {"type": "tool", "name": name}
-
-
-def gemini_choice(name: str) -> Said:
-    return gemini_mode("ANY", name)
-
-
-def gemini_mode(mode: str, *names: str) -> Said:
+def _mode(mode: str, *names: str) -> Said:
     return {"function_calling_config": {"mode": mode, **({"allowed_function_names": [*names]} if names else {})}}
 
 
-def anthropic_parallel(form: Any, parallel: bool) -> Any:  # noqa: FBT001 - of the signature of a row
-    if form == {"type": "none"}:
-        return form
-    return {**(form or {"type": "auto"}), "disable_parallel_tool_use": not parallel}
-
-
-OutputForm: TypeAlias = Callable[[str, Schema, bool], dict[str, Any]]
-"""Makes a provider's form of an output from its name, its schema, and whether the schema is in strict form."""
-
-
-def chat_output(name: str, schema: Schema, strict: bool) -> dict[str, Any]:  # noqa: FBT001 - of the signature of a row
-    said = {"name": name, "schema": schema, "strict": strict}
-    return {"response_format": {"type": "json_schema", "json_schema": said}}
-
-
-def responses_output(name: str, schema: Schema, strict: bool) -> dict[str, Any]:  # noqa: FBT001
-    return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema, "strict": strict}}}
-
-
-def anthropic_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
-    return {"output_config": {"format": {"type": "json_schema", "schema": schema}}}
-
-
-def gemini_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
+def _output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
     return {"response_mime_type": "application/json", "response_json_schema": gemini_schema(schema)}
 
 
-def bedrock_output(name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
-    said = {"name": name, "schema": json.dumps(schema, ensure_ascii=False)}
-    return {"outputConfig": {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": said}}}}
+_NAME = "gemini"
+_NOT_SIGNED = "skip_thought_signature_validator"
+"""In place of the signature that Gemini 3 requires of a turn's first call, for a call that Gemini did not make; from
+"Thought signatures" in the documentation of the Gemini API."""
 
 
-def cohere_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
-    return {"response_format": {"type": "json_object", "json_schema": schema}}
+def _sendable(message: dict[str, Any], _notices: Notices) -> dict[str, Any]:
+    parts = ({key: value for key, value in part.items() if value is not None} for part in message.get("parts") or ())
+    return {"role": "model", "parts": [part for part in parts if any(value != "" for value in part.values())]}
 
 
-def interactions_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
-    return {"response_format": {"type": "text", "mime_type": "application/json", "schema": gemini_schema(schema)}}
+def _plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
+    found: list[dict[str, Any]] = []
+    signature = {"thoughtSignature": _NOT_SIGNED}
+    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
+        if part.call is None:
+            found.append({"text": part.text})
+        else:
+            found.append({"functionCall": {"name": part.call.name, "args": part.call.arguments}, **signature})
+            signature = {}
+    return {"role": "model", "parts": found}
 
 
-def ollama_output(_name: str, schema: Schema, _strict: bool) -> dict[str, Any]:  # noqa: FBT001
-    return {"format": schema}
+def _calls(message: dict[str, Any]) -> list[MessageCall]:
+    calls = (fields_of(part["functionCall"]) or {} for part in message["parts"] if "functionCall" in part)
+    return [MessageCall(str(call.get("id") or ""), str(call.get("name") or ""), holder=call) for call in calls]
+
+
+def _results(results: list[CallResult]) -> list[dict[str, Any]]:
+    return [{"role": "user", "parts": [{"functionResponse": _response(*each)} for each in results]}]
+
+
+def _response(call: MessageCall, result: ToolResult) -> dict[str, Any]:
+    call_id = {"id": call.id} if call.id else {}
+    return {**call_id, "name": call.name, "response": _object(result)}
+
+
+def _object(result: ToolResult) -> dict[str, Any]:
+    """Return a result as the object that the API wants: under the keys that its reference names."""
+    if result.is_error:
+        return {"error": result_text(result)}
+    value: Any = result_data(result)
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {"output": value}
+
+
+def _entries(message: dict[str, Any]) -> list[dict[str, Any]]:
+    return [message] if message["parts"] else []
+
+
+def _user(text: str) -> dict[str, Any]:
+    return {"role": "user", "parts": [{"text": text}]}
+
+
+_MESSAGES = MessageForm(
+    _NAME,
+    "gemini",
+    _sendable,
+    _plain,
+    _calls,
+    _entries,
+    _results,
+    _user,
+)
+"""Thought signatures go back in the parts in which they came, empty ones included."""
+
+GEMINI = Provider(
+    name="gemini",
+    aliases=("google", "gemini-generate"),
+    api="gemini",
+    keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    module="google.genai",
+    install=how_to_install("gemini"),
+    url="https://generativelanguage.googleapis.com",
+    url_from="GOOGLE_GEMINI_BASE_URL",
+    client=gemini_client,
+    ask=_ask,
+    form=_form,
+    listed=_list,
+    names=(
+        re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,127}"),
+        "a letter or _, then letters, digits, _ - . and :, up to 128",
+    ),
+    not_strict="Gemini's tools have no strict mode; use tool_choice('gemini', 'validated') in the request",
+    words={
+        "auto": _mode("AUTO"),
+        "none": _mode("NONE"),
+        "required": _mode("ANY"),
+        "validated": _mode("VALIDATED"),
+    },
+    choice=_choice,
+    output=_output,
+    messages=_MESSAGES,
+)

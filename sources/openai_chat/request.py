@@ -1,16 +1,17 @@
-"""The messages that are a text with calls: the Chat Completions family, Cohere's chat and Ollama's."""
+"""What a request of OpenAI's chat, and of its relatives, wants: the client, tools, and the next turn's messages."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
 from ...events.result_text import result_text
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.json_machine import decode_json
+from ...operators.schemas.strict_schema import DESCRIBED, FORMATS, NUMBERS, SHAPE, StrictMode
 from ..base.message_form import (
     AnswerPart,
     CallResult,
@@ -20,147 +21,40 @@ from ..base.message_form import (
     fitting_id,
     left_out,
     said_parts,
-    text_and_calls,
     user_message,
 )
-from ..base.sdk_fields import fields_of
-
-_OLLAMA = "ollama"
-_OLLAMA_KEYS = {"text": "content", "refusal": "content", "reasoning": "thinking"}
-_OLLAMA_SENT = ("content", "thinking", "images")
-
-
-def _ollama_sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    for key, value in message.items():
-        if value and key not in (*_OLLAMA_SENT, "role", "tool_calls"):
-            left_out(notices, key, _OLLAMA)
-    sent = {key: value for key, value in message.items() if key in _OLLAMA_SENT and value is not None}
-    if calls := message.get("tool_calls"):
-        sent["tool_calls"] = [
-            {"function": _ollama_function(_ollama_fields(_ollama_fields(call).get("function")), notices)}
-            for call in calls
-        ]
-    return {"role": "assistant", **sent}
-
-
-def _ollama_fields(value: Any) -> dict[str, Any]:
-    """Return an object's fields; none for what a broken stream has in its place."""
-    return fields_of(value) or {}
-
-
-def _ollama_function(function: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    arguments: Any = function.get("arguments")
-    if isinstance(arguments, str) and arguments.strip():
-        arguments = decode_json(arguments, DEFAULT_LIMITS)[0]
-    elif arguments is None or isinstance(arguments, str):
-        arguments = {}
-    if not isinstance(arguments, dict):
-        left_out(notices, "arguments that are not a JSON object", _OLLAMA)
-        arguments = {}
-    return {"name": str(function.get("name") or ""), "arguments": arguments}
-
-
-def _ollama_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
-    texts: dict[str, str] = {}
-    calls: list[dict[str, Any]] = []
-    for part in said_parts(parts, notices, _OLLAMA, _OLLAMA_KEYS):
-        if part.call is None:
-            key = _OLLAMA_KEYS[part.type]
-            texts[key] = texts.get(key, "") + part.text
-        else:
-            calls.append({"function": {"name": part.call.name, "arguments": part.call.arguments}})
-    return _ollama_sendable({**texts, "tool_calls": calls}, notices)
-
-
-def _ollama_calls(message: dict[str, Any]) -> list[MessageCall]:
-    return [MessageCall("", call["function"]["name"]) for call in message.get("tool_calls", ())]
-
-
-def _ollama_results(results: list[CallResult]) -> list[dict[str, Any]]:
-    return [{"role": "tool", "tool_name": call.name, "content": result_text(result)} for call, result in results]
-
-
-def _ollama_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
-    return [message] if message.get("content") or message.get("tool_calls") else []
-
-
-OLLAMA_FORM = MessageForm(
-    _OLLAMA,
-    "ollama",
-    _ollama_sendable,
-    _ollama_plain,
-    _ollama_calls,
-    _ollama_entries,
-    _ollama_results,
-    user_message,
+from ..base.request import (
+    NAMES_OF_64,
+    Client,
+    Provider,
+    Request,
+    function_choice,
+    messages_of,
+    stainless_client,
+    without_none,
 )
-"""Calls have no ids: results go back in the order of the calls."""
 
 
-_COHERE = "cohere"
-_COHERE_SENT = ("tool_plan", "content", "tool_calls", "citations")
+def _client(module: Any, key: str, base_url: str | None) -> Client:
+    return stainless_client(module, "OpenAI", key, base_url)
 
 
-def _cohere_sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    sent: dict[str, Any] = {"role": "assistant"}
-    for key, value in message.items():
-        if key in _COHERE_SENT and value:
-            sent[key] = value
-        elif key != "role" and value:
-            left_out(notices, key, _COHERE)
-    if isinstance(sent.get("content"), list):
-        parts: list[dict[str, Any]] = sent["content"]
-        said = [part for part in parts if any(value for key, value in part.items() if key != "type")]
-        sent["content"] = said
-        if not said:
-            del sent["content"]
-    if calls := sent.get("tool_calls"):
-        sent["tool_calls"] = [_cohere_call(fields_of(each) or {}, place, notices) for place, each in enumerate(calls)]
-    return sent
+def _ask(client: Any, request: Request, tools: Any) -> Any:
+    # OpenAI's newer models refuse the old name, and servers that are not OpenAI's know no other.
+    limit = "max_completion_tokens" if request.base_url is None else "max_tokens"
+    options = without_none(tools=tools, **{limit: request.max_tokens})
+    return client.chat.completions.create(model=request.model, messages=messages_of(request), stream=True, **options)
 
 
-def _cohere_call(call: dict[str, Any], place: int, notices: Notices) -> dict[str, Any]:
-    function = fields_of(call.get("function")) or {}
-    arguments = function.get("arguments")
-    is_text = isinstance(arguments, str) and bool(arguments.strip())
-    if not is_text or not isinstance(decode_json(str(arguments), DEFAULT_LIMITS)[0], dict):
-        if is_text:
-            left_out(notices, "arguments that are not a JSON object", _COHERE)
-        arguments = "{}"
-    said = {"name": str(function.get("name") or ""), "arguments": arguments}
-    return {"id": call.get("id") or f"call_{place}", "type": "function", "function": said}
-
-
-def _cohere_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
-    text, calls = text_and_calls(parts, notices, _COHERE)
-    return _cohere_sendable({"content": text, "tool_calls": calls}, notices)
-
-
-def _cohere_calls(message: dict[str, Any]) -> list[MessageCall]:
-    return [MessageCall(call["id"], call["function"]["name"], holder=call) for call in message.get("tool_calls", ())]
-
-
-def _cohere_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
-    return [message] if message.get("content") or message.get("tool_calls") else []
-
-
-def _cohere_results(results: list[CallResult]) -> list[dict[str, Any]]:
-    return [{"role": "tool", "tool_call_id": call.id, "content": result_text(result)} for call, result in results]
-
-
-COHERE_FORM = MessageForm(
-    _COHERE,
-    "cohere",
-    _cohere_sendable,
-    _cohere_plain,
-    _cohere_calls,
-    _cohere_entries,
-    _cohere_results,
-    user_message,
+STRICT = StrictMode(
+    "OpenAI",
+    SHAPE | DESCRIBED | NUMBERS | {"pattern", "format", "minItems", "maxItems"},
+    FORMATS,
+    requires_all=True,
+    recursive=True,
 )
-"""The plan, the thinking and the citations go back as they came."""
-
-
+"""OpenAI's strict mode, after developers.openai.com/api/docs/guides/structured-outputs, "Supported schemas". Mistral's
+strict mode allows at least the same."""
 _KEYS = frozenset(("role", "content", "tool_calls", "function_call"))
 _CALL_KEYS = frozenset(("id", "type", "function"))
 _REASONING = ("reasoning_content", "reasoning")
@@ -335,3 +229,55 @@ def _result(call: MessageCall, text: str, *, named: bool) -> dict[str, Any]:
         return {"role": "function", "name": call.name, "content": text}
     name = {"name": call.name} if named else {}
     return {"role": "tool", "tool_call_id": call.id, **name, "content": text}
+
+
+class Relative(NamedTuple):
+    """What a relative of OpenAI's chat takes back of its reasoning."""
+
+    returned: tuple[str, ...]
+    """The keys of the message; of a call's, with the prefix `call.`."""
+    source: str
+    """The document that says so."""
+
+
+RELATIVES: Mapping[str, Relative] = {
+    "deepseek": Relative(("reasoning_content",), "DeepSeek API Docs, Thinking Mode: refused without, after calls"),
+    "fireworks": Relative(("reasoning_content",), "Fireworks docs, Reasoning: Interleaved thinking"),
+    "gemini-chat": Relative(
+        ("extra_content", "call.extra_content"), "Gemini API docs, Thought signatures: refused without, after calls"
+    ),
+    "groq": Relative(
+        ("reasoning",), "Groq's Python SDK, ChatCompletionAssistantMessageParam; reasoning_content is refused"
+    ),
+    "moonshot": Relative(("reasoning_content",), "Kimi API docs, Tool use compatibility: refused without, after calls"),
+    "openrouter": Relative(
+        ("reasoning", "reasoning_details"), "OpenRouter docs, Reasoning Tokens: Preserving reasoning"
+    ),
+    "qwen": Relative(("reasoning_content",), "Qwen Cloud docs, Thinking: Function calling with thinking mode"),
+    "vercel-gateway": Relative(
+        ("reasoning", "reasoning_details"), "Vercel docs, Chat Completions Reasoning: Preserving reasoning details"
+    ),
+    "xai": Relative((), "xAI docs, Best Practices Guide: its chat has no field for reasoning, its Responses API has"),
+    "zai": Relative(("reasoning_content",), "Z.AI docs, Thinking Mode: Interleaved thinking"),
+}
+"""Relatives of OpenAI's chat, each with what it wants back of its reasoning; for all others use `openai-chat`."""
+
+OPENAI_CHAT = Provider(
+    name="openai-chat",
+    aliases=("openai", "chat"),
+    api="openai-chat",
+    keys=("OPENAI_API_KEY",),
+    module="openai",
+    install="pip install openai",
+    url="https://api.openai.com/v1",
+    url_from="OPENAI_BASE_URL",
+    client=_client,
+    ask=_ask,
+    names=NAMES_OF_64,
+    strict=STRICT,
+    words={"auto": "auto", "none": "none", "required": "required"},
+    choice=function_choice,
+    output_is_object=True,
+    parallel="takes it in the request as parallel_tool_calls=True or False",
+    messages=chat_form("openai-chat"),
+)

@@ -1,4 +1,4 @@
-"""The input of OpenAI's Responses API, and of its Assistants API, whose server keeps the thread."""
+"""What a request of OpenAI's Responses API wants: tools, a structured answer, and the input of the next turn."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 from ...events.errors import UsageError
 from ...events.result_text import result_data, result_text
 from ...events.tool_invocation import ToolResult
+from ...operators.schemas.json_schema import Schema
 from ..base.message_form import (
     AnswerPart,
     CallResult,
@@ -19,68 +20,98 @@ from ..base.message_form import (
     fitting_id,
     left_out,
     said_parts,
-    text_and_calls,
     user_message,
 )
+from ..base.request import Request, Said, without_none
 from ..base.sdk_fields import fields_of
-from .item_keys import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
+from ..openai_chat.request import OPENAI_CHAT
 from .items import call_kind
 
-_ASSISTANTS = "openai-assistants"
+
+def _ask(client: Any, request: Request, tools: Any) -> Any:
+    options = without_none(
+        tools=tools,
+        instructions=request.system,
+        max_output_tokens=request.max_tokens,
+    )
+    return client.responses.create(model=request.model, input=request.prompt, stream=True, **options)
 
 
-def _assistants_sendable(message: dict[str, Any], notices: Notices) -> dict[str, Any]:
-    texts: list[str] = []
-    for part in filter(None, map(fields_of, message.get("content") or ())):
-        if part.get("type") == "text":
-            texts.append(str((fields_of(part.get("text")) or {}).get("value") or ""))
-        elif part.get("type") == "refusal":
-            texts.append(str(part.get("refusal") or ""))
-        else:
-            left_out(notices, "content that is not text", _ASSISTANTS)
-    return {"role": "assistant", "content": "".join(texts), "tool_calls": message.get("tool_calls") or []}
+def _form(said: Said, parameters: Schema, more: Said) -> Said:
+    # Sent even if False, because the API's default is True.
+    return {"type": "function", **said, "parameters": parameters, "strict": False, **more}
 
 
-def _assistants_plain(parts: Sequence[AnswerPart], notices: Notices) -> dict[str, Any]:
-    text, calls = text_and_calls(parts, notices, _ASSISTANTS)
-    return {"role": "assistant", "content": text, "tool_calls": calls}
+def _choice(name: str) -> Said:
+    return {"type": "function", "name": name}
 
 
-def _assistants_calls(message: dict[str, Any]) -> list[MessageCall]:
-    calls = filter(None, map(fields_of, message["tool_calls"]))
-    named = [(call, fields_of(call.get("function")) or {}) for call in calls]
-    return [MessageCall(str(call.get("id") or ""), str(function.get("name") or "")) for call, function in named]
+def _output(name: str, schema: Schema, strict: bool) -> dict[str, Any]:  # noqa: FBT001
+    return {"text": {"format": {"type": "json_schema", "name": name, "schema": schema, "strict": strict}}}
 
 
-def _assistants_entries(message: dict[str, Any]) -> list[dict[str, Any]]:
-    return [{"role": "assistant", "content": message["content"]}] if message["content"] else []
+_CALL_KEYS = ("id", "call_id", "status")
+_OF_IMAGES = ("action", "background", "error", "output_format", "quality", "revised_prompt", "size", "svg_usage")
+ITEM_KEYS: Mapping[str, frozenset[str]] = {
+    kind: frozenset(("type", *keys))
+    for kind, keys in {
+        "message": ("id", "role", "content", "status", "phase"),
+        "reasoning": ("id", "summary", "content", "encrypted_content", "status"),
+        "function_call": (*_CALL_KEYS, "name", "arguments", "namespace", "caller", "async"),
+        "custom_tool_call": ("id", "call_id", "name", "input", "namespace", "caller", "async"),
+        "web_search_call": ("id", "action", "status"),
+        "file_search_call": ("id", "queries", "results", "status"),
+        "computer_call": (*_CALL_KEYS, "action", "actions", "pending_safety_checks"),
+        "code_interpreter_call": ("id", "code", "container_id", "outputs", "status"),
+        "image_generation_call": ("id", "result", "status", *_OF_IMAGES),
+        "local_shell_call": (*_CALL_KEYS, "action"),
+        "shell_call": (*_CALL_KEYS, "action", "caller", "environment"),
+        "shell_call_output": (*_CALL_KEYS, "output", "caller", "max_output_length"),
+        "apply_patch_call": (*_CALL_KEYS, "operation", "caller"),
+        "apply_patch_call_output": (*_CALL_KEYS, "output", "caller"),
+        "mcp_list_tools": ("id", "server_label", "tools", "error"),
+        "mcp_call": ("id", "server_label", "name", "arguments", "output", "error", "approval_request_id", "status"),
+        "mcp_approval_request": ("id", "server_label", "name", "arguments"),
+        "tool_search_call": (*_CALL_KEYS, "arguments", "execution"),
+        "tool_search_output": (*_CALL_KEYS, "tools", "execution"),
+        "compaction": ("id", "encrypted_content"),
+        "program": ("id", "call_id", "code", "fingerprint"),
+        "program_output": (*_CALL_KEYS, "result"),
+    }.items()
+}
+"""The input items of the Responses API, as its reference and the types of OpenAI's SDK have them."""
+BOOKKEEPING = frozenset(("created_by", "logprobs", "parsed", "parsed_arguments", "status"))
+"""Keys that no request needs, so that no Notice tells of them."""
+PART_KEYS: Mapping[str, frozenset[str]] = {
+    "output_text": frozenset(("type", "text", "annotations", "logprobs")),
+    "refusal": frozenset(("type", "refusal")),
+    "reasoning_text": frozenset(("type", "text")),
+    "summary_text": frozenset(("type", "text")),
+}
+ANNOTATION_KEYS: Mapping[str, frozenset[str]] = {
+    "file_citation": frozenset(("type", "file_id", "filename", "index")),
+    "url_citation": frozenset(("type", "url", "title", "start_index", "end_index")),
+    "container_file_citation": frozenset(
+        ("type", "container_id", "file_id", "filename", "start_index", "end_index"),
+    ),
+    "file_path": frozenset(("type", "file_id", "index")),
+}
+"""The keys of each kind of annotation; the request needs them all."""
+ACTION_KEYS: Mapping[str, frozenset[str]] = {
+    "search": frozenset(("type", "query", "queries", "sources")),
+    "open_page": frozenset(("type", "url")),
+    "find_in_page": frozenset(("type", "pattern", "url")),
+}
+"""The keys of each kind of action of a web search."""
 
-
-def _assistants_results(results: list[CallResult]) -> list[dict[str, Any]]:
-    return [{"tool_call_id": call.id, "output": result_text(result)} for call, result in results]
-
-
-ASSISTANTS_FORM = MessageForm(
-    _ASSISTANTS,
-    "openai-assistants",
-    _assistants_sendable,
-    _assistants_plain,
-    _assistants_calls,
-    _assistants_entries,
-    _assistants_results,
-    user_message,
-)
-"""Results are the `tool_outputs` of the run, which has the calls; the message is for another thread."""
-
-
-_RESPONSES = "openai-responses"
+_NAME = "openai-responses"
 _call_id = partial(fitting_id, accepted=re.compile("[a-zA-Z0-9_-]{1,64}"))
 
 
 def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, Any]]:
     sent = [item for each in items or () if (item := _item(each, notices)) is not None]
     while sent and sent[-1]["type"] == "reasoning":  # refused without the item that follows it
-        left_out(notices, "reasoning that nothing follows", _RESPONSES)
+        left_out(notices, "reasoning that nothing follows", _NAME)
         sent.pop()
     return sent
 
@@ -88,7 +119,7 @@ def _sendable(items: list[dict[str, Any]], notices: Notices) -> list[dict[str, A
 def _item(item: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
     kind = str(item.get("type"))
     if kind not in ITEM_KEYS:
-        left_out(notices, f"items of the type {kind}", _RESPONSES)
+        left_out(notices, f"items of the type {kind}", _NAME)
         return None
     sent = _with_keys(item, ITEM_KEYS[kind], notices)
     for field in ("content", "summary"):
@@ -111,21 +142,21 @@ def _with_keys(value: dict[str, Any], keys: frozenset[str], notices: Notices) ->
     """Return what an object has under some keys; a Notice says what it has under others."""
     for key, each in value.items():
         if each and key not in keys and key not in BOOKKEEPING:
-            left_out(notices, f"{key} of {value['type']}", _RESPONSES)
+            left_out(notices, f"{key} of {value['type']}", _NAME)
     return {key: each for key, each in value.items() if key in keys and each is not None}
 
 
 def _part(part: dict[str, Any], notices: Notices) -> dict[str, Any] | None:
     kind = str(part.get("type"))
     if kind not in PART_KEYS:
-        left_out(notices, f"parts of the type {kind}", _RESPONSES)
+        left_out(notices, f"parts of the type {kind}", _NAME)
         return None
     sent = _with_keys(part, PART_KEYS[kind], notices)
     if kind == "output_text":
         kept = [_known(each, ANNOTATION_KEYS) for each in sent.get("annotations", ())]
         whole = [each for each in kept if each is not None and each.keys() == ANNOTATION_KEYS[each["type"]]]
         if len(whole) < len(kept):
-            left_out(notices, "annotations that lack a key", _RESPONSES)
+            left_out(notices, "annotations that lack a key", _NAME)
         sent["annotations"] = whole
     return sent
 
@@ -138,7 +169,7 @@ def _action(action: dict[str, Any], notices: Notices) -> dict[str, Any]:
         sources = filter(None, map(fields_of, sent["sources"]))
         whole = [{"type": "url", "url": each["url"]} for each in sources if each.get("url")]
         if len(whole) < len(sent["sources"]):
-            left_out(notices, "sources without a URL", _RESPONSES)
+            left_out(notices, "sources without a URL", _NAME)
         sent["sources"] = whole
     return sent
 
@@ -151,7 +182,7 @@ def _known(value: dict[str, Any], keys: Mapping[str, frozenset[str]]) -> dict[st
 
 def _plain(parts: Sequence[AnswerPart], notices: Notices) -> list[dict[str, Any]]:
     items: list[dict[str, Any]] = []
-    for part in said_parts(parts, notices, _RESPONSES, ("text", "refusal")):
+    for part in said_parts(parts, notices, _NAME, ("text", "refusal")):
         if part.call is None:
             items.append({"type": "message", "role": "assistant", "content": part.text})
         else:
@@ -219,8 +250,8 @@ def _screenshot(result: ToolResult) -> dict[str, Any]:
     return dict(result_data(result))
 
 
-RESPONSES_FORM = MessageForm(
-    _RESPONSES,
+_MESSAGES = MessageForm(
+    _NAME,
     "openai-responses",
     _sendable,
     _plain,
@@ -231,3 +262,14 @@ RESPONSES_FORM = MessageForm(
     _call_id,
 )
 """Reasoning without encrypted content goes back by its id, which works where the server keeps it (`store`)."""
+
+OPENAI_RESPONSES = OPENAI_CHAT._replace(
+    name="openai-responses",
+    aliases=("responses",),
+    api="openai-responses",
+    ask=_ask,
+    form=_form,
+    choice=_choice,
+    output=_output,
+    messages=_MESSAGES,
+)

@@ -1,4 +1,4 @@
-"""The table of APIs, for wire decoding and detection."""
+"""The table of APIs: how each is read and recognised, and which providers are asked for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from ...events.errors import ProviderError, UsageError
 from ...operators.engine.limits import Limits
 from ..anthropic.machine import ANTHROPIC_SERVED, AnthropicDecoder, AnthropicMessages, is_anthropic_event
 from ..anthropic.message import AnthropicMessage
+from ..anthropic.request import ANTHROPIC
 from ..base.choices import Choices
 from ..base.machine import Machine
 from ..base.message_keeper import MessageKeeper, Messages
+from ..base.request import Provider
 from ..bedrock.machine import BedrockConverse, is_converse_event
 from ..bedrock.message import BedrockMessage
+from ..bedrock.request import BEDROCK
 from ..bedrock.wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
 from ..cohere.machine import (
     COHERE_SERVED,
@@ -26,22 +29,30 @@ from ..cohere.machine import (
     is_cohere_v1_event,
 )
 from ..cohere.message import CohereMessage, CohereV1Message
+from ..cohere.request import COHERE
 from ..framing.ndjson import NdjsonDecoder
 from ..framing.served import Served
 from ..framing.sse import ServerSentEvent, SseDecoder
 from ..gemini.machine import Gemini, is_gemini_response
 from ..gemini.message import GeminiMessages
+from ..gemini.request import GEMINI
 from ..gemini.wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
 from ..gemini_interactions.machine import INTERACTIONS_SERVED, Interactions, is_interactions_event
 from ..gemini_interactions.message import InteractionsMessage
+from ..gemini_interactions.request import GEMINI_INTERACTIONS
+from ..mistral.request import MISTRAL
 from ..ollama.machine import OLLAMA_SERVED, Ollama, is_ollama_response, ollama_exception
 from ..ollama.message import OllamaMessage
+from ..ollama.request import OLLAMA
 from ..openai_assistants.machine import ASSISTANTS_SERVED, Assistants, AssistantsDecoder, is_assistants_event
 from ..openai_assistants.message import AssistantsMessage
+from ..openai_assistants.request import OPENAI_ASSISTANTS
 from ..openai_chat.machine import CHAT_SERVED, RESPONSES_SERVED, OpenAIChat, is_chat_chunk, mistral_exception
 from ..openai_chat.message import ChatMessages
+from ..openai_chat.request import OPENAI_CHAT
 from ..openai_responses.machine import OpenAIResponses, is_responses_event
 from ..openai_responses.message import ResponsesMessage
+from ..openai_responses.request import OPENAI_RESPONSES
 
 
 class NewMachine(Protocol):
@@ -74,6 +85,8 @@ class Api(NamedTuple):
     """Translates the exceptions of these SDKs, if the usual translation does not suffice; returns None for others."""
     new_messages: Callable[[Choices], Messages] | None = None
     """Makes what keeps the assistant's messages; without it `keep_message` has no effect."""
+    providers: tuple[Provider, ...] = ()
+    """Those that are asked for this format; most often one. Without one it is only read."""
 
 
 def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
@@ -98,6 +111,7 @@ APIS = (
         sdks=("openai", "mistralai", "litellm", "huggingface_hub"),
         exception=mistral_exception,
         new_messages=ChatMessages,
+        providers=(OPENAI_CHAT, MISTRAL),
     ),
     Api(
         "openai-responses",
@@ -107,6 +121,7 @@ APIS = (
         RESPONSES_SERVED,
         sdks=("openai",),
         new_messages=ResponsesMessage,
+        providers=(OPENAI_RESPONSES,),
     ),
     Api(
         "anthropic-messages",
@@ -117,6 +132,7 @@ APIS = (
         AnthropicDecoder,
         sdks=("anthropic",),
         new_messages=AnthropicMessage,
+        providers=(ANTHROPIC,),
     ),
     Api(
         "gemini",
@@ -128,6 +144,7 @@ APIS = (
         sdks=("google",),
         exception=gemini_exception,
         new_messages=GeminiMessages,
+        providers=(GEMINI,),
     ),
     Api(
         "ollama",
@@ -139,6 +156,7 @@ APIS = (
         sdks=("ollama",),
         exception=ollama_exception,
         new_messages=OllamaMessage,
+        providers=(OLLAMA,),
     ),
     Api(
         "bedrock-converse",
@@ -150,6 +168,7 @@ APIS = (
         sdks=("boto3", "botocore"),
         exception=bedrock_exception,
         new_messages=BedrockMessage,
+        providers=(BEDROCK,),
     ),
     Api(
         "cohere",
@@ -160,6 +179,7 @@ APIS = (
         sdks=("cohere",),
         exception=cohere_exception,
         new_messages=CohereMessage,
+        providers=(COHERE,),
     ),
     Api(
         "cohere-v1",
@@ -179,6 +199,7 @@ APIS = (
         INTERACTIONS_SERVED,
         sdks=("google",),
         new_messages=InteractionsMessage,
+        providers=(GEMINI_INTERACTIONS,),
     ),
     Api(
         "openai-assistants",
@@ -189,6 +210,7 @@ APIS = (
         AssistantsDecoder,
         sdks=("openai",),
         new_messages=AssistantsMessage,
+        providers=(OPENAI_ASSISTANTS,),
     ),
 )
 """The table of wire formats: one entry for each API."""

@@ -11,23 +11,11 @@ import re
 import socket
 from collections.abc import Collection
 
+from ..base.request import is_this_machine
+
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/?#@\[\]]+?)\.?)(?::[0-9]{0,5})?")
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound
 _SHOWN = 100
-
-
-def is_this_machine(host: str) -> bool:
-    """Return whether only this machine can reach a server that listens there.
-
-    >>> is_this_machine("localhost"), is_this_machine("127.0.0.1"), is_this_machine("0.0.0.0")
-    (True, True, False)
-    """
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 class ServedHosts:

@@ -13,7 +13,9 @@ from strategies.schemas import parameters
 
 from penstock.events import UsageError
 from penstock.operators.schemas.schema_validation import model_schema
-from penstock.operators.schemas.strict_schema import ANTHROPIC, OPENAI, StrictMode, strict_schema
+from penstock.operators.schemas.strict_schema import StrictMode, strict_schema
+from penstock.sources.anthropic.request import STRICT as ANTHROPIC
+from penstock.sources.openai_chat.request import STRICT as OPENAI
 
 TEXT = {"type": "string"}
 NULL = {"type": "null"}

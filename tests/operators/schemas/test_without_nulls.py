@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from strategies.schemas import NULL, fitting, parameters
 
-from penstock.operators.schemas.strict_schema import OPENAI, accepts_null, strict_schema, without_nulls
+from penstock.operators.schemas.strict_schema import accepts_null, strict_schema, without_nulls
+from penstock.sources.openai_chat.request import STRICT as OPENAI
 
 TEXT = {"type": "string"}
 INNER = {"type": "object", "properties": {"x": TEXT, "y": TEXT}, "required": ["y"]}

@@ -8,7 +8,7 @@ from hypothesis import given
 from strategies.schemas import NULL, parameters
 
 from penstock.events import UsageError
-from penstock.operators.schemas.strict_schema import ollama_parameters
+from penstock.sources.ollama.request import ollama_parameters
 
 TEXT = {"type": "string"}
 

@@ -11,7 +11,7 @@ from openai.types.responses import response_function_web_search_param as web_sea
 from openai.types.responses import response_output_text_param as output_text
 from openai.types.responses import response_reasoning_item_param as reasoning
 
-from penstock.sources.openai_responses.item_keys import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
+from penstock.sources.openai_responses.request import ACTION_KEYS, ANNOTATION_KEYS, BOOKKEEPING, ITEM_KEYS, PART_KEYS
 
 OF_THE_CLIENT = frozenset(
     ("additional_tools", "compaction_trigger", "configuration_update", "item_reference", "mcp_approval_response")

@@ -2333,7 +2333,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the wire's straight way: an unknown key fits",
         (
             Edit(
-                "sources/openai_chat/wire.py",
+                "sources/openai_chat/lane.py",
                 "class _Delta(Struct, forbid_unknown_fields=True, gc=False):",
                 "class _Delta(Struct, gc=False):",
             ),

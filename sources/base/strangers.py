@@ -14,7 +14,7 @@ from functools import cache
 from re import Match
 from typing import Any
 
-from .left_out import LEFT_OUT
+from .wire_keys import LEFT_OUT
 from .sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 
 _ANTHROPIC_USAGE = (

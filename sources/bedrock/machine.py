@@ -9,7 +9,7 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.ended_calls import Key
 from ..base.finish_reasons import CONVERSE_FINISHES, finish_of
 from ..base.joined import Joined
-from ..base.left_out import keys_left_out
+from ..base.wire_keys import keys_left_out
 from ..base.response import OneAnswer, token_count
 from ..base.sdk_fields import Fields, fields_of, plain_json, says_something
 from ..base.strangers import strangers

@@ -11,7 +11,7 @@ from ...events.errors import ProviderError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from ..base.finish_reasons import COHERE_FINISHES, finish_of
-from ..base.left_out import is_event_left_out, keys_left_out
+from ..base.wire_keys import is_event_left_out, keys_left_out
 from ..base.provider_error import error_in_body, invalid_data
 from ..base.response import OneAnswer, TextStream, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something

@@ -10,7 +10,7 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.ended_calls import Key
 from ..base.finish_reasons import INTERACTIONS_FINISHES, finish_of
 from ..base.joined import Joined, set_json
-from ..base.left_out import keys_left_out
+from ..base.wire_keys import keys_left_out
 from ..base.provider_error import error_in_body
 from ..base.response import OneAnswer, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something

@@ -10,7 +10,7 @@ from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
 from ...events.errors import ProviderError
 from ..base.answers import Answers, Choice
 from ..base.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
-from ..base.left_out import keys_left_out
+from ..base.wire_keys import keys_left_out
 from ..base.provider_error import error_in_body, invalid_data, told_error
 from ..base.response import token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something

@@ -9,7 +9,7 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import ASSISTANTS_FINISHES, finish_of
-from ..base.left_out import is_event_left_out
+from ..base.wire_keys import is_event_left_out
 from ..base.provider_error import error_in_body, told_error
 from ..base.response import OneAnswer, TextStream, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something

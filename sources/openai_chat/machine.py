@@ -13,7 +13,7 @@ from ..base.answers import Choice
 from ..base.call_tracker import CallTracker
 from ..base.ended_calls import Key
 from ..base.finish_reasons import CHAT_FINISHES, finish_of
-from ..base.left_out import keys_left_out
+from ..base.wire_keys import keys_left_out
 from ..base.provider_error import error_in_body, told_error
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something
 from ..base.shown_text import new_of_message
@@ -41,7 +41,7 @@ from .parts import (
     unknown,
     unsaid_calls,
 )
-from .wire import ChatChoice, ChatLane
+from .lane import ChatChoice, ChatLane
 
 _ERROR_KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 _ERROR_CODES = {404: "model_not_found"}

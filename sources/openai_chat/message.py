@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from ...operators.engine.state import Stateful
 from ..base.choices import Choices, MessageChoices
 from ..base.joined import CallPlaces, Joined, joined, set_json, wire_fields
-from ..base.left_out import keys_left_out
+from ..base.wire_keys import keys_left_out
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object
 from ..base.shown_text import new_of_message
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE

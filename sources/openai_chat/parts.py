@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 from ...events.chunk_response import ProviderEventKind, TokenUsage
 from ..base.answers import Choice
 from ..base.call_tracker import CallTracker
-from ..base.left_out import keys_left_out
+from ..base.wire_keys import keys_left_out
 from ..base.response import token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something, without_halves
 

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct, convert, to_builtins
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ProviderEventKind, TokenUsage
-from ..base.left_out import keys_left_out
+from ..base.wire_keys import keys_left_out
 from ..base.response import token_count
 from ..base.sdk_fields import Fields, fields_of, plain_json, says_something, without_halves
 from ..base.shown_text import ShownText, rest_of

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
-from ..base.left_out import is_event_left_out
+from ..base.wire_keys import is_event_left_out
 from ..base.provider_error import error_in_body, told_error
 from ..base.response import TextStream
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, without_halves
@@ -33,7 +33,7 @@ from .items import (
     written_command,
     written_end,
 )
-from .wire import ResponsesLane, is_new_part
+from .lane import ResponsesLane, is_new_part
 
 
 class _Text(NamedTuple):

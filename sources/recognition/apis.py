@@ -12,7 +12,7 @@ from ..anthropic.message import AnthropicMessage
 from ..anthropic.request import ANTHROPIC
 from ..base.choices import Choices
 from ..base.machine import Machine
-from ..base.message_keeper import MessageKeeper, Messages
+from ..base.kept_message import MessageKeeper, Messages
 from ..base.request import Provider
 from ..bedrock.machine import BedrockConverse, is_converse_event
 from ..bedrock.message import BedrockMessage

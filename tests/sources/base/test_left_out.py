@@ -18,7 +18,7 @@ from penstock.events import ChunkResponse, ProviderEvent
 from penstock.events.chunk_response import ProviderEventKind
 from penstock.pipeline import Pipeline
 from penstock.sources import from_stream
-from penstock.sources.base.left_out import LEFT_OUT
+from penstock.sources.base.wire_keys import LEFT_OUT
 
 PATHS = [
     (sdk.api, path)

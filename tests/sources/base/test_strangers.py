@@ -23,7 +23,7 @@ from penstock import Pipeline, ProviderError
 from penstock.events import to_dict
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
-from penstock.sources.base.left_out import LEFT_OUT
+from penstock.sources.base.wire_keys import LEFT_OUT
 from penstock.sources.base.strangers import strangers
 from penstock.sources.recognition.apis import api_of
 

@@ -24,7 +24,7 @@ from ..operators.tracing.trace import LIMIT, Trace
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
-from ..sources.base.choices import Choices
+from ..sources.base.answers import Choices
 from ..sources.from_stream import (
     Decode,
     any_machine,

@@ -14,7 +14,7 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .base.choices import Choices
+from .base.answers import Choices
 from .base.machine import Machine
 from .from_stream import any_machine
 from .from_wire import wire_machine

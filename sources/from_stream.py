@@ -16,7 +16,7 @@ from ..events.errors import PenstockError, ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Failed, How, Operator, lift
-from .base.choices import Choices
+from .base.answers import Choices
 from .base.machine import Machine, MachineStage
 from .base.provider_error import provider_error
 from .bedrock.wire import bedrock_events

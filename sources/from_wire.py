@@ -14,10 +14,9 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
 from ..operators.engine.state import Stateful
-from .base.choices import Choices
-from .base.machine import Machine, MachineStage
+from .base.answers import Choices
+from .base.machine import Lane, Machine, MachineStage, json_value, lane_of
 from .base.provider_error import invalid_data
-from .framing.lane import Lane, json_value, lane_of
 from .framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine

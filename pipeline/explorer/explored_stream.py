@@ -16,7 +16,7 @@ from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How, Operator
 from ...operators.engine.step import Step
 from ...operators.tracing.trace import Trace, trace
-from ...sources.base.choices import Choices
+from ...sources.base.answers import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
 from ...sources.recognition.recognised_api import recognised_api

@@ -14,8 +14,7 @@ from ...events.errors import UsageError
 from ...operators.engine.stage import Operator
 from ...operators.engine.step import Step
 from ...operators.tracing.trace import Clock, Trace, clock_of, no_time
-from ...sources.base.machine import Machine
-from ...sources.framing.lane import json_value
+from ...sources.base.machine import Machine, json_value
 from ...sources.framing.sse import SseDecoder
 from ...sources.from_recording import RecordedItems, recorded_items
 from ...sources.from_stream import decode_sdk, decode_through

@@ -2,92 +2,18 @@
 
 from __future__ import annotations
 
-import json
-import re
-from abc import abstractmethod
 from typing import Any
-
-from msgspec import Struct
-from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse, ProviderEventKind, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.ended_calls import Key
 from ..base.finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
-from ..base.joined import Joined
-from ..base.provider_error import error_in_body, told_error
-from ..base.response import OneAnswer, token_count
+from ..base.kept_message import Joined
+from ..base.provider_error import error_in_body
+from ..base.response import token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something
-from ..framing.lane import UNFIT
-from ..framing.served import Served
-from ..framing.sse import ServerSentEvent, SseDecoder
-
-_ERROR_KINDS = {
-    401: "authentication_error",
-    403: "permission_error",
-    404: "not_found_error",
-    413: "request_too_large",
-    429: "rate_limit_error",
-    504: "timeout_error",
-    529: "overloaded_error",
-}
-
-
-def _served_error(status: int, message: str) -> Any:
-    kind = _ERROR_KINDS.get(status, "invalid_request_error" if status < 500 else "api_error")
-    return {"type": "error", "error": {"type": kind, "message": message}}
-
-
-def _served_event(message: str) -> tuple[str, Any]:
-    return "error", _served_error(529, message)
-
-
-ANTHROPIC_SERVED = Served(
-    re.compile(r"/messages/?\Z|/models/(?P<model>[^/:]+):(?:streamRawPredict|rawPredict)\Z"),
-    "/v1/messages",
-    'anthropic.Anthropic(base_url="{url}", api_key="-")',
-    _served_error,
-    _served_event,
-    garbage_event="content_block_delta",
-)
-
-
-class AnthropicDecoder(SseDecoder):
-    r"""Decode server-sent events, with an error in Anthropic's form.
-
-        b'event: ping\ndata: {}\n\n'      []
-        b'event: error\ndata: gone\n\n'   [ServerSentEvent('error', '{"type": "error", "error": "gone"}')]
-
-    Gateways leave all the names out; then an event counts by the `type` in its data. Behind an event with a name, one
-    without counts only if it is an error; the SDK skips it.
-    """
-
-    SPECIAL = SseDecoder.SPECIAL | {""}
-    __slots__ = ()
-
-    def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
-        if event.event == "error":
-            return [_error(event.data)]
-        if event.event:
-            return []
-        is_error = self._is_named and told_error(fields_of(_json_or_text(event.data)) or {}) is not None
-        return [event] if is_error or not self._is_named else []
-
-
-def _error(data: str) -> ServerSentEvent:
-    body = _json_or_text(data)
-    fields = fields_of(body) or {}
-    is_nested = "message" not in fields and fields_of(fields.get("error")) is not None
-    error = {"type": "error", "error": fields["error"] if is_nested else body}
-    return ServerSentEvent("error", json.dumps(error))
-
-
-def _json_or_text(data: str) -> Any:
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return data
-
+from .lane import AnthropicLane
+from .wire import KEYS
 
 RESULT = "_tool_result"
 """The end of a block's type for what a tool of the provider returned: `web_search_tool_result` and the like."""
@@ -145,78 +71,6 @@ def add_delta(block: Joined, delta: Fields) -> None:
             block.texts.pop(key, None)
 
 
-class _Text(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="text_delta"):
-    text: str
-
-
-class _Json(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="input_json_delta"):
-    partial_json: str
-
-
-class _Thinking(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="thinking_delta"):
-    thinking: str
-    estimated_tokens: int | None = None
-
-
-class _Delta(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="content_block_delta"):
-    index: int
-    delta: _Text | _Json | _Thinking
-
-
-class _Begin(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="content_block_start"):
-    index: int
-    content_block: dict[str, Any]
-
-
-class _End(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="content_block_stop"):
-    index: int
-
-
-_decode = Decoder(_Delta | _Begin | _End).decode
-
-
-class AnthropicLane(OneAnswer):
-    """The machine of Anthropic's events without `feed`; `lane` returns what `feed` would, or None.
-
-    What fits are the deltas of text, thinking and arguments, and the bounds of blocks, in the first message.
-    """
-
-    STATE = (*OneAnswer.STATE, "_messages")
-
-    def __init__(self, turn_id: str | None, limits: Limits, *, logprobs: bool) -> None:
-        super().__init__(turn_id, limits, logprobs=logprobs)
-        self._messages = 0
-
-    def lane(self, data: str, /) -> list[ChunkResponse] | None:  # noqa: PLR0911 - one line for each way
-        """Return the chunks of an event, from its JSON text; None, and no change, for one that does not fit."""
-        if self.stopped or self._messages != 1:
-            return None
-        try:
-            event = _decode(data)
-        except UNFIT:
-            return None
-        if isinstance(event, _Begin):
-            return self._block(event.index, event.content_block)
-        if isinstance(event, _End):
-            return self._block_end(event.index)
-        delta = event.delta
-        if isinstance(delta, _Json):
-            call = None if self._held else self.calls.more(event.index, delta.partial_json)
-            if call is None:
-                return self.call(self.calls.delta(event.index, arguments=delta.partial_json))
-            return [ChunkResponse(tool_calls=(call,), response_id=self.response_id, model=self.model)]
-        if isinstance(delta, _Thinking):
-            return self.text("reasoning", delta.thinking)
-        if self._held or not delta.text:
-            return self.text("content", delta.text)
-        return [ChunkResponse(delta.text, response_id=self.response_id, model=self.model)]
-
-    @abstractmethod
-    def _block(self, key: Key, content: Any) -> list[ChunkResponse]: ...
-    @abstractmethod
-    def _block_end(self, key: Key) -> list[ChunkResponse]: ...
-
-
 # Blocks that are calls: whether the client runs them or the provider does.
 _CLIENTS = "tool_use"
 _PROVIDERS = frozenset({"server_tool_use", "mcp_tool_use"})
@@ -242,7 +96,7 @@ class AnthropicMessages(AnthropicLane):
     with new blocks.
     """
 
-    API = "anthropic-messages"
+    KEYS = KEYS
     STATE = (*AnthropicLane.STATE, "_blocks", "_counts", "_has_clients_calls", "_stop_reason")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
-from ..base.choices import Choices
-from ..base.joined import CallPlaces, Joined, json_as_far_as_it_came, set_json, wire_fields
+from ..base.answers import Choices
+from ..base.kept_message import CallPlaces, Joined, json_as_far_as_it_came, set_json, wire_fields
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json
 
 _DELTAS = {

@@ -32,7 +32,7 @@ from .sdk_fields import (
     without_halves,
 )
 from .shown_text import ShownText, rest_of
-from .strangers import Read, strangers
+from .wire_keys import Read, WireKeys
 
 MOST = 2**53  # as far as JSON's numbers are whole; JSON may say Infinity, too
 
@@ -73,8 +73,8 @@ _PLAIN_JSON = frozenset(("audio_urls", "error", "image_urls", "native", "raw", "
 class Response(Stateful, ABC):
     """A machine without `feed` and `rest`."""
 
-    API: ClassVar[str]
-    """The name of the API, for data in its form."""
+    KEYS: ClassVar[WireKeys]
+    """The name of the API, for data in its form, and the keys of its wire."""
     STATE: ClassVar[tuple[str, ...]] = ("_last_usage", "_made_turn_id", "failure", "model", "response_id", "stopped")
 
     def __init__(self, turn_id: str | None, *, choice: int = 0, logprobs: bool = False) -> None:
@@ -93,10 +93,10 @@ class Response(Stateful, ABC):
         for name in _PLAIN_JSON.intersection(said):
             said[name] = encodable(said[name])
         if "raw" in said:
-            said["api"] = self.API
+            said["api"] = self.KEYS.api
         if "provider_events" in said:
             said["provider_events"] = tuple(
-                replace(event, api=self.API, data=encodable(event.data)) for event in said["provider_events"]
+                replace(event, api=self.KEYS.api, data=encodable(event.data)) for event in said["provider_events"]
             )
         if self._first_choice:
             said.setdefault("choice", self._first_choice)
@@ -112,7 +112,7 @@ class Response(Stateful, ABC):
         key: str = "type",
     ) -> list[ChunkResponse]:
         """Add what an event of a known kind has under unknown keys, as `raw`; `key`: that of its type."""
-        if not (found := strangers(self.API, kind, event, read, spelt)):
+        if not (found := self.KEYS.strangers(kind, event, read, spelt)):
             return chunks
         raw = self.chunk(raw=({key: plain_json(event.get(key)), **found} if kind else found,))
         return [*chunks[:-1], raw, *chunks[-1:]] if self.stopped else [*chunks, raw]

@@ -8,20 +8,17 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.ended_calls import Key
 from ..base.finish_reasons import CONVERSE_FINISHES, finish_of
-from ..base.joined import Joined
-from ..base.wire_keys import keys_left_out
+from ..base.kept_message import Joined
 from ..base.response import OneAnswer, token_count
 from ..base.sdk_fields import Fields, fields_of, plain_json, says_something
-from ..base.strangers import strangers
-from .wire import STATUSES, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
+from .wire import KEYS, STATUSES, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
 
-_API = "bedrock-converse"
 _PROVIDERS = "server_tool_use"
 _CALLS_OWN = frozenset({"toolUseId", "name"})
 _RESULT, _IMAGE = "toolResult", "image"
-_IGNORED = keys_left_out(_API)
-_OF_STOP = frozenset({"stopReason"}) | keys_left_out(_API, "messageStop")
-_OF_METADATA = frozenset({"usage", "trace"}) | keys_left_out(_API, "metadata")
+_IGNORED = KEYS.left_out()
+_OF_STOP = frozenset({"stopReason"}) | KEYS.left_out("messageStop")
+_OF_METADATA = frozenset({"usage", "trace"}) | KEYS.left_out("metadata")
 _OF_BLOCK = frozenset({"contentBlockIndex", "start", "delta"})
 
 
@@ -37,7 +34,7 @@ class BedrockConverse(OneAnswer):
     together with its deltas. An event named as an exception is an error.
     """
 
-    API = _API
+    KEYS = KEYS
     STATE = (*OneAnswer.STATE, "_blocks", "_has_clients_calls")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
@@ -207,7 +204,7 @@ def _strangers(kind: str, event: Fields) -> Fields:
     content = fields_of(event.get(name)) or {}
     if len(content) == 1 and "text" in content and len(event) == 2:
         return {}
-    return {} if content and read and read.isdisjoint(content) else strangers(_API, kind, event)
+    return {} if content and read and read.isdisjoint(content) else KEYS.strangers(kind, event)
 
 
 def _key(event: Fields) -> Key:

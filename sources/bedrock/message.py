@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
-from ..base.choices import Choices
-from ..base.joined import CallPlaces, Joined, json_as_far_as_it_came, set_json
+from ..base.answers import Choices
+from ..base.kept_message import CallPlaces, Joined, json_as_far_as_it_came, set_json
 from ..base.sdk_fields import Fields, fields_of, plain_json
 from .wire import base64_of, plain_fields, reasoning_fields
 

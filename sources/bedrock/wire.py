@@ -15,8 +15,31 @@ from ...events.errors import ProviderError, UsageError, how_to_install
 from ...operators.engine.state import Stateful
 from ..base.provider_error import error_in_body
 from ..base.sdk_fields import Fields, fields_of, plain_json, plain_object
+from ..base.wire_keys import COUNTS, FRAME, PADDING, SERVER, SUMS, TIMES, WireKeys, rows
 from ..framing.served import Served
 from ..framing.sse import ServerSentEvent, SseDecoder, is_done
+
+_SHAPES = {
+    "contentBlockStart": "contentBlockIndex p start(toolUse toolResult image(format source error))",
+    "contentBlockDelta": (
+        "contentBlockIndex p delta(text citation toolResult toolUse(input) image(source(bytes s3Location) error)"
+        " reasoningContent(text signature redactedContent data reasoningText(text signature)))"
+    ),
+    "metadata": "* usage(inputTokens outputTokens totalTokens cacheReadInputTokens cacheWriteInputTokens)",
+}
+
+KEYS = WireKeys(
+    "bedrock-converse",
+    left_out=(
+        *rows(FRAME, "messageStart", "contentBlockStop", "*contentBlockIndex"),
+        *rows(PADDING, "p", "*.p", "initial-response", "messageStop.p", "metadata.p"),
+        *rows(SUMS, "metadata.usage.inputTokens", "metadata.usage.cacheWriteInputTokens"),
+        *rows(COUNTS, "metadata.usage.cacheDetails", "metadata.usage.serverToolUsage"),
+        *rows(TIMES, "metadata.metrics"),
+        *rows(SERVER, "metadata.performanceConfig", "metadata.serviceTier"),
+    ),
+    shapes=_SHAPES,
+)
 
 STATUSES = {
     "validationException": 400,

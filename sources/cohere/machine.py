@@ -2,112 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from json import JSONDecodeError
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, ProviderEventKind, TokenUsage
-from ...events.errors import ProviderError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ...operators.engine.state import Stateful
 from ..base.finish_reasons import COHERE_FINISHES, finish_of
-from ..base.wire_keys import is_event_left_out, keys_left_out
-from ..base.provider_error import error_in_body, invalid_data
+from ..base.provider_error import error_in_body
 from ..base.response import OneAnswer, TextStream, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..base.shown_text import ShownText, add_shown, rest_of
-from ..framing.ndjson import NdjsonDecoder
-from ..framing.served import Served
-from ..framing.sse import ServerSentEvent, SseDecoder
-
-
-def _served_error(_: int, message: str) -> Any:
-    return {"message": message}
-
-
-def _served_event(message: str) -> tuple[str, Any]:
-    return "message-end", {"type": "message-end", "delta": {"finish_reason": "ERROR", "error": message}}
-
-
-def _served_event_v1(message: str) -> tuple[str, Any]:
-    return "", {
-        "event_type": "stream-end",
-        "finish_reason": "ERROR",
-        "is_finished": True,
-        "response": {"text": message},
-    }
-
-
-COHERE_SERVED = Served(
-    re.compile(r"/v2/chat/?\Z"),
-    "/v2/chat",
-    'cohere.ClientV2("-", base_url="{url}")',
-    _served_error,
-    _served_event,
-    garbage_event="content-delta",
-)
-COHERE_V1_SERVED = Served(
-    re.compile(r"/v1/chat\Z"),
-    "/v1/chat",
-    'cohere.Client("-", base_url="{url}")',
-    _served_error,
-    _served_event_v1,
-    forms=frozenset({"sse", "rows"}),
-)
-
-
-def cohere_exception(error: Exception) -> ProviderError | None:
-    """Translate an exception of Cohere's SDK; None for any other."""
-    if type(error).__module__.partition(".")[0] != "cohere":
-        return None
-    if isinstance(error.__cause__, JSONDecodeError):
-        return invalid_data(error.__cause__)
-    body: Any = getattr(error, "body", None)
-    found = error_in_body(plain_json(body) or str(error) or type(error).__name__)
-    status = getattr(error, "status_code", None)
-    is_status = isinstance(status, int) and 400 <= status < 600
-    return ProviderError(
-        found.detail, code=found.code, type=found.type or type(error).__name__, status=status if is_status else None
-    )
-
-
-_BEFORE = b" \t\r\n\xef\xbb\xbf"
-
-
-class CohereV1Decoder(Stateful):
-    r"""Decode JSON values, one per line, or the server-sent events of a request that accepts them.
-
-        b'{"event_type": "stream-start"}\n'           [ServerSentEvent('', '{"event_type": "stream-start"}')]
-        b'data: {"event_type": "stream-start"}\n\n'   [ServerSentEvent('', '{"event_type": "stream-start"}')]
-
-    The first byte that says something tells which it is.
-    """
-
-    STATE = __slots__ = ("_decoder",)
-
-    def __init__(self) -> None:
-        self._decoder: NdjsonDecoder | SseDecoder | None = None
-
-    @property
-    def is_rows(self) -> bool:
-        """Whether the values come one per line."""
-        return isinstance(self._decoder, NdjsonDecoder)
-
-    def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Return the events that this piece completes."""
-        if self._decoder is None:
-            piece = piece.lstrip(_BEFORE)
-            if not piece:
-                return []
-            self._decoder = NdjsonDecoder() if piece[:1] == b"{" else SseDecoder()
-        return self._decoder.feed(piece)
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the last line or event, which the end of the stream completes."""
-        return self._decoder.close() if self._decoder else []
-
-    def new_part(self, _name: str, state: Any, /) -> NdjsonDecoder | SseDecoder:
-        return SseDecoder() if "_data" in state else NdjsonDecoder()
+from .wire import KEYS, KEYS_V1
 
 
 def cohere_usage(usage: Fields) -> TokenUsage:
@@ -145,7 +49,7 @@ class CohereChatV1(OneAnswer):
     is compared with it. The finish is `tool_calls` where calls were made.
     """
 
-    API = _API_V1
+    KEYS = KEYS_V1
     NAMES_IN_PIECES = True
     STATE = (*OneAnswer.STATE, "_begun", "_shown")
 
@@ -180,7 +84,7 @@ class CohereChatV1(OneAnswer):
             return self._own(event, *_KINDS_V1[kind])
         if kind is None and "type" not in event and isinstance(event.get("message"), str):
             return self.fail(error_in_body(plain_json(event)))
-        return [] if isinstance(kind, str) and is_event_left_out(_API_V1, kind) else self.unread(item, event)
+        return [] if isinstance(kind, str) and KEYS_V1.has_left_out(kind) else self.unread(item, event)
 
     def new_part(self, _name: str, _state: Any, /) -> ShownText:
         """Return what was shown of an empty text, into which its state will be loaded."""
@@ -259,7 +163,6 @@ def is_cohere_v1_event(event: Fields) -> bool:
     return isinstance(kind, str) and kind in _EVENTS_V1
 
 
-_API = "cohere"
 _EVENTS = frozenset(
     ("message-start", "tool-plan-delta", "content-start", "content-delta", "tool-call-start", "tool-call-delta")
 ) | {"tool-call-end", "citation-start", "message-end"}
@@ -280,7 +183,7 @@ class CohereChat(OneAnswer):
     counts are those of `tokens`, which the model read and wrote, and not the billed ones.
     """
 
-    API = _API
+    KEYS = KEYS
     NAMES_IN_PIECES = True
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
@@ -321,7 +224,7 @@ class CohereChat(OneAnswer):
             return self._end(event, delta)
         if kind is None and isinstance(event.get("message"), str):
             return self.fail(error_in_body(plain_json(event)))
-        return [] if isinstance(kind, str) and is_event_left_out(_API, kind) else self.unread(item, event)
+        return [] if isinstance(kind, str) and KEYS.has_left_out(kind) else self.unread(item, event)
 
     def _begin(self, event: Fields, message: Fields) -> list[ChunkResponse]:
         chunks = self.leave()
@@ -342,7 +245,7 @@ class CohereChat(OneAnswer):
         chunks = self._texts(content)
         if self.logprobs and says_something(found := plain_json(event.get("logprobs"))):
             chunks += self.event("logprobs", {"logprobs": found})
-        known = keys_left_out(_API, "content-delta: delta.message.content") | {"thinking", "text", "type"}
+        known = KEYS.left_out("content-delta: delta.message.content") | {"thinking", "text", "type"}
         more = {name: plain_json(value) for name, value in content.items() if name not in known}
         return chunks + self.raw({"content": more}) if says_something(more) else chunks
 

@@ -12,10 +12,9 @@ from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ..base.answers import Answers, Choice
 from ..base.call_tracker import CallTracker
 from ..base.finish_reasons import GEMINI_FINISHES, finish_of
+from ..base.machine import UNFIT
 from ..base.response import MOST
 from ..base.sdk_fields import Fields
-from ..base.strangers import strangers
-from ..framing.lane import UNFIT
 from .partial_args import PartialArgs
 from .wire import camel_case, gemini_fields, total_usage, word
 
@@ -130,7 +129,7 @@ class GeminiLane(Answers[Candidate]):
             return None  # the result is passed on as the wire has it
         for part in parts:
             call = part.function_call
-            if call is not UNSET and strangers(self.API, "function_call", gemini_fields(call) or {}, gemini_fields):
+            if call is not UNSET and self.KEYS.strangers("function_call", gemini_fields(call) or {}, gemini_fields):
                 return None
         return self._put_together(response, given, candidate)
 

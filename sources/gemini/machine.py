@@ -10,10 +10,9 @@ from ...events.errors import UsageError
 from ..base.finish_reasons import GEMINI_FINISHES, Finish, finish_of
 from ..base.provider_error import told_error
 from ..base.sdk_fields import Fields, entries_of, plain_json, says_something
-from ..base.strangers import strangers
 from .lane import Candidate, GeminiLane, fails
 from .partial_args import Leaf, PartialArgs
-from .wire import base64_text, camel_case, candidates_of, gemini_error, gemini_fields, usage_of, wire_form, word
+from .wire import KEYS, base64_text, camel_case, candidates_of, gemini_error, gemini_fields, usage_of, wire_form, word
 
 Kinds: TypeAlias = dict[str, ProviderEventKind]
 
@@ -85,7 +84,7 @@ class Gemini(GeminiLane):
     goes on and completes.
     """
 
-    API = "gemini"
+    KEYS = KEYS
     CHOICE = Candidate
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
@@ -192,7 +191,7 @@ def _part(candidate: Candidate, part: Fields, given: Any) -> None:
 
 
 def _strangers(kind: str, fields: Fields) -> Fields:
-    return strangers(Gemini.API, kind, fields, gemini_fields, camel_case)
+    return KEYS.strangers(kind, fields, gemini_fields, camel_case)
 
 
 def _function_call(candidate: Candidate, call: Fields, native: dict[str, Any] | None) -> None:

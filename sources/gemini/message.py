@@ -8,8 +8,8 @@ from typing import Any
 from msgspec import Struct
 
 from ...operators.engine.state import Stateful
-from ..base.choices import Choices, MessageChoices
-from ..base.joined import joined, set_json
+from ..base.answers import Choices, MessageChoices
+from ..base.kept_message import joined, set_json
 from ..base.sdk_fields import Fields, entries_of, plain_json
 from .partial_args import json_path_steps
 from .wire import base64_text, camel_case, candidates_of, gemini_fields, wire_form, word

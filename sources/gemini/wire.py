@@ -17,9 +17,45 @@ from ...operators.engine.state import Stateful
 from ..base.provider_error import error_in_body, invalid_data
 from ..base.response import token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, without_halves
+from ..base.wire_keys import COUNTS, FRAME, LOGPROBS, SUMS, TIMES, WireKeys, rows
 from ..framing.ndjson import JsonArrayDecoder
 from ..framing.served import Served
 from ..framing.sse import UNFRAMED, ServerSentEvent, SseDecoder
+
+_CALL = (
+    "name id args partial_args(json_path string_value bool_value number_value null_value will_continue) will_continue"
+)
+_SHAPES = {
+    "content": "role parts",
+    "function_call": _CALL,
+    "inline_data": "mime_type data display_name",
+    "file_data": "mime_type file_uri display_name",
+    "usage_metadata": (
+        "prompt_token_count tool_use_prompt_token_count candidates_token_count thoughts_token_count"
+        " total_token_count cached_content_token_count prompt_tokens_details candidates_tokens_details"
+        " tool_use_prompt_tokens_details cache_tokens_details traffic_type service_tier"
+    ),
+}
+"""The objects that are read key by key."""
+
+KEYS = WireKeys(
+    "gemini",
+    left_out=(
+        *rows(FRAME, "candidates.index", "candidates.content.role", "candidates.content.parts.thought"),
+        *rows(FRAME, "candidates.content.parts.functionCall.willContinue"),
+        *rows(FRAME, "candidates.content.parts.functionCall.partialArgs.jsonPath"),
+        *rows(FRAME, "candidates.content.parts.functionCall.partialArgs.willContinue"),
+        *rows(FRAME, "candidates.content.parts.functionCall.partialArgs.nullValue"),
+        *rows(FRAME, "candidates.content.parts.fileData.mimeType"),
+        *rows(SUMS, "usageMetadata.promptTokenCount", "usageMetadata.toolUsePromptTokenCount"),
+        *rows("says a regular finish again, in words", "candidates.finishMessage"),
+        *rows(TIMES, "createTime"),
+        *rows(COUNTS, "candidates.tokenCount", "usageMetadata.*TokensDetails", "usageMetadata.trafficType"),
+        *rows(COUNTS, "usageMetadata.serviceTier"),
+        *rows(LOGPROBS, "candidates.logprobsResult", "candidates.avgLogprobs"),
+    ),
+    shapes=_SHAPES,
+)
 
 _ERROR_KINDS = {
     401: "UNAUTHENTICATED",

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.ended_calls import Key
 from ..base.finish_reasons import INTERACTIONS_FINISHES, finish_of
-from ..base.joined import Joined, set_json
-from ..base.wire_keys import keys_left_out
+from ..base.kept_message import Joined, set_json
 from ..base.provider_error import error_in_body
 from ..base.response import OneAnswer, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..base.shown_text import ShownText, add_shown
-from ..framing.served import Served
-from ..gemini.wire import GEMINI_SERVED
-
-
-def _served_event(message: str) -> tuple[str, Any]:
-    return "error", {"event_type": "error", "error": {"code": "unavailable", "message": message}}
-
-
-INTERACTIONS_SERVED = Served(
-    re.compile(r"/interactions/?\Z"),
-    "/v1/interactions",
-    GEMINI_SERVED.client,
-    GEMINI_SERVED.error_body,
-    _served_event,
-    sse_type="text/event-stream",
-)
-
+from .wire import KEYS
 
 FUNCTION_CALL = "function_call"
 CALLS_OWN = frozenset({"id", "name", "arguments"})
@@ -96,10 +78,7 @@ def add_result(result: Joined, given: Fields) -> None:
             result.fields[name] = value
 
 
-_API = "gemini-interactions"
-_OF_INTERACTION = frozenset({"id", "model", "status", "usage", "steps"}) | keys_left_out(
-    _API, "interaction.*: interaction"
-)
+_OF_INTERACTION = frozenset({"id", "model", "status", "usage", "steps"}) | KEYS.left_out("interaction.*: interaction")
 
 
 class Interactions(OneAnswer):
@@ -114,7 +93,7 @@ class Interactions(OneAnswer):
     together with its deltas. The finish is the status of the completed interaction.
     """
 
-    API = _API
+    KEYS = KEYS
     STATE = (*OneAnswer.STATE, "_has_clients_calls", "_has_steps", "_results", "_shown")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...operators.engine.state import Stateful
-from ..base.choices import Choices
-from ..base.joined import Joined, joined_arguments, json_as_far_as_it_came, set_json, wire_fields
+from ..base.answers import Choices
+from ..base.kept_message import Joined, joined_arguments, json_as_far_as_it_came, set_json, wire_fields
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json
 from .machine import KNOWN_CONTENT, add_result, known
 

@@ -2,67 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from json import JSONDecodeError
 from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
-from ...events.errors import ProviderError
 from ..base.answers import Answers, Choice
 from ..base.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
-from ..base.wire_keys import keys_left_out
-from ..base.provider_error import error_in_body, invalid_data, told_error
+from ..base.provider_error import error_in_body, told_error
 from ..base.response import token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
-from ..framing.served import Served
+from .wire import KEYS
 
-
-def _served_error(_: int, message: str) -> Any:
-    return {"error": message}
-
-
-def _served_event(message: str) -> tuple[str, Any]:
-    return "", _served_error(500, message)
-
-
-def _wants_stream(_: str, body: dict[str, Any]) -> bool:
-    return body.get("stream") is not False
-
-
-OLLAMA_SERVED = Served(
-    re.compile(r"/api/(?:chat|generate)\Z"),
-    "/api/chat",
-    'ollama.Client(host="{url}")',
-    _served_error,
-    _served_event,
-    _wants_stream,
-    forms=frozenset({"sse", "rows"}),
-)
-
-
-def ollama_exception(error: Exception) -> ProviderError | None:
-    """Translate an exception of Ollama's SDK; None for any other."""
-    root = type(error).__module__.partition(".")[0]
-    if root == "ollama":
-        found = error_in_body(getattr(error, "error", None) or str(error))
-        status = getattr(error, "status_code", None)
-        if isinstance(status, int) and 400 <= status < 600:
-            return ProviderError(found.detail, code=found.code, type=found.type, status=status)
-        return found
-    if isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError):  # out of the SDK's json.loads
-        return invalid_data(error)
-    if root == "pydantic_core":  # the SDK validates the wire's data
-        return ProviderError(str(error), type="invalid_response")
-    return None
-
-
-_API = "ollama"
 _READ = frozenset(("done", "done_reason", "message", "model", "response", "thinking", "logprobs", "error")) | {
     "prompt_eval_count",
     "eval_count",
 }
-_NOT_UNKNOWN = _READ | keys_left_out(_API)
-_NOT_UNKNOWN_OF_MESSAGE = frozenset(("content", "thinking", "tool_calls", "images")) | keys_left_out(_API, "message")
+_NOT_UNKNOWN = _READ | KEYS.left_out()
+_NOT_UNKNOWN_OF_MESSAGE = frozenset(("content", "thinking", "tool_calls", "images")) | KEYS.left_out("message")
 _SPOKEN = ("thinking", "content", "tool_calls", "images", "response")
 """Keys with content of the model, in a message or beside it."""
 
@@ -84,7 +39,7 @@ class Ollama(Answers[_Answer]):
     were made and the wire says stop. There is only one answer; if `choices` names another one, nothing is returned.
     """
 
-    API = _API
+    KEYS = KEYS
     CHOICE = _Answer
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from ...operators.engine.state import Stateful
-from ..base.choices import Choices
-from ..base.joined import Joined, set_json, wire_fields
+from ..base.answers import Choices
+from ..base.kept_message import Joined, set_json, wire_fields
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json
 
 _TEXTS = frozenset({"content", "thinking"})

@@ -2,67 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import re
 from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import ASSISTANTS_FINISHES, finish_of
-from ..base.wire_keys import is_event_left_out
 from ..base.provider_error import error_in_body, told_error
 from ..base.response import OneAnswer, TextStream, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..base.shown_text import ShownText, add_shown
-from ..framing.served import Served
-from ..framing.sse import ServerSentEvent, SseDecoder, is_done
-from ..openai_chat.machine import RESPONSES_SERVED
+from .wire import KEYS
 
-
-def _served_event(message: str) -> tuple[str, Any]:
-    return "error", {"message": message, "type": "server_error", "param": None, "code": None}
-
-
-ASSISTANTS_SERVED = Served(
-    re.compile(r"/threads(?:/[^/]+)?/runs(?:/[^/]+/submit_tool_outputs)?/?\Z"),
-    "/v1/threads/{thread_id}/runs",
-    RESPONSES_SERVED.client,
-    RESPONSES_SERVED.error_body,
-    _served_event,
-    garbage_event="thread.message.delta",
-)
-
-
-class AssistantsDecoder(SseDecoder):
-    r"""Decode server-sent events to what the SDK makes of them.
-
-        b'event: thread.message.delta\ndata: {"id": "m"}\n\n'
-        [ServerSentEvent('thread.message.delta', '{"event": "thread.message.delta", "data": {"id": "m"}}')]
-
-    The end, `[DONE]`, stays as it is.
-    """
-
-    __slots__ = ()
-
-    def feed(self, piece: bytes) -> list[ServerSentEvent]:
-        """Return the events that this piece completes."""
-        return [_with_name(*event) for event in super().feed(piece)]
-
-    def close(self) -> list[ServerSentEvent]:
-        """Return the event that the end completes."""
-        return [_with_name(*event) for event in super().close()]
-
-    def whole(self, _: bytes, /) -> None:
-        """Return nothing: the data of each event is changed."""
-
-
-def _with_name(event: str, data: str) -> ServerSentEvent:
-    if not event or is_done(data):
-        return ServerSentEvent(event, data)
-    return ServerSentEvent(event, f'{{"event": {json.dumps(event)}, "data": {data}}}')
-
-
-_API = "openai-assistants"
 _ENDS = frozenset({"requires_action", "completed", "incomplete", "failed", "cancelled", "expired"})
 _TEXTS = {"code_interpreter": "input"}
 """The key of the text that a built-in tool is called with."""
@@ -81,7 +31,7 @@ class Assistants(OneAnswer):
     requires action; the finish is the status of the run, or its reason for being incomplete.
     """
 
-    API = _API
+    KEYS = KEYS
     NAMES_IN_PIECES = True
     STATE = (*OneAnswer.STATE, "_has_clients_calls", "_keys", "_results", "_spoken")
 
@@ -123,7 +73,7 @@ class Assistants(OneAnswer):
             return self._error(event.get("data"))
         if kind.startswith("thread.run.") and "step" not in kind:
             return self._run(kind, data)
-        return [] if kind == "done" or is_event_left_out(_API, kind) else self._other(item)
+        return [] if kind == "done" or KEYS.has_left_out(kind) else self._other(item)
 
     def _error(self, data: Any) -> list[ChunkResponse]:
         told = told_error(fields_of(data) or {})

@@ -11,9 +11,8 @@ from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ..base.answers import Answers, Choice
 from ..base.call_tracker import CallTracker
 from ..base.finish_reasons import CHAT_FINISHES, finish_of
+from ..base.machine import UNFIT
 from ..base.shown_text import MOST_PIECES, ShownText, rest_of
-from ..base.strangers import strangers
-from ..framing.lane import UNFIT
 from .parts import chat_usage
 
 _Nothing: TypeAlias = Annotated[dict[str, Any], Meta(max_length=0)] | None
@@ -168,7 +167,7 @@ class ChatLane(Answers[ChatChoice]):
             chunk = _decode(data)
         except UNFIT:
             return None
-        if len(chunk.choices) != 1 or (chunk.usage is not None and strangers(self.API, "", {"usage": chunk.usage})):
+        if len(chunk.choices) != 1 or (chunk.usage is not None and self.KEYS.strangers("", {"usage": chunk.usage})):
             return None
         (given,) = chunk.choices
         delta, index = given.delta, given.index

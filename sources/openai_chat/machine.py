@@ -1,27 +1,23 @@
-"""Decode OpenAI Chat Completions, also of compatible servers, to ChunkResponses; OpenAI's two APIs, as served."""
+"""Decode OpenAI Chat Completions, also of compatible servers, to ChunkResponses."""
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from typing import Any, cast
 
 from ...events.chunk_response import ChunkResponse, ProviderEvent, ToolCallDelta
-from ...events.errors import ProviderError, error_fields
+from ...events.errors import error_fields
 from ..base.answers import Choice
 from ..base.call_tracker import CallTracker
 from ..base.ended_calls import Key
 from ..base.finish_reasons import CHAT_FINISHES, finish_of
-from ..base.wire_keys import keys_left_out
 from ..base.provider_error import error_in_body, told_error
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something
 from ..base.shown_text import new_of_message
-from ..framing.served import Served
+from .lane import ChatChoice, ChatLane
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
 from .langchain_chunk import chat_chunk, messages_in
 from .parts import (
-    API,
     NOT_UNKNOWN_OF_CHUNK,
     NOT_UNKNOWN_OF_PART,
     OF_CHUNK,
@@ -41,78 +37,19 @@ from .parts import (
     unknown,
     unsaid_calls,
 )
-from .lane import ChatChoice, ChatLane
-
-_ERROR_KINDS = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
-_ERROR_CODES = {404: "model_not_found"}
-_CLIENT = 'openai.OpenAI(base_url="{url}/v1", api_key="-")'
-
-
-def _served_error(status: int, message: str) -> Any:
-    kind = _ERROR_KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
-    return {"error": {"message": message, "type": kind, "param": None, "code": _ERROR_CODES.get(status)}}
-
-
-def _chat_event(message: str) -> tuple[str, Any]:
-    return "", _served_error(500, message)
-
-
-def _responses_event(message: str) -> tuple[str, Any]:
-    return "error", {"type": "error", "code": "server_error", "message": message, "param": None, "sequence_number": 0}
-
-
-CHAT_SERVED = Served(re.compile(r"/chat/completions/?\Z"), "/v1/chat/completions", _CLIENT, _served_error, _chat_event)
-RESPONSES_SERVED = Served(
-    re.compile(r"/responses/?\Z"),
-    "/v1/responses",
-    _CLIENT,
-    _served_error,
-    _responses_event,
-    garbage_event="response.output_text.delta",
-)
-
-
-def mistral_exception(error: Exception) -> ProviderError | None:
-    """Translate an exception of Mistral's SDK; None for any other.
-
-    An error inside the stream fails the SDK's validation; the exception's body contains it.
-    """
-    if type(error).__module__.partition(".")[0] != "mistralai":
-        return None
-    said = _json_or_body(getattr(error, "body", None))
-    if type(error).__name__ == "ResponseValidationError":
-        event = fields_of(said) or {}
-        event = fields_of(event.get("data")) or event
-        if event.get("error"):
-            return error_in_body(event["error"])
-        if event.get("object") == "error":
-            return error_in_body(event)
-        return ProviderError(str(error.__cause__ or error), type="invalid_response")
-    inside = (fields_of(said) or {}).get("error")
-    found = error_in_body(inside or said or str(error))
-    status = getattr(error, "status_code", None)
-    is_error = isinstance(status, int) and 400 <= status < 600
-    return ProviderError(found.detail, code=found.code, type=found.type, status=status if is_error else found.status)
-
-
-def _json_or_body(body: Any) -> Any:
-    try:
-        return json.loads(body)
-    except (TypeError, ValueError, RecursionError):
-        return body
-
+from .wire import KEYS
 
 # How a call goes back to the provider, where it is not as a function in `tool_calls`.
 _CUSTOM = {"type": "custom"}
 _LEGACY = {"type": "function_call"}
 _OF_CALL = frozenset(("index", "id", "type", "function", "custom"))
 # The keys beside which a chunk may be a piece and nothing else: what is left out, and where the piece stands.
-_SILENT_OF_CHUNK = keys_left_out(API) | {"id", "model", "choices"}
+_SILENT_OF_CHUNK = KEYS.left_out() | {"id", "model", "choices"}
 _SILENT_OF_CHOICE = frozenset({"index", "delta"})
 _SILENT_OF_DELTA = frozenset({"role", "content", "tool_calls"})
 _SILENT_OF_CALL = frozenset({"index", "type", "function"})
 _ARGUMENTS = frozenset({"arguments"})
-_OF_GROQ = keys_left_out(API, "x_groq") | {"usage"}
+_OF_GROQ = KEYS.left_out("x_groq") | {"usage"}
 
 
 class OpenAIChat(ChatLane):
@@ -126,7 +63,7 @@ class OpenAIChat(ChatLane):
     only some providers send.
     """
 
-    API = API
+    KEYS = KEYS
     CHOICE = ChatChoice
     NAMES_IN_PIECES = True
 

@@ -8,14 +8,14 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...operators.engine.state import Stateful
-from ..base.choices import Choices, MessageChoices
-from ..base.joined import CallPlaces, Joined, joined, set_json, wire_fields
-from ..base.wire_keys import keys_left_out
+from ..base.answers import Choices, MessageChoices
+from ..base.kept_message import CallPlaces, Joined, joined, set_json, wire_fields
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object
 from ..base.shown_text import new_of_message
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
 from .langchain_chunk import chat_chunk
 from .parts import is_of_tool, unsaid_calls
+from .wire import KEYS
 
 _OWN = frozenset({"index", "id", "type", "function", "custom"})
 _INNER = {"function": "arguments", "custom": "input"}
@@ -107,7 +107,7 @@ def _dumped(arguments: Any) -> str:
     return json.dumps(plain_json(arguments), ensure_ascii=False, separators=(",", ":"))
 
 
-_KEPT = keys_left_out("openai-chat", "choices.delta")
+_KEPT = KEYS.left_out("choices.delta")
 """The keys of a delta that are no text in pieces: of these strings the last counts."""
 _SUMMARY = "summary"
 _SIGNED = "summary."

@@ -7,9 +7,9 @@ from typing import Any, TypeAlias
 from ...events.chunk_response import ProviderEventKind, TokenUsage
 from ..base.answers import Choice
 from ..base.call_tracker import CallTracker
-from ..base.wire_keys import keys_left_out
 from ..base.response import token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something, without_halves
+from .wire import KEYS
 
 _VERCELS_PRICE = "market_cost"
 _DIGITS = 19
@@ -165,8 +165,6 @@ def unsaid_calls(tracker: CallTracker, message: Fields) -> dict[str, Any]:
 
 Kinds: TypeAlias = dict[str, ProviderEventKind]
 
-API = "openai-chat"
-
 OF_CHUNK: Kinds = {
     "citations": "grounding",  # Perplexity, xAI
     "search_results": "grounding",  # Perplexity
@@ -207,12 +205,12 @@ _READ_OF_DELTA = frozenset(
     ("content", "reasoning_details", "refusal", "images", "audio", "tool_calls", "function_call", OPAQUE, *REASONING),
 )
 
-NOT_UNKNOWN_OF_CHUNK = _READ_OF_CHUNK | OF_CHUNK.keys() | keys_left_out(API)
-NOT_UNKNOWN_OF_PART = keys_left_out(API, "choices.delta.content") | {
+NOT_UNKNOWN_OF_CHUNK = _READ_OF_CHUNK | OF_CHUNK.keys() | KEYS.left_out()
+NOT_UNKNOWN_OF_PART = KEYS.left_out("choices.delta.content") | {
     *("text", "thinking", "summary", "image_url", "signature", "encrypted_content"),
 }
-_NOT_UNKNOWN_OF_CHOICE = _READ_OF_CHOICE | OF_CHOICE.keys() | keys_left_out(API, "choices")
-_NOT_UNKNOWN_OF_DELTA = _READ_OF_DELTA | keys_left_out(API, "choices.delta")
+_NOT_UNKNOWN_OF_CHOICE = _READ_OF_CHOICE | OF_CHOICE.keys() | KEYS.left_out("choices")
+_NOT_UNKNOWN_OF_DELTA = _READ_OF_DELTA | KEYS.left_out("choices.delta")
 
 
 def add_choice_extras(choice: Choice, fields: Fields, said: dict[str, Any], *, logprobs: bool) -> None:

@@ -8,14 +8,12 @@ from typing import Any, NamedTuple, TypeAlias
 from msgspec import Struct, convert, to_builtins
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ProviderEventKind, TokenUsage
-from ..base.wire_keys import keys_left_out
 from ..base.response import token_count
 from ..base.sdk_fields import Fields, fields_of, plain_json, says_something, without_halves
 from ..base.shown_text import ShownText, rest_of
+from .wire import KEYS
 
 Kinds: TypeAlias = dict[str, ProviderEventKind]
-
-API = "openai-responses"
 
 OF_EVENT: Kinds = {"response.image_generation_call.partial_image": "file"}
 """Kinds of events that belong to no item's end; other unknown ones are `raw`."""
@@ -35,7 +33,7 @@ OF_RESPONSE: Kinds = {"moderation": "safety", "content_filters": "safety", "conv
 """Kinds of the keys of the final response."""
 
 _READ_OF_RESPONSE = frozenset(("id", "model", "status", "usage", "output", "error", "incomplete_details"))
-_NOT_UNKNOWN_OF_RESPONSE = _READ_OF_RESPONSE | OF_RESPONSE.keys() | keys_left_out(API, "response.*: response")
+_NOT_UNKNOWN_OF_RESPONSE = _READ_OF_RESPONSE | OF_RESPONSE.keys() | KEYS.left_out("response.*: response")
 
 
 def kind_of_item(item: Fields) -> ProviderEventKind | None:

@@ -10,11 +10,10 @@ from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
+from ..base.machine import UNFIT
 from ..base.response import OneAnswer, TextStream
 from ..base.sdk_fields import Fields
 from ..base.shown_text import ReplayedEvents, ShownText, rest_of
-from ..base.strangers import strangers
-from ..framing.lane import UNFIT
 from .items import OutputItem, OutputItems
 
 
@@ -213,7 +212,7 @@ class ResponsesLane(OneAnswer):
 
     def _bound(self, event: _ItemEvent | _Begin) -> list[ChunkResponse] | None:
         if isinstance(event, _Begin):
-            if strangers(self.API, "response.created", {"response": event.response}):
+            if self.KEYS.strangers("response.created", {"response": event.response}):
                 return None
             self.identify(event.response.get("id"), event.response.get("model"))
             return []

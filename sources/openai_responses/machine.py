@@ -7,13 +7,11 @@ from typing import Any, NamedTuple
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
-from ..base.wire_keys import is_event_left_out
 from ..base.provider_error import error_in_body, told_error
 from ..base.response import TextStream
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, without_halves
 from ..base.shown_text import rest_of
 from .items import (
-    API,
     ARGUMENT_EVENTS,
     BEGIN_EVENTS,
     END_EVENTS,
@@ -34,6 +32,7 @@ from .items import (
     written_end,
 )
 from .lane import ResponsesLane, is_new_part
+from .wire import KEYS
 
 
 class _Text(NamedTuple):
@@ -85,7 +84,7 @@ class OpenAIResponses(ResponsesLane):
     `image_urls`.
     """
 
-    API = API
+    KEYS = KEYS
     STATE = (*ResponsesLane.STATE, "_begun", "_has_clients_calls", "_run_id")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
@@ -150,7 +149,7 @@ class OpenAIResponses(ResponsesLane):
             return chunks + self._annotations(self._items.speaks(event)[0], entries_of(part.get("annotations")))
         if kind in OF_EVENT:
             return self.event(OF_EVENT[kind], item)
-        return [] if is_event_left_out(API, kind) else self.unread(item, event)
+        return [] if KEYS.has_left_out(kind) else self.unread(item, event)
 
     def _text(self, event: Fields, text: _Text) -> list[ChunkResponse]:
         item, is_new = self._items.speaks(event, _item_type(event["type"]))

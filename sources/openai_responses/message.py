@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from ...operators.engine.state import Stateful
-from ..base.choices import Choices
-from ..base.joined import Joined, joined, joined_arguments, set_json, wire_fields
+from ..base.answers import Choices
+from ..base.kept_message import Joined, joined, joined_arguments, set_json, wire_fields
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json
 from ..base.shown_text import ReplayedEvents
 from .items import ARGUMENT_EVENTS, BEGIN_EVENTS, END_EVENTS, OutputItem, OutputItems

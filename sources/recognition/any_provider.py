@@ -9,7 +9,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
-from ..base.choices import Choices
+from ..base.answers import Choices
 from ..base.machine import Chunks, Machine, Texts
 from ..base.provider_error import told_error
 from ..base.sdk_fields import Fields, fields_of, plain_json

@@ -7,29 +7,22 @@ from typing import Any, NamedTuple, Protocol
 
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.limits import Limits
-from ..anthropic.machine import ANTHROPIC_SERVED, AnthropicDecoder, AnthropicMessages, is_anthropic_event
+from ..anthropic.machine import AnthropicMessages, is_anthropic_event
 from ..anthropic.message import AnthropicMessage
 from ..anthropic.request import ANTHROPIC
-from ..base.choices import Choices
-from ..base.machine import Machine
+from ..anthropic.wire import ANTHROPIC_SERVED, AnthropicDecoder
+from ..base.answers import Choices
 from ..base.kept_message import MessageKeeper, Messages
+from ..base.machine import Machine
 from ..base.request import Provider
 from ..bedrock.machine import BedrockConverse, is_converse_event
 from ..bedrock.message import BedrockMessage
 from ..bedrock.request import BEDROCK
 from ..bedrock.wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
-from ..cohere.machine import (
-    COHERE_SERVED,
-    COHERE_V1_SERVED,
-    CohereChat,
-    CohereChatV1,
-    CohereV1Decoder,
-    cohere_exception,
-    is_cohere_event,
-    is_cohere_v1_event,
-)
+from ..cohere.machine import CohereChat, CohereChatV1, is_cohere_event, is_cohere_v1_event
 from ..cohere.message import CohereMessage, CohereV1Message
 from ..cohere.request import COHERE
+from ..cohere.wire import COHERE_SERVED, COHERE_V1_SERVED, CohereV1Decoder, cohere_exception
 from ..framing.ndjson import NdjsonDecoder
 from ..framing.served import Served
 from ..framing.sse import ServerSentEvent, SseDecoder
@@ -37,22 +30,28 @@ from ..gemini.machine import Gemini, is_gemini_response
 from ..gemini.message import GeminiMessages
 from ..gemini.request import GEMINI
 from ..gemini.wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
-from ..gemini_interactions.machine import INTERACTIONS_SERVED, Interactions, is_interactions_event
+from ..gemini_interactions.machine import Interactions, is_interactions_event
 from ..gemini_interactions.message import InteractionsMessage
 from ..gemini_interactions.request import GEMINI_INTERACTIONS
+from ..gemini_interactions.wire import INTERACTIONS_SERVED
 from ..mistral.request import MISTRAL
-from ..ollama.machine import OLLAMA_SERVED, Ollama, is_ollama_response, ollama_exception
+from ..mistral.wire import mistral_exception
+from ..ollama.machine import Ollama, is_ollama_response
 from ..ollama.message import OllamaMessage
 from ..ollama.request import OLLAMA
-from ..openai_assistants.machine import ASSISTANTS_SERVED, Assistants, AssistantsDecoder, is_assistants_event
+from ..ollama.wire import OLLAMA_SERVED, ollama_exception
+from ..openai_assistants.machine import Assistants, is_assistants_event
 from ..openai_assistants.message import AssistantsMessage
 from ..openai_assistants.request import OPENAI_ASSISTANTS
-from ..openai_chat.machine import CHAT_SERVED, RESPONSES_SERVED, OpenAIChat, is_chat_chunk, mistral_exception
+from ..openai_assistants.wire import ASSISTANTS_SERVED, AssistantsDecoder
+from ..openai_chat.machine import OpenAIChat, is_chat_chunk
 from ..openai_chat.message import ChatMessages
 from ..openai_chat.request import OPENAI_CHAT
+from ..openai_chat.wire import CHAT_SERVED
 from ..openai_responses.machine import OpenAIResponses, is_responses_event
 from ..openai_responses.message import ResponsesMessage
 from ..openai_responses.request import OPENAI_RESPONSES
+from ..openai_responses.wire import RESPONSES_SERVED
 
 
 class NewMachine(Protocol):

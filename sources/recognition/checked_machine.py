@@ -16,9 +16,8 @@ from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
-from ..base.choices import Choices
-from ..base.machine import Machine
-from ..framing.lane import Lane, lane_of
+from ..base.answers import Choices
+from ..base.machine import Lane, Machine, lane_of
 from ..framing.sse import unframed_errors
 from .apis import api_of, machine_of
 from .recognised_api import KNOWN_APIS, apis_of, apis_of_body, described, described_body, listed, says_nothing

@@ -13,7 +13,7 @@ from provider_client import cut_at_random
 from penstock.events.chunk_response import ChunkResponse
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
-from penstock.sources.framing.lane import json_value, lane_of
+from penstock.sources.base.machine import json_value, lane_of
 from penstock.sources.from_wire import WireMachine
 from penstock.sources.recognition.apis import api_of, machine_of
 

@@ -15,7 +15,8 @@ from anthropic.types.beta import BetaRawMessageStreamEvent
 from chat_client import Run, acollected, collected
 from openai.types.responses import ResponseStreamEvent
 
-from penstock.sources.anthropic.machine import AnthropicDecoder, AnthropicMessages
+from penstock.sources.anthropic.machine import AnthropicMessages
+from penstock.sources.anthropic.wire import AnthropicDecoder
 from penstock.sources.framing.sse import SseDecoder
 from penstock.sources.from_wire import WireMachine
 from penstock.sources.openai_responses.machine import OpenAIResponses

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.sources.anthropic.machine import AnthropicDecoder
+from penstock.sources.anthropic.wire import AnthropicDecoder
 from penstock.sources.framing.sse import ServerSentEvent
 
 

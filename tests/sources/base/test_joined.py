@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from openai.types.beta.beta_response_function_tool_call import BetaResponseFunctionToolCall
 
-from penstock.sources.base.joined import Joined, joined, json_as_far_as_it_came, set_json, wire_fields
+from penstock.sources.base.kept_message import Joined, joined, json_as_far_as_it_came, set_json, wire_fields
 
 JSON: Any = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),

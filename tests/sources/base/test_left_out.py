@@ -12,13 +12,12 @@ import pytest
 from chat_client import collected
 from every_sdk import SDKS, STREAMS
 from msgspec.structs import replace
-from wire_account import TYPED, Step, is_left_out, steps_of, unaccounted
+from wire_account import LEFT_OUT, TYPED, Step, is_left_out, steps_of, unaccounted
 
 from penstock.events import ChunkResponse, ProviderEvent
 from penstock.events.chunk_response import ProviderEventKind
 from penstock.pipeline import Pipeline
 from penstock.sources import from_stream
-from penstock.sources.base.wire_keys import LEFT_OUT
 
 PATHS = [
     (sdk.api, path)

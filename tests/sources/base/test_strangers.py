@@ -17,14 +17,13 @@ from every_sdk import STREAMS
 from further_sdks import FURTHER
 from lanes import APIS, straight
 from lanes import machine as lane_machine
-from wire_account import _TYPE_KEYS
+from wire_account import _TYPE_KEYS, LEFT_OUT
 
 from penstock import Pipeline, ProviderError
 from penstock.events import to_dict
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
-from penstock.sources.base.wire_keys import LEFT_OUT
-from penstock.sources.base.strangers import strangers
+from penstock.sources.openai_responses.wire import KEYS
 from penstock.sources.recognition.apis import api_of
 
 FOLDERS = {folder: api for api, folder in {**APIS, "ollama": "ollama"}.items()} | FURTHER
@@ -110,8 +109,8 @@ def test_null_and_empty_values_and_what_is_left_out_are_no_strangers() -> None:
         "other": [{}],
         "sequence_number": 3,
     }
-    assert strangers("openai-responses", "response.output_text.delta", event) == {}
-    assert strangers("openai-responses", "response.brand_new", {"new": 1}) == {}
+    assert KEYS.strangers("response.output_text.delta", event) == {}
+    assert KEYS.strangers("response.brand_new", {"new": 1}) == {}
 
 
 def test_a_text_beside_a_new_key_is_read() -> None:

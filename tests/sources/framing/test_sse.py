@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai._streaming import SSEDecoder
 
-from penstock.sources.anthropic.machine import AnthropicDecoder
+from penstock.sources.anthropic.wire import AnthropicDecoder
 from penstock.sources.framing.sse import SseDecoder, is_done, is_noise
 from penstock.sources.gemini.wire import GeminiDecoder
-from penstock.sources.openai_assistants.machine import AssistantsDecoder
+from penstock.sources.openai_assistants.wire import AssistantsDecoder
 
 
 def decoded(*pieces: bytes) -> list[tuple[str, str]]:

@@ -10,7 +10,8 @@ import msgspec
 
 from ...events.json_form import whole_characters
 
-_HALF = re.compile("[\ud800-\udfff]")
+HALF = re.compile("[\ud800-\udfff]")
+"""Half of a surrogate pair."""
 _FIRST_HALVES = ("\ud800", "\udbff")
 
 Held: TypeAlias = dict[str, str]
@@ -29,7 +30,7 @@ def whole_text(held: Held, stream: str, text: str) -> str:
     if not text:
         return ""
     text = held.pop(stream, "") + text
-    if not _HALF.search(text):
+    if not HALF.search(text):
         return text
     if _FIRST_HALVES[0] <= text[-1] <= _FIRST_HALVES[1]:
         held[stream] = text[-1]
@@ -44,7 +45,7 @@ def rest_of_text(held: Held, stream: str) -> str:
 
 def without_halves(text: str) -> str:
     """Return a whole text with surrogate pairs joined and lone ones replaced by U+FFFD."""
-    return text if text.isascii() or not _HALF.search(text) else whole_characters(text)
+    return text if text.isascii() or not HALF.search(text) else whole_characters(text)
 
 
 def plain_json(value: Any) -> Any:

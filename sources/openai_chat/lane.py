@@ -1,4 +1,7 @@
-"""The straight way of a chat chunk that is what most are: from its JSON text to its ChunkResponses, without a dict."""
+"""A chat chunk that is what most are, `PlainChunk`, and what it says; `machine.py` reads any other one key by key.
+
+The record is built of a chunk's JSON text, without a dict, or of the object of an SDK; what it means stands here once.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,10 @@ from ..base.answers import Answers, Choice
 from ..base.call_tracker import CallTracker
 from ..base.finish_reasons import CHAT_FINISHES, finish_of
 from ..base.machine import UNFIT
+from ..base.sdk_fields import HALF, Fields, fields_of
 from ..base.shown_text import MOST_PIECES, ShownText, rest_of
-from .parts import chat_usage
+from .parts import chat_usage, is_of_tool
+from .wire import KEYS
 
 _Nothing: TypeAlias = Annotated[dict[str, Any], Meta(max_length=0)] | None
 
@@ -98,7 +103,7 @@ class _Choice(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
     trace_details: Any = None
 
 
-class _Chunk(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
+class PlainChunk(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
     id: str | None = None
     provider: str | None = None
     object: Literal["chat.completion.chunk", ""] | None = None
@@ -114,7 +119,68 @@ class _Chunk(Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
     error: None = None
 
 
-_decode = Decoder(_Chunk).decode
+_decode = Decoder(PlainChunk).decode
+
+# The keys of an object that may have a value; all others are null.
+_OF_CHUNK = KEYS.left_out() | {"id", "model", "choices"}
+_OF_CHOICE = frozenset({"index", "delta"})
+_OF_DELTA = frozenset({"role", "content", "tool_calls"})
+_OF_CALL = frozenset({"index", "type", "function"})
+_OF_FUNCTION = frozenset({"arguments"})
+
+
+def plain_chunk(chunk: Fields) -> PlainChunk | None:
+    """Return the record of a decoded chunk that has one piece of text or of arguments; None for any other.
+
+    >>> plain_chunk({"choices": [{"delta": {"content": "Hi"}}]}).choices[0].delta.content
+    'Hi'
+    >>> plain_chunk({"choices": [{"delta": {"content": "Hi", "new": 1}}]})
+    """
+    choices: list[Any] | None = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or chunk.get("object") == "error":
+        return None
+    choice = _with(_OF_CHOICE, choices[0])
+    delta = None if choice is None else _with(_OF_DELTA, choice.get("delta"))
+    if choice is None or delta is None or is_of_tool(delta) or not _has_only(_OF_CHUNK, chunk):
+        return None
+    content, given = delta.get("content") or None, delta.get("tool_calls")
+    calls: list[_Call] | None = None
+    if given:
+        call = None if content else _plain_call(given)
+        if call is None:
+            return None
+        calls = [call]
+    elif not isinstance(content, str) or HALF.search(content):
+        return None
+    index = choice.get("index")
+    if not (index is None or type(index) is int):
+        return None
+    plain = _Choice(index=index, delta=_Delta(content=content, tool_calls=calls))
+    return PlainChunk(id=chunk.get("id"), model=chunk.get("model"), choices=[plain])
+
+
+def _plain_call(given: list[Any] | None) -> _Call | None:
+    """Return the only call of a delta if it has a piece of arguments and nothing else."""
+    call = _with(_OF_CALL, given[0]) if isinstance(given, list) and len(given) == 1 else None
+    function = None if call is None else _with(_OF_FUNCTION, call.get("function"))
+    if call is None or function is None:
+        return None
+    text, index = function.get("arguments"), call.get("index")
+    if not isinstance(text, str) or not text or HALF.search(text) or not (index is None or type(index) is int):
+        return None
+    return _Call(index=index, function=_Function(arguments=text))
+
+
+def _with(keys: frozenset[str], value: Any) -> Fields | None:
+    fields = fields_of(value)
+    return fields if fields is not None and _has_only(keys, fields) else None
+
+
+def _has_only(keys: frozenset[str], fields: Fields) -> bool:
+    """Return whether all other keys of an object are null."""
+    return keys.issuperset(fields) or all(key in keys or fields[key] is None for key in fields)
+
+
 _TEXTS = ("reasoning", "content", "refusal")
 
 
@@ -149,7 +215,7 @@ class ChatChoice(Choice):
 class ChatLane(Answers[ChatChoice]):
     """The machine of chat chunks without `feed`; `lane` returns what `feed` would, or None, and has done nothing.
 
-    What fits is one choice with texts, calls, a finish and usage, and the keys that `LEFT_OUT` lists or that are empty.
+    What fits is one choice with texts, calls, a finish and usage, and the keys that are left out or that are empty.
     """
 
     STATE = (*Answers.STATE, "_extras")
@@ -159,14 +225,18 @@ class ChatLane(Answers[ChatChoice]):
         self._extras: dict[str, Any] = {}
         """The last value of each key that servers repeat."""
 
-    def lane(self, data: str, /) -> list[ChunkResponse] | None:
-        """Return the chunks of a wire chunk, from its JSON text; None, and no change, for one that does not fit."""
+    def lane(self, data: str, chunk: PlainChunk | None = None, /) -> list[ChunkResponse] | None:
+        """Return what a plain chunk says, which is built of its JSON text if it is not given.
+
+        None, and no change, for one that does not fit.
+        """
         if self.stopped:
             return None
-        try:
-            chunk = _decode(data)
-        except UNFIT:
-            return None
+        if chunk is None:
+            try:
+                chunk = _decode(data)
+            except UNFIT:
+                return None
         if len(chunk.choices) != 1 or (chunk.usage is not None and self.KEYS.strangers("", {"usage": chunk.usage})):
             return None
         (given,) = chunk.choices
@@ -211,7 +281,7 @@ class ChatLane(Answers[ChatChoice]):
             )
         ]
 
-    def _put_together(self, chunk: _Chunk, given: _Choice, choice: ChatChoice) -> list[ChunkResponse]:
+    def _put_together(self, chunk: PlainChunk, given: _Choice, choice: ChatChoice) -> list[ChunkResponse]:
         """Return the chunks of one with parts, with an end, or with usage."""
         delta, content = given.delta, given.delta.content
         if isinstance(content, list):

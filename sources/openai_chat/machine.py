@@ -14,7 +14,7 @@ from ..base.finish_reasons import CHAT_FINISHES, finish_of
 from ..base.provider_error import error_in_body, told_error
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something
 from ..base.shown_text import new_of_message
-from .lane import ChatChoice, ChatLane
+from .lane import ChatChoice, ChatLane, plain_chunk
 from .langchain_chunk import TYPE as LANGCHAIN_TYPE
 from .langchain_chunk import chat_chunk, messages_in
 from .parts import (
@@ -43,12 +43,6 @@ from .wire import KEYS
 _CUSTOM = {"type": "custom"}
 _LEGACY = {"type": "function_call"}
 _OF_CALL = frozenset(("index", "id", "type", "function", "custom"))
-# The keys beside which a chunk may be a piece and nothing else: what is left out, and where the piece stands.
-_SILENT_OF_CHUNK = KEYS.left_out() | {"id", "model", "choices"}
-_SILENT_OF_CHOICE = frozenset({"index", "delta"})
-_SILENT_OF_DELTA = frozenset({"role", "content", "tool_calls"})
-_SILENT_OF_CALL = frozenset({"index", "type", "function"})
-_ARGUMENTS = frozenset({"arguments"})
 _OF_GROQ = KEYS.left_out("x_groq") | {"usage"}
 
 
@@ -72,8 +66,8 @@ class OpenAIChat(ChatLane):
         if self.stopped:
             return []
         chunk = fields_of(item)
-        if chunk is not None and (piece := self._piece(chunk)) is not None:
-            return piece
+        if chunk is not None and (plain := plain_chunk(chunk)) and (said := self.lane("", plain)) is not None:
+            return said
         if chunk is not None and "choices" not in chunk:
             inner = fields_of(chunk.get("data"))  # Mistral's SDK wraps its chunks in events
             chunk = inner if inner is not None and "choices" in inner else chunk
@@ -109,40 +103,6 @@ class OpenAIChat(ChatLane):
             responses.append(self.chunk(raw=(rest if valid or responses else plain_json(item),)))
         return self.with_strangers(responses, "", chunk)
 
-    def _piece(self, chunk: Fields) -> list[ChunkResponse] | None:
-        """Return what a chunk says that has a piece of text or of arguments and nothing else, as most have.
-
-        None for any other chunk, which `feed` then reads key by key.
-        """
-        choices: list[Any] | None = chunk.get("choices")
-        if not isinstance(choices, list) or len(choices) != 1 or chunk.get("object") == "error":
-            return None
-        if not _has_only(chunk, _SILENT_OF_CHUNK):
-            return None
-        fields = fields_of(choices[0])
-        if fields is None or not _has_only(fields, _SILENT_OF_CHOICE):
-            return None
-        delta = fields_of(fields.get("delta"))
-        if delta is None or is_of_tool(delta) or not _has_only(delta, _SILENT_OF_DELTA):
-            return None
-        text: Any = delta.get("content")
-        calls = delta.get("tool_calls")
-        key, arguments = _argument_piece(calls) if calls and not text else (None, "")
-        if not (arguments or (isinstance(text, str) and text and text.isascii() and not calls)):
-            return None
-        choice = self._choice(fields.get("index"))
-        if choice is None or choice.holds_text or self._reader.waiting:
-            return None
-        self.identify(chunk.get("id"), chunk.get("model"))
-        if not arguments:
-            choice.spoke = True
-            choice.content.add(text)
-            return [self.chunk(choice=choice.number, content=text)]
-        call = choice.calls.delta(key, arguments=arguments)
-        deltas = (*choice.calls.owed(), *(() if call is None else (call,)))
-        choice.spoke = choice.spoke or bool(deltas)
-        return [self.chunk(choice=choice.number, tool_calls=deltas)] if deltas else []
-
     def _read(self, choice: ChatChoice, fields: Fields) -> None:
         delta, message = fields_of(fields.get("delta")), fields_of(fields.get("message"))
         if delta is None and (new := self._new_of_message(choice, message)) is not None:
@@ -168,23 +128,6 @@ class OpenAIChat(ChatLane):
         if not message or (choice.spoke and key not in self._extras):
             return None
         return new_of_message(message, self._extras.setdefault(key, {}))
-
-
-def _has_only(fields: Fields, silent: frozenset[str]) -> bool:
-    """Return whether all other keys of an object are null."""
-    return silent.issuperset(fields) or all(key in silent or fields[key] is None for key in fields)
-
-
-def _argument_piece(calls: list[Any] | None) -> tuple[Key, str]:
-    """Return the key and the text of a single call that has a piece of arguments and nothing else."""
-    call = fields_of(calls[0]) if isinstance(calls, list) and len(calls) == 1 else None
-    if call is None or not _has_only(call, _SILENT_OF_CALL):
-        return None, ""
-    function = fields_of(call.get("function"))
-    if function is None or not _has_only(function, _ARGUMENTS):
-        return None, ""
-    text = function.get("arguments")
-    return _key(call.get("index")), text if isinstance(text, str) else ""
 
 
 def _read_delta(choice: Choice, delta: Fields) -> None:

@@ -62,7 +62,7 @@ CHUNKS = st.fixed_dictionaries(
 
 
 class LongWay(OpenAIChat):
-    def _piece(self, chunk: dict[str, Any]) -> None:
+    def lane(self, data: str, chunk: Any = None, /) -> None:
         return None
 
 

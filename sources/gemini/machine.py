@@ -79,7 +79,7 @@ class Gemini(GeminiLane):
 
     A function call comes whole, or on Vertex AI in leaves, from which `PartialArgs` makes the text. The finish is
     `tool_calls` where calls were made and the wire says STOP. Tools that the provider runs are calls with
-    `executed_by="provider"`; their results are provider events, as `gemini_kinds` sorts them. A reason that says the
+    `executed_by="provider"`; their results are provider events, as the `OF_…` tables sort them. A reason that says the
     model failed (MALFORMED_FUNCTION_CALL and its kin) is a finish of `error` with `error` beside it: the stream itself
     goes on and completes.
     """

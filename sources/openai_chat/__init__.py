@@ -1,1 +1,1 @@
-"""The APIs of OpenAI, chat completions and Responses, and Mistral's dialect of chat."""
+"""OpenAI's chat completions, and those of the many servers that are compatible."""

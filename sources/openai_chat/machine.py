@@ -53,7 +53,7 @@ class OpenAIChat(ChatLane):
 
     Follows the Chat Completions streaming reference, and the deviations of compatible servers. Of each choice the first
     finish reason counts; what comes after it still passes. An error without choices stops the stream at once; after an
-    error beside choices the stream goes on, and the error is reported at its end. `chat_extras` has the tables of what
+    error beside choices the stream goes on, and the error is reported at its end. `parts.py` has the tables of what
     only some providers send.
     """
 

@@ -80,7 +80,7 @@ class OpenAIResponses(ResponsesLane):
 
     Follows the Responses streaming reference, and the deviations of compatible servers. `OutputItems` assigns events to
     items. What the ends of parts, items and the response repeat counts only if it has not arrived before. Parts of one
-    item's reasoning are paragraphs. `responses_kinds` sorts what is special to the provider; an image is a file and
+    item's reasoning are paragraphs. `items.py` sorts what is special to the provider; an image is a file and
     `image_urls`.
     """
 

@@ -32,8 +32,8 @@ from lanes import APIS, straight_of
 from penstock.events import SegmentContent
 from penstock.operators import lift, stage, to_segments
 from penstock.sources import decode_wire
+from penstock.sources.base.machine import MachineStage
 from penstock.sources.from_wire import WireMachine
-from penstock.sources.machine.machine import MachineStage
 from penstock.sources.recognition.apis import api_of
 from penstock.sources.recognition.checked_machine import checked_machine
 from penstock.sources.recognition.recognised_api import apis_of_body

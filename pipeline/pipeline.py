@@ -22,6 +22,7 @@ from ..operators.interrupt_on import interrupt_on, interruptible
 from ..sinks.acting.step import Step, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
+from ..sources.base.answers import Choices
 from ..sources.from_stream import (
     Decode,
     any_machine,
@@ -31,12 +32,11 @@ from ..sources.from_stream import (
     stream_through,
     stream_to_read,
 )
-from ..sources.machine.choices import Choices
+from ..sources.recognition.providers import provider_of
 from ..sources.streams.wake_stream import wake_stream
 from .chain import Chain, Change, ChangedStrategy, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
 from .outputs.output_type import OutputType, options_for
 from .pipeline_code import INDENT, pipeline_code
-from .providers.providers import provider_of
 from .runs.async_run import AsyncRun
 from .runs.flow import Flow, KeptAnswer
 from .runs.run import Run

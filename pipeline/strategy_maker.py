@@ -15,8 +15,8 @@ from ..operators.engine.turn_ids import TurnIds
 from ..operators.grammar.dialect import Dialect
 from ..operators.interrupt_on import RxOperator
 from ..operators.partial_output import partial_output
+from ..sources.base.machine import Machine
 from ..sources.from_stream import SdkOrWire
-from ..sources.machine.machine import Machine
 from .chain import Chain, ChangedStrategy, chain_of, name_of, with_tools, with_turn_id
 from .outputs.output_type import OutputType
 from .settings import Settings

@@ -16,11 +16,12 @@ from ..events.errors import PenstockError, ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Failed, How, Operator, lift
-from .bedrock.bedrock_wire import bedrock_events
+from .base.answers import Choices
+from .base.machine import Machine, MachineStage
+from .base.provider_error import provider_error
+from .bedrock.wire import bedrock_events
+from .framing.served import WireBody
 from .from_wire import wire_machine
-from .machine.choices import Choices
-from .machine.machine import Machine, MachineStage
-from .machine.provider_error import provider_error
 from .recognition.any_provider import AnyProvider
 from .recognition.apis import APIS
 from .recognition.checked_machine import checked_machine
@@ -29,7 +30,6 @@ from .sdk_sources import check_choices, check_gemini_stream
 from .streams.response_bytes import bytes_of_stream, raw_bytes
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge, check_stream
-from .wire.served import WireBody
 
 
 class SdkOrWire:

@@ -8,7 +8,7 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from .machine.machine import Texts
+from .base.machine import Texts
 from .streams.stream_bridge import bridge
 
 

@@ -14,15 +14,14 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
 from ..operators.engine.state import Stateful
-from .machine.choices import Choices
-from .machine.machine import Machine, MachineStage
-from .machine.provider_error import invalid_data
+from .base.answers import Choices
+from .base.machine import Lane, Machine, MachineStage, json_value, lane_of
+from .base.provider_error import invalid_data
+from .framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
 from .sdk_sources import check_choices
 from .streams.stream_bridge import bridge
-from .wire.lane import Lane, json_value, lane_of
-from .wire.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 
 _KEPT = 64 * 1024
 """The most bytes that are kept of a body, to describe it in an error."""

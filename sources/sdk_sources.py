@@ -12,11 +12,11 @@ from reactivex import Observable
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
-from .fields.sdk_fields import entries_of, fields_of
-from .gemini.gemini import RUNS_FUNCTIONS
-from .gemini.gemini_wire import gemini_exception
-from .machine.choices import Choices
-from .ollama.ollama import ollama_exception
+from .base.answers import Choices
+from .base.sdk_fields import entries_of, fields_of
+from .gemini.machine import RUNS_FUNCTIONS
+from .gemini.wire import gemini_exception
+from .ollama.wire import ollama_exception
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge, check_stream

@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from ..events.errors import PenstockError, UsageError
 from ..pipeline.pipeline import Pipeline
-from ..pipeline.providers.provider_requests import Client, Request, is_local
-from ..pipeline.providers.providers import PROVIDERS
 from ..pipeline.tools.tool_schemas import tool_schemas
+from ..sources.base.request import Client, Request, is_local
+from ..sources.recognition.providers import PROVIDERS
 
 NO_KEY = "-"
 

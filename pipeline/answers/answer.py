@@ -10,12 +10,21 @@ from typing import Any, cast
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.chunk_response import ProviderEvent, TokenUsage
 from ...events.errors import UsageError
+from ...events.result_text import result_text
 from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation, ToolResult
 from ...sinks.collect import collect
 from ...sinks.collected.collected import Collected, Segment
-from ...sinks.wording.result_text import result_text
-from .message_form import AnswerCall, CallResult, MessageCall, MessageForm, Notices, left_out, parts_of, with_own_ids
-from .message_forms import form_of
+from ...sources.base.message_form import (
+    AnswerCall,
+    CallResult,
+    MessageCall,
+    MessageForm,
+    Notices,
+    left_out,
+    with_own_ids,
+)
+from ...sources.recognition.providers import form_of
+from .answer_parts import parts_of
 
 
 class CallsOfMessage:

@@ -14,11 +14,11 @@ from pydantic.errors import PydanticUserError
 from pydantic_core import SchemaError
 
 from ...events.errors import UsageError
-from ..providers.providers import provider_of
-from ..schemas.json_schema import Schema
-from ..schemas.provider_schemas import strict_schema, without_nulls
-from ..schemas.schema_references import checked_schema
-from ..schemas.schema_validation import PlainSchema, check_schema, raise_for_schema
+from ...operators.schemas.json_schema import Schema
+from ...operators.schemas.schema_references import checked_schema
+from ...operators.schemas.schema_validation import PlainSchema, check_schema, raise_for_schema
+from ...operators.schemas.strict_schema import strict_schema, without_nulls
+from ...sources.recognition.providers import provider_of
 
 _WORDS = "the contents of output_type="
 _NEEDED = "a JSON Schema as output_type= needs a JSON Schema validator"

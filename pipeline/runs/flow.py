@@ -9,8 +9,8 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How, StageChain
 from ...sinks.collect import Collector
+from ...sources.base.machine import Machine
 from ...sources.from_stream import any_exception
-from ...sources.machine.machine import Machine
 from ..answers.answer import Answer
 
 

@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from ...events.errors import UsageError, without_credentials
+from ...events.result_text import result_data
 from ...events.tool_invocation import ToolInvocation, ToolResult
 from ...operators.engine.stage import How
 from ...operators.engine.where_raised import where_raised
@@ -22,7 +23,6 @@ from ...sinks.acting.approval import Approve, CallStatus, Postponed, gate
 from ...sinks.acting.beside_stream import CLEAN_UP, BesideStream, Work
 from ...sinks.acting.step import check_options
 from ...sinks.acting.user_code import UserCodeError, in_thread, message_of, result_of
-from ...sinks.wording.result_text import result_data
 from .tool import Tool, as_tools
 from .tool_from_function import checked_call, is_async
 

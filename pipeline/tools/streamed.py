@@ -12,9 +12,9 @@ from msgspec import Struct
 from ...events.errors import UsageError
 from ...operators.calls.field_spec import NOT_CALLS, FieldSpec
 from ...operators.machines.path_tree import FieldPath, read_path, write_path
-from ..schemas.json_schema import Schema, map_subschemas
-from ..schemas.path_in_schema import path_fault
-from ..schemas.schema_references import definition
+from ...operators.schemas.json_schema import Schema, map_subschemas
+from ...operators.schemas.path_in_schema import path_fault
+from ...operators.schemas.schema_references import definition
 
 _MARK = "x-streamed"
 _is_marking: ContextVar[bool] = ContextVar("_is_marking", default=False)

@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 
 from ...events.errors import UsageError
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
-from ..schemas.provider_schemas import without_nulls
+from ...operators.schemas.strict_schema import without_nulls
 
 if TYPE_CHECKING:
     from .tool import Tool

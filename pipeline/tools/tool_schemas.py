@@ -8,8 +8,9 @@ from copy import deepcopy
 from typing import Any
 
 from ...events.errors import UsageError
-from ..providers.providers import PROVIDERS, Provider, check_name, provider_of
-from ..schemas.provider_schemas import strict_schema
+from ...operators.schemas.strict_schema import strict_schema
+from ...sources.base.request import Provider, check_name
+from ...sources.recognition.providers import PROVIDERS, provider_of
 from .tool import Tool, as_tools
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, overload
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import TokenUsage
 from ...events.errors import UsageError, how_to_install
+from ...events.result_text import result_text
 from ...events.tool_invocation import ToolResult
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
 from ..parts.json_text import CallInput
 from ..parts.part_reader import EventChoices, PartReader
-from ..wording.result_text import result_text
 from .adapted import adapted
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from ...events.errors import UsageError, how_to_install
+from ...events.result_text import result_data
 from ...events.tool_invocation import ToolResult
 from ...operators.engine.stage import How
 from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind
 from ..parts.json_text import CallInput
 from ..parts.part_reader import EventChoices, PartReader
-from ..wording.result_text import result_data
 from .adapted import adapted
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from ...operators.engine.stage import Failed, How, stage
 from ...operators.tool_call_updates import tool_call_updates
 from .ag_ui.ag_ui_frames import AgUi, AgUiProfile
 from .ai_sdk.ai_sdk_frames import AiSdk, AiSdkVersion
-from .anthropic.anthropic_frames import AnthropicFrames
+from .reemission.anthropic_frames import AnthropicFrames
 from .reemission.openai_chat_frames import ChatChunks
 from .reemission.openai_responses_frames import ResponseEvents
 

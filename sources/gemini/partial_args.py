@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from ...operators.engine.state import Stateful
-from ..fields.sdk_fields import without_halves
+from ..base.sdk_fields import without_halves
 
 Step: TypeAlias = str | int
 Leaf: TypeAlias = str | float | bool | None

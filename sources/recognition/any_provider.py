@@ -9,11 +9,11 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
-from ..cohere.cohere_chat import COHERE_V1, is_cohere_v1_event
-from ..fields.sdk_fields import Fields, fields_of, plain_json
-from ..machine.choices import Choices
-from ..machine.machine import Chunks, Machine, Texts
-from ..machine.provider_error import told_error
+from ..base.answers import Choices
+from ..base.machine import Chunks, Machine, Texts
+from ..base.provider_error import told_error
+from ..base.sdk_fields import Fields, fields_of, plain_json
+from ..cohere.wire import COHERE_V1, is_cohere_v1_event
 from .apis import api_of, machine_of
 from .recognised_api import KNOWN_APIS, apis_of, described, says_nothing
 

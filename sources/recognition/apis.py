@@ -1,4 +1,4 @@
-"""The table of APIs, for wire decoding and detection."""
+"""The table of APIs: how each is read and recognised, and which providers are asked for it."""
 
 from __future__ import annotations
 
@@ -7,39 +7,51 @@ from typing import Any, NamedTuple, Protocol
 
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.limits import Limits
-from ..anthropic.anthropic_messages import ANTHROPIC_SERVED, AnthropicDecoder, AnthropicMessages, is_anthropic_event
-from ..assistants.assistants import ASSISTANTS_SERVED, Assistants, AssistantsDecoder, is_assistants_event
-from ..assistants.assistants_message import AssistantsMessage
-from ..bedrock.bedrock_converse import BedrockConverse, is_converse_event
-from ..bedrock.bedrock_message import BedrockMessage
-from ..bedrock.bedrock_wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
-from ..cohere.cohere_chat import (
-    COHERE_SERVED,
-    COHERE_V1,
-    COHERE_V1_NAMES,
-    CohereChat,
-    cohere_exception,
-    is_cohere_event,
-)
-from ..cohere.cohere_message import CohereMessage
-from ..gemini.gemini import Gemini, is_gemini_response
-from ..gemini.gemini_wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
-from ..interactions.interactions import INTERACTIONS_SERVED, Interactions, is_interactions_event
-from ..interactions.interactions_message import InteractionsMessage
-from ..machine.choices import Choices
-from ..machine.machine import Machine
-from ..messages.anthropic_message import AnthropicMessage
-from ..messages.chat_messages import ChatMessages
-from ..messages.gemini_messages import GeminiMessages
-from ..messages.message_keeper import MessageKeeper, Messages
-from ..messages.ollama_message import OllamaMessage
-from ..messages.responses_message import ResponsesMessage
-from ..ollama.ollama import OLLAMA_SERVED, Ollama, is_ollama_response, ollama_exception
-from ..openai.openai_chat import CHAT_SERVED, RESPONSES_SERVED, OpenAIChat, is_chat_chunk, mistral_exception
-from ..openai.openai_responses import OpenAIResponses, is_responses_event
-from ..wire.ndjson import NdjsonDecoder
-from ..wire.served import Served
-from ..wire.sse import ServerSentEvent, SseDecoder
+from ..anthropic.machine import AnthropicMessages, is_anthropic_event
+from ..anthropic.message import AnthropicMessage
+from ..anthropic.request import ANTHROPIC
+from ..anthropic.wire import ANTHROPIC_SERVED, AnthropicDecoder
+from ..base.answers import Choices
+from ..base.kept_message import MessageKeeper, Messages
+from ..base.machine import Machine
+from ..base.request import Provider
+from ..bedrock.machine import BedrockConverse, is_converse_event
+from ..bedrock.message import BedrockMessage
+from ..bedrock.request import BEDROCK
+from ..bedrock.wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
+from ..cohere.machine import CohereChat, is_cohere_event
+from ..cohere.message import CohereMessage
+from ..cohere.request import COHERE
+from ..cohere.wire import COHERE_SERVED, COHERE_V1, COHERE_V1_NAMES, cohere_exception
+from ..framing.ndjson import NdjsonDecoder
+from ..framing.served import Served
+from ..framing.sse import ServerSentEvent, SseDecoder
+from ..gemini.machine import Gemini, is_gemini_response
+from ..gemini.message import GeminiMessages
+from ..gemini.request import GEMINI
+from ..gemini.wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
+from ..gemini_interactions.machine import Interactions, is_interactions_event
+from ..gemini_interactions.message import InteractionsMessage
+from ..gemini_interactions.request import GEMINI_INTERACTIONS
+from ..gemini_interactions.wire import INTERACTIONS_SERVED
+from ..mistral.request import MISTRAL
+from ..mistral.wire import mistral_exception
+from ..ollama.machine import Ollama, is_ollama_response
+from ..ollama.message import OllamaMessage
+from ..ollama.request import OLLAMA
+from ..ollama.wire import OLLAMA_SERVED, ollama_exception
+from ..openai_assistants.machine import Assistants, is_assistants_event
+from ..openai_assistants.message import AssistantsMessage
+from ..openai_assistants.request import OPENAI_ASSISTANTS
+from ..openai_assistants.wire import ASSISTANTS_SERVED, AssistantsDecoder
+from ..openai_chat.machine import OpenAIChat, is_chat_chunk
+from ..openai_chat.message import ChatMessages
+from ..openai_chat.request import OPENAI_CHAT
+from ..openai_chat.wire import CHAT_SERVED
+from ..openai_responses.machine import OpenAIResponses, is_responses_event
+from ..openai_responses.message import ResponsesMessage
+from ..openai_responses.request import OPENAI_RESPONSES
+from ..openai_responses.wire import RESPONSES_SERVED
 
 
 class NewMachine(Protocol):
@@ -72,6 +84,8 @@ class Api(NamedTuple):
     """Translates the exceptions of these SDKs, if the usual translation does not suffice; returns None for others."""
     new_messages: Callable[[Choices], Messages] | None = None
     """Makes what keeps the assistant's messages; without it `keep_message` has no effect."""
+    providers: tuple[Provider, ...] = ()
+    """Those that are asked for this format; most often one. Without one it is only read."""
 
 
 def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
@@ -96,6 +110,7 @@ APIS = (
         sdks=("openai", "mistralai", "litellm", "huggingface_hub"),
         exception=mistral_exception,
         new_messages=ChatMessages,
+        providers=(OPENAI_CHAT, MISTRAL),
     ),
     Api(
         "openai-responses",
@@ -105,6 +120,7 @@ APIS = (
         RESPONSES_SERVED,
         sdks=("openai",),
         new_messages=ResponsesMessage,
+        providers=(OPENAI_RESPONSES,),
     ),
     Api(
         "anthropic-messages",
@@ -115,6 +131,7 @@ APIS = (
         AnthropicDecoder,
         sdks=("anthropic",),
         new_messages=AnthropicMessage,
+        providers=(ANTHROPIC,),
     ),
     Api(
         "gemini",
@@ -126,6 +143,7 @@ APIS = (
         sdks=("google",),
         exception=gemini_exception,
         new_messages=GeminiMessages,
+        providers=(GEMINI,),
     ),
     Api(
         "ollama",
@@ -137,6 +155,7 @@ APIS = (
         sdks=("ollama",),
         exception=ollama_exception,
         new_messages=OllamaMessage,
+        providers=(OLLAMA,),
     ),
     Api(
         "bedrock-converse",
@@ -148,6 +167,7 @@ APIS = (
         sdks=("boto3", "botocore"),
         exception=bedrock_exception,
         new_messages=BedrockMessage,
+        providers=(BEDROCK,),
     ),
     Api(
         "cohere",
@@ -158,6 +178,7 @@ APIS = (
         sdks=("cohere",),
         exception=cohere_exception,
         new_messages=CohereMessage,
+        providers=(COHERE,),
     ),
     Api(
         "gemini-interactions",
@@ -167,6 +188,7 @@ APIS = (
         INTERACTIONS_SERVED,
         sdks=("google",),
         new_messages=InteractionsMessage,
+        providers=(GEMINI_INTERACTIONS,),
     ),
     Api(
         "openai-assistants",
@@ -177,6 +199,7 @@ APIS = (
         AssistantsDecoder,
         sdks=("openai",),
         new_messages=AssistantsMessage,
+        providers=(OPENAI_ASSISTANTS,),
     ),
 )
 """The table of wire formats: one entry for each API."""

@@ -16,12 +16,11 @@ from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
-from ..cohere.cohere_chat import COHERE_V1, is_cohere_v1_body, is_cohere_v1_event
-from ..fields.sdk_fields import fields_of
-from ..machine.choices import Choices
-from ..machine.machine import Machine
-from ..wire.lane import Lane, lane_of
-from ..wire.sse import unframed_errors
+from ..base.answers import Choices
+from ..base.machine import Lane, Machine, lane_of
+from ..base.sdk_fields import fields_of
+from ..cohere.wire import COHERE_V1, is_cohere_v1_body, is_cohere_v1_event
+from ..framing.sse import unframed_errors
 from .apis import api_of, machine_of
 from .recognised_api import KNOWN_APIS, apis_of, apis_of_body, described, described_body, listed, says_nothing
 

@@ -9,9 +9,9 @@ from itertools import islice
 from typing import Any, cast
 
 from ...events.errors import UsageError
-from ..cohere.cohere_chat import COHERE_V1, is_cohere_v1_body
-from ..fields.sdk_fields import fields_of
-from ..wire.sse import ServerSentEvent, SseDecoder, is_done, is_noise
+from ..base.sdk_fields import fields_of
+from ..cohere.wire import COHERE_V1, is_cohere_v1_body
+from ..framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .apis import APIS, Decoder
 
 KNOWN_APIS = ", ".join(repr(api.name) for api in APIS)

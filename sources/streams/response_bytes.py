@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Self
 
 from ...events.errors import ProviderError, UsageError
-from ..fields.sdk_fields import fields_of
-from ..machine.provider_error import error_in_body
-from ..wire.served import WireBody
+from ..base.provider_error import error_in_body
+from ..base.sdk_fields import fields_of
+from ..framing.served import WireBody
 
 _LOGGER = logging.getLogger("penstock")
 _CLIENTS = ("httpx", "httpx2")

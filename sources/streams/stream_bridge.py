@@ -15,8 +15,8 @@ from reactivex.scheduler import CurrentThreadScheduler
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed
-from ..machine.machine import Machine
-from ..machine.provider_error import provider_error
+from ..base.machine import Machine
+from ..base.provider_error import provider_error
 
 
 def check_stream(source: object, *, name: str, create: str, helpers: str, whole: str) -> None:

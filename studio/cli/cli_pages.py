@@ -14,8 +14,8 @@ from typing import Annotated
 import typer
 
 from ...events.errors import UsageError
-from ...pipeline.providers.provider_requests import is_this_machine
 from ...sinks.wording.printable import printable
+from ...sources.base.request import is_this_machine
 from ...sources.recognition.apis import APIS
 from ..demo.demo import Proof, answers, play
 from ..replay.replay_log import ReplayEntry

@@ -15,9 +15,9 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How, Operator
 from ...operators.engine.step import Step
+from ...sources.base.answers import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
-from ...sources.machine.choices import Choices
 from ...sources.recognition.recognised_api import recognised_api
 from ..reading.recorded import read_recorded
 from ..recordings.read_recording import StreamRecording, TimedItem, wire_of

@@ -11,9 +11,9 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.drive import drive
 from ...operators.engine.stage import Completed, StageChain, stage
-from ...sources.fields.sdk_fields import entries_of, fields_of
+from ...sources.base.provider_error import error_in_body, told_error
+from ...sources.base.sdk_fields import entries_of, fields_of
 from ...sources.from_wire import decode_wire
-from ...sources.machine.provider_error import error_in_body, told_error
 from ...sources.recognition.apis import APIS, api_of
 from ...sources.recognition.checked_machine import has_content
 from ...sources.recognition.recognised_api import apis_of_body, recognised_api

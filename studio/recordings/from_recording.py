@@ -14,10 +14,10 @@ from reactivex import Observable
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...sources.base.answers import Choices
+from ...sources.base.machine import Machine
 from ...sources.from_stream import any_machine
 from ...sources.from_wire import wire_machine
-from ...sources.machine.choices import Choices
-from ...sources.machine.machine import Machine
 from ...sources.recognition.apis import api_of
 from ...sources.recognition.recognised_api import recognised_api
 from ...sources.streams.stream_bridge import bridge

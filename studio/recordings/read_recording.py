@@ -11,7 +11,7 @@ import msgspec
 
 from ...events.errors import ProviderError, UsageError
 from ...events.json_form import from_json
-from ...sources.fields.sdk_fields import fields_of
+from ...sources.base.sdk_fields import fields_of
 from ...sources.recognition.apis import api_of
 from ...sources.recognition.recognised_api import recognised_api
 from .recording_format import FORMAT, Nanoseconds, RecordedItem, RecordingEnd, RecordingMeta

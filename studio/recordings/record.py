@@ -15,12 +15,12 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
+from ...sources.base.provider_error import provider_error
+from ...sources.framing.served import WireBody
 from ...sources.from_stream import stream_within
-from ...sources.machine.provider_error import provider_error
 from ...sources.recognition.apis import api_of
 from ...sources.recognition.recognised_api import apis_of, apis_of_body
 from ...sources.streams.taps import tapped
-from ...sources.wire.served import WireBody
 from .recording_format import (
     Form,
     RecordedItem,

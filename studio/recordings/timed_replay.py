@@ -12,7 +12,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.stage import Completed, Failed
-from ...sources.machine.machine import Machine
+from ...sources.base.machine import Machine
 from .read_recording import TimedItem
 
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.errors import UsageError
-from ...sources.fields.sdk_fields import plain_json
+from ...sources.base.sdk_fields import plain_json
 from ...sources.recognition.apis import APIS, Api
 from ...sources.streams.bounded_read import LONGEST_BODY
 from .replay_log import Outcome, ReplayEntry, ReplayLog

@@ -10,9 +10,9 @@ from itertools import accumulate, pairwise
 from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from ...events.errors import UsageError
-from ...sources.bedrock.bedrock_wire import frame_ends
+from ...sources.bedrock.wire import frame_ends
+from ...sources.framing.served import Form
 from ...sources.recognition.apis import Api
-from ...sources.wire.served import Form
 from .replay_recordings import Timing, error_in_band, form_of, framed
 
 Pace: TypeAlias = Literal["original", "instant"] | float

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 
 from ...events.errors import UsageError
-from ...sources.bedrock.bedrock_wire import frame
-from ...sources.fields.sdk_fields import without_halves
+from ...sources.base.sdk_fields import without_halves
+from ...sources.bedrock.wire import frame
+from ...sources.framing.served import Form
 from ...sources.recognition.apis import APIS, Api, api_of
 from ...sources.recognition.recognised_api import recognised_api
 from ...sources.streams.bounded_read import read_bounded
-from ...sources.wire.served import Form
 from ..recordings.read_recording import is_recording, read_recording, wire_of
 
 

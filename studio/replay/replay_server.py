@@ -9,7 +9,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self, cast
 
 from ...events.errors import UsageError, how_to_install
-from ...pipeline.providers.provider_requests import is_this_machine
+from ...sources.base.request import is_this_machine
 from .replay_log import Outcome, ReplayEntry, ReplayLog
 from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace, parse_fault
 from .replay_recordings import Recordings, RecordingSource, RequestCheck

@@ -15,11 +15,10 @@ from ...operators.engine.step import Step
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategy_maker import StreamParts
+from ...sources.base.machine import Machine, json_value
+from ...sources.framing.sse import SseDecoder
 from ...sources.from_stream import decode_sdk, decode_through
 from ...sources.from_wire import decode_wire
-from ...sources.machine.machine import Machine
-from ...sources.wire.lane import json_value
-from ...sources.wire.sse import SseDecoder
 from ..recordings.from_recording import RecordedItems, recorded_items
 from ..recordings.read_recording import TimedItem
 from ..recordings.recording_format import WireEvents, raw_form

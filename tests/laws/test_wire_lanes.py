@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lanes import APIS, STREAMS, assert_both_ways, assert_mutated, assert_recut, own_streams, straight_of
 
-from penstock.sources.wire.lane import json_value
+from penstock.sources.base.machine import json_value
 
 AN_EXAMPLE = 250
 """Mutated events in one example; a hundred examples for each of four APIs are 100,000 events."""

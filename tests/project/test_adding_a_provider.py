@@ -1,4 +1,4 @@
-"""A provider is added as docs/new-provider.md says, in a copy of the checkout: six places, and everything knows it."""
+"""A provider is added as docs/new-provider.md says, in a copy of the checkout: a folder, a row, and everything knows it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ from test_otter import BODY
 
 from penstock.pipeline import tool_choice, tool_schemas
 from penstock.studio.run_provider import connected
-from penstock.pipeline.providers.provider_requests import Request
+from penstock.sources.base.request import Request
 from penstock.studio.reading.inspect_recording import inspect_recording
 from penstock.sources import from_stream, from_wire
 from penstock.studio import from_recording
@@ -163,23 +163,29 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     copy = Checkout(folder / "checkout")
     page = PAGE.read_text(encoding="utf-8")
     answer = page.partition("```text\n")[2].partition("```")[0]
-    machine, *added, test = BLOCK.findall(page)
-    imported, api, provider = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
-    copy.write("sources/otter", {"__init__.py": '"""Otter."""\n', "otter.py": machine})
+    machine, wire, request, *added, test = BLOCK.findall(page)
+    imported, row = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
+    files = {"__init__.py": '"""Otter."""\n', "machine.py": machine, "wire.py": wire, "request.py": request}
+    copy.write("sources/otter", files)
     copy.insert(
-        "sources/recognition/apis.py", (imported, "from ..wire.ndjson"), (api, ')\n"""The table of wire formats')
+        "sources/recognition/apis.py",
+        (imported, "\n\nclass NewMachine(Protocol)"),
+        (row, ')\n"""The table of wire formats'),
     )
-    copy.insert("pipeline/providers/providers.py", (provider, ")\nPROVIDERS: Mapping"))
     copy.write("tests/sources/otter", {"test_otter.py": test, "answer.ndjson": answer})
-    copy.insert("docs/sources.md", ("| `from_stream` with `otter` | Otter | the same |\n", "| `from_wire` |"))
     copy.insert("CHANGELOG.md", ("- Otter.\n", "- `parse_text`: tool calls and reasoning that a model writes"))
     copy.compare()
     return copy
 
 
-def test_adding_a_provider_touches_six_places(checkout: Checkout):
+def test_adding_a_provider_takes_its_folder_its_tests_and_two_places(checkout: Checkout):
     assert checkout.changed == checkout.places
-    assert len(checkout.places) <= 6
+    assert checkout.places == {
+        "sources/otter",
+        "tests/sources/otter",
+        "sources/recognition/apis.py",
+        "CHANGELOG.md",
+    }
 
 
 def test_everything_knows_a_provider_that_was_added_as_the_page_says(checkout: Checkout):
@@ -203,7 +209,7 @@ def test_the_command_line_asks_it(checkout: Checkout):
 
 
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
-    tests = ("tests/sources/otter", "tests/pipeline/providers", "tests/pipeline/tools/test_tool_choice.py")
+    tests = ("tests/sources/otter", "tests/sources/recognition", "tests/pipeline/tools/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"
     profile = f"--hypothesis-profile={settings.get_current_profile_name()}"
     checkout.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", profile, *tests, listed)

@@ -14,7 +14,7 @@ import pytest
 
 from penstock import ROOMS
 from penstock.events.chunk_response import FinishReason
-from penstock.sources.machine import finish_reasons
+from penstock.sources.base import finish_reasons
 
 ROOT = Path(__file__).parents[2]
 WITH_EXAMPLES = [

@@ -146,19 +146,19 @@ def test_the_files_of_a_folder_import_in_no_circle():
         ("from .b import x", 0, 1),
         ("def f():\n    from .b import x", 0, 1),
         ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from .b import x", 0, 0),
-        ("from ..wire.c import x", 1, 0),
-        ("def f():\n    from ..wire.c import x", 1, 0),
-        ("import typing\nif typing.TYPE_CHECKING:\n    from ..wire.c import x", 1, 0),
-        ("import penstock.sources.wire.c", 1, 0),
+        ("from ..framing.c import x", 1, 0),
+        ("def f():\n    from ..framing.c import x", 1, 0),
+        ("import typing\nif typing.TYPE_CHECKING:\n    from ..framing.c import x", 1, 0),
+        ("import penstock.sources.framing.c", 1, 0),
         ("from ..streams.d import x", 0, 0),
     ],
 )
 def test_a_circle_is_found(code: str, folders: int, files: int):
     sources = {
-        "sources/machine/a.py": code,
-        "sources/machine/b.py": "from .a import x",
-        "sources/wire/c.py": "from ..machine.b import x",
-        "sources/machine/__init__.py": "from .a import x",
+        "sources/base/a.py": code,
+        "sources/base/b.py": "from .a import x",
+        "sources/framing/c.py": "from ..base.b import x",
+        "sources/base/__init__.py": "from .a import x",
         "sources/__init__.py": "from .machine.a import x",
     }
     assert len(circles(between_folders(sources))) == folders
@@ -186,13 +186,13 @@ def test_imports_run_one_way_and_come_from_the_file():
     [
         ("events/segment_event.py", "from ..operators.engine.stage import lift"),
         ("events/segment_event.py", "def f():\n    import penstock.pipeline"),
-        ("operators/engine/stage.py", "from penstock.sources.wire.sse import x"),
+        ("operators/engine/stage.py", "from penstock.sources.framing.sse import x"),
         ("operators/engine/stage.py", "from penstock import sinks"),
         ("operators/engine/stage.py", "from ... import sources"),
-        ("operators/dialects/hermes.py", "from ...sources.wire.sse import x"),
-        ("sources/wire/sse.py", "from ...sinks.terminal_view import x"),
-        ("sinks/terminal_view.py", "if TYPE_CHECKING:\n    from ..sources.wire.sse import x"),
-        ("sources/wire/sse.py", "from ...studio.replay.replay_server import x"),
+        ("operators/dialects/hermes.py", "from ...sources.framing.sse import x"),
+        ("sources/framing/sse.py", "from ...sinks.terminal_view import x"),
+        ("sinks/terminal_view.py", "if TYPE_CHECKING:\n    from ..sources.framing.sse import x"),
+        ("sources/framing/sse.py", "from ...studio.replay.replay_server import x"),
         ("pipeline/pipeline.py", "def f():\n    from ..studio.recordings.record import record"),
         ("pipeline/pipeline.py", "if TYPE_CHECKING:\n    from penstock.studio import record"),
     ],
@@ -245,7 +245,7 @@ def test_an_import_that_is_not_from_a_file_is_found(path: str, code: str):
         ("operators/dialects/hermes.py", "from ..engine.limits import Limits"),
         ("operators/dialects/hermes.py", "from ...events.segment_event import Fragment"),
         ("studio/cli/cli.py", "from penstock.operators.engine.stage import drive, lift"),
-        ("sources/wire/sse.py", "import json\nfrom reactivex import Observable\nfrom penstocks import other"),
+        ("sources/framing/sse.py", "import json\nfrom reactivex import Observable\nfrom penstocks import other"),
     ],
 )
 def test_an_import_from_a_file_below_is_right(path: str, code: str):

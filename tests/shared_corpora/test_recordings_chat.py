@@ -17,8 +17,8 @@ from chunk_grammar import checked
 from recording_checks import UNFRAMED_ERRORS, has_error
 
 from penstock.events import ChunkResponse, ProviderError
+from penstock.sources.framing.sse import SseDecoder
 from penstock.sources.from_wire import WireMachine
-from penstock.sources.wire.sse import SseDecoder
 from penstock.studio import from_recording
 
 # The truth counts `reasoning` and `reasoning_content` only; this one has its reasoning in `reasoning_details` alone.

@@ -17,7 +17,7 @@ from provider_client import cut_at_random
 from penstock.events import AnswerEnd
 from penstock.operators import drive, to_segments
 from penstock.sources import from_stream, from_wire
-from penstock.sources.bedrock.bedrock_wire import event_stream
+from penstock.sources.bedrock.wire import event_stream
 
 FAMILIES = {
     "bedrock": ("bedrock-converse", 8),

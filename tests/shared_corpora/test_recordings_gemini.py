@@ -17,7 +17,7 @@ from gemini_client import by_async_sdk, by_sdk
 from provider_client import cut_at_random
 
 from penstock.events import ChunkResponse
-from penstock.sources.gemini.gemini_wire import GeminiDecoder
+from penstock.sources.gemini.wire import GeminiDecoder
 
 
 @pytest.fixture(scope="module")

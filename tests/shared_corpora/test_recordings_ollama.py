@@ -17,8 +17,8 @@ from framed_wire import by_ollama_wire
 from provider_client import cut_at_random
 
 from penstock.events import ChunkResponse
+from penstock.sources.framing.ndjson import NdjsonDecoder
 from penstock.sources.sdk_sources import from_ollama
-from penstock.sources.wire.ndjson import NdjsonDecoder
 
 
 @pytest.fixture(scope="module")

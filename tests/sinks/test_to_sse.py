@@ -43,7 +43,7 @@ from penstock.pipeline import api_tool_call
 from penstock.sinks.remote_readers import HEARTBEAT, SSE_HEADERS, to_sse
 from penstock.sinks.web.ui_frames import AHEAD
 from penstock.sources import decode_sdk
-from penstock.sources.wire.sse import SseDecoder
+from penstock.sources.framing.sse import SseDecoder
 from penstock.studio import from_recording
 
 END = b'data: {"type":"STREAM_END"}\n\n'

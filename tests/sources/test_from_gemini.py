@@ -20,7 +20,7 @@ from reactivex.disposable import SerialDisposable
 from reactivex.scheduler import NewThreadScheduler
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
-from penstock.sources.gemini.gemini_wire import GeminiDecoder
+from penstock.sources.gemini.wire import GeminiDecoder
 from penstock.sources.sdk_sources import from_gemini
 
 

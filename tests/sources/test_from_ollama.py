@@ -15,8 +15,8 @@ from ollama_streams import NAMES, body_of, truth_of
 from reactivex import operators as ops
 
 from penstock.events import ProviderError, UsageError
+from penstock.sources.framing.ndjson import NdjsonDecoder
 from penstock.sources.sdk_sources import from_ollama
-from penstock.sources.wire.ndjson import NdjsonDecoder
 
 BY_SDK = [name for name in NAMES if "sdk" not in truth_of(name)]
 

@@ -26,8 +26,8 @@ from reactivex.scheduler import NewThreadScheduler
 
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
 from penstock.sources import from_openai_chat
+from penstock.sources.framing.sse import SseDecoder
 from penstock.sources.from_wire import WireMachine
-from penstock.sources.wire.sse import SseDecoder
 
 
 def chunk_of(data: Any) -> Any:

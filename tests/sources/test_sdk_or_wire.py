@@ -12,8 +12,8 @@ from provider_client import ANTHROPIC, RESPONSES
 
 from penstock.events import UsageError
 from penstock.operators.engine.stage import Completed
+from penstock.sources.framing.served import WireBody
 from penstock.sources.from_stream import SdkOrWire
-from penstock.sources.wire.served import WireBody
 
 BODIES = {
     "openai-chat": WireBody("openai", "/v1/chat/completions"),

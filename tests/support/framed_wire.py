@@ -7,13 +7,13 @@ from typing import Any, TypeAlias
 from chat_client import Run, collected
 
 from penstock.operators.engine.stage import Completed, How
+from penstock.sources.base.machine import Machine
+from penstock.sources.framing.ndjson import NdjsonDecoder
 from penstock.sources.from_wire import WireMachine
-from penstock.sources.gemini.gemini import Gemini
-from penstock.sources.gemini.gemini_wire import GeminiDecoder
-from penstock.sources.machine.machine import Machine
-from penstock.sources.ollama.ollama import Ollama
+from penstock.sources.gemini.machine import Gemini
+from penstock.sources.gemini.wire import GeminiDecoder
+from penstock.sources.ollama.machine import Ollama
 from penstock.sources.streams.stream_bridge import bridge
-from penstock.sources.wire.ndjson import NdjsonDecoder
 
 Decoder: TypeAlias = Any
 

@@ -13,7 +13,7 @@ import gemini_client
 import pytest
 from body_server import BodyServer
 
-from penstock.sources.bedrock.bedrock_wire import event_stream
+from penstock.sources.bedrock.wire import event_stream
 
 STREAMS = Path(__file__).parents[1] / "streams"
 FURTHER = {

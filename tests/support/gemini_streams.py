@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from penstock.sources.gemini.gemini_wire import GeminiDecoder
+from penstock.sources.gemini.wire import GeminiDecoder
 
 STREAMS = Path(__file__).parents[1] / "streams" / "gemini"
 NAMES = sorted(path.stem for path in STREAMS.glob("*.sse"))

@@ -13,9 +13,9 @@ from provider_client import cut_at_random
 from penstock.events.chunk_response import ChunkResponse
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
+from penstock.sources.base.machine import json_value, lane_of
 from penstock.sources.from_wire import WireMachine
 from penstock.sources.recognition.apis import api_of, machine_of
-from penstock.sources.wire.lane import json_value, lane_of
 
 STREAMS = Path(__file__).parents[1] / "streams"
 APIS = {

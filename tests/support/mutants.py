@@ -58,7 +58,7 @@ CALLS_IN_TEXT = "tests/laws/test_text_calls_laws.py"
 EARLINESS = "tests/laws/test_text_earliness.py"
 SEGMENTS = "tests/operators/test_to_segments.py"
 CUT_MODELS = "tests/laws/test_cut_models.py"
-RESPONSES = "tests/sources/openai/test_openai_responses.py"
+RESPONSES = "tests/sources/openai_responses/test_openai_responses.py"
 STRAIGHT = "tests/contract/test_straight_way.py"
 SERVERS = "tests/studio/replay/test_server_bounds.py"
 ENDS = "tests/studio/cli/test_cli_ends.py"
@@ -993,12 +993,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "nothing that comes later seals what is done",
         (
             Edit(
-                "sources/calls/ended_calls.py",
+                "sources/base/ended_calls.py",
                 'found.append(self._tell(call, status="completed"))',
                 "pass",
             ),
         ),
-        ("tests/sources/machine/test_call_tracker.py waits",),
+        ("tests/sources/base/test_call_tracker.py waits",),
     ),
     Mutant(
         "incomplete outweighs nothing",
@@ -1023,7 +1023,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an unknown word is a regular finish",
-        (Edit("sources/machine/finish_reasons.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
+        (Edit("sources/base/finish_reasons.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
         (f"{CUT_MODELS} chat",),
     ),
     Mutant(
@@ -1057,7 +1057,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the status of items is not read",
         (
             Edit(
-                "sources/openai/responses_items.py",
+                "sources/openai_responses/items.py",
                 "return _STATUSES.get(status) if isinstance(status, str) else None",
                 "return None",
             ),
@@ -1068,7 +1068,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "in_progress means completed",
         (
             Edit(
-                "sources/openai/responses_items.py",
+                "sources/openai_responses/items.py",
                 '    "completed": "completed",\n',
                 '    "completed": "completed",\n    "in_progress": "completed",\n',
             ),
@@ -1079,7 +1079,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "half a patch is the model's own JSON",
         (
             Edit(
-                "sources/openai/responses_items.py",
+                "sources/openai_responses/items.py",
                 '"apply_patch", "operation", "object"',
                 '"apply_patch", "operation", "json"',
             ),
@@ -1090,7 +1090,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the empty input of every block is its arguments",
         (
             Edit(
-                "sources/anthropic/anthropic_messages.py",
+                "sources/anthropic/machine.py",
                 'announced=block.get("input") or None',
                 'announced=block.get("input")',
             ),
@@ -1099,14 +1099,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a signature shows that the model went on",
-        (Edit("sources/gemini/gemini.py", "if name not in BESIDE", "if name"),),
+        (Edit("sources/gemini/machine.py", "if name not in BESIDE", "if name"),),
         (f"{CUT_MODELS} gemini",),
     ),
     Mutant(
         "what comes out at the end only shows that the model went on",
         (
             Edit(
-                "sources/openai/openai_responses.py",
+                "sources/openai_responses/machine.py",
                 "        if not is_regular:\n",
                 "        if is_regular is None:\n",
             ),
@@ -1115,7 +1115,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "items are known by their index alone",
-        (Edit("sources/openai/responses_items.py", "if item is None or item.kind:", "if item is None:"),),
+        (Edit("sources/openai_responses/items.py", "if item is None or item.kind:", "if item is None:"),),
         (f"{RESPONSES} share",),
     ),
     Mutant(
@@ -1126,8 +1126,8 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "arguments that are missing are the model's JSON",
         (
-            Edit("sources/gemini/gemini.py", "is_json = is_whole and args is not None", "is_json = True"),
-            Edit("sources/ollama/ollama.py", '"object" if given is None else "json"', '"json"'),
+            Edit("sources/gemini/machine.py", "is_json = is_whole and args is not None", "is_json = True"),
+            Edit("sources/ollama/machine.py", '"object" if given is None else "json"', '"json"'),
         ),
         (f"{CUT_MODELS} gemini", f"{CUT_MODELS} ollama"),
     ),
@@ -1135,7 +1135,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "arguments that come again are not compared",
         (
             Edit(
-                "sources/machine/call_tracker.py",
+                "sources/base/call_tracker.py",
                 "if not text or not call.is_compared or same_arguments(kept, text, call.kind):",
                 "if True:",
             ),
@@ -1144,7 +1144,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a contradiction waits for an end that does not come",
-        (Edit("sources/machine/call_tracker.py", "*self._contradictions(), *ended", "*ended"),),
+        (Edit("sources/base/call_tracker.py", "*self._contradictions(), *ended", "*ended"),),
         (f"{RESPONSES} contradiction_is_told",),
     ),
     Mutant(
@@ -1173,12 +1173,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "a call without a name is lost",
         (
             Edit(
-                "sources/machine/call_tracker.py",
+                "sources/base/call_tracker.py",
                 "        owed, self._owed = self._owed, []\n        return owed\n",
                 "        return []\n",
             ),
         ),
-        ("tests/sources/machine/test_call_tracker.py name",),
+        ("tests/sources/base/test_call_tracker.py name",),
     ),
     Mutant(
         "a call that is repeated is run again",
@@ -1250,85 +1250,85 @@ MUTANTS: tuple[Mutant, ...] = (
         "reference cycles are made tools of",
         (
             Edit(
-                "pipeline/schemas/schema_references.py",
+                "operators/schemas/schema_references.py",
                 "if cycle := reference_cycle(schema):",
                 "if cycle := list[str]():",
             ),
         ),
-        ("tests/pipeline/schemas/test_schema_cycles.py",),
+        ("tests/operators/schemas/test_schema_cycles.py",),
     ),
     Mutant(
         "recursion through items is a reference cycle",
-        (Edit("pipeline/schemas/schema_references.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
-        ("tests/pipeline/schemas/test_schema_cycles.py welcome",),
+        (Edit("operators/schemas/schema_references.py", '"if", "then", "else")', '"if", "then", "else", "items")'),),
+        ("tests/operators/schemas/test_schema_cycles.py welcome",),
     ),
     Mutant(
         "reference cycles through dependentSchemas are not seen",
-        (Edit("pipeline/schemas/schema_references.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
-        ("tests/pipeline/schemas/test_schema_cycles.py whatever_form",),
+        (Edit("operators/schemas/schema_references.py", '("dependentSchemas", "dependencies")', '("dependencies",)'),),
+        ("tests/operators/schemas/test_schema_cycles.py whatever_form",),
     ),
     Mutant(
         "reference cycles through $dynamicRef are not seen",
         (
             Edit(
-                "pipeline/schemas/schema_references.py",
+                "operators/schemas/schema_references.py",
                 '("$ref", "$dynamicRef", "$recursiveRef")',
                 '("$ref", "$recursiveRef")',
             ),
         ),
-        ("tests/pipeline/schemas/test_schema_cycles.py whatever_form",),
+        ("tests/operators/schemas/test_schema_cycles.py whatever_form",),
     ),
     Mutant(
         "a reference cycle is named with the way to it",
-        (Edit("pipeline/schemas/schema_references.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
-        ("tests/pipeline/schemas/test_schema_cycles.py names_the_cycle",),
+        (Edit("operators/schemas/schema_references.py", "path[on_path[id(step[0])] + 1 :]", "path"),),
+        ("tests/operators/schemas/test_schema_cycles.py names_the_cycle",),
     ),
     Mutant(
         "what a schema says of a deep value is put together anew at each step",
         (Edit("operators/schemas/inner_schema.py", "{_identity(each, 0): each", "{id(each): each"),),
-        ("tests/pipeline/schemas/test_schema_cycles.py stays_small",),
+        ("tests/operators/schemas/test_schema_cycles.py stays_small",),
     ),
     Mutant(
         "coerce=False coerces",
         (
             Edit(
-                "pipeline/schemas/schema_validation.py",
+                "operators/schemas/schema_validation.py",
                 "(json.dumps(arguments), strict=True)",
                 "(json.dumps(arguments), strict=False)",
             ),
         ),
-        ("tests/pipeline/schemas/test_exact_validation.py",),
+        ("tests/operators/schemas/test_exact_validation.py",),
     ),
     Mutant(
         "coerce=False leaves all to pydantic's strict mode",
         (
             Edit(
-                "pipeline/schemas/schema_validation.py",
+                "operators/schemas/schema_validation.py",
                 "    if faults:\n        raise ValidationError.from_exception_data(model.",
                 "    if faults == [()]:\n        raise ValidationError.from_exception_data(model.",
             ),
         ),
-        ("tests/pipeline/schemas/test_exact_validation.py",),
+        ("tests/operators/schemas/test_exact_validation.py",),
     ),
     Mutant(
         "coerce=False makes a whole number infinite",
-        (Edit("pipeline/schemas/schema_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
-        ("tests/pipeline/schemas/test_exact_validation.py wherever",),
+        (Edit("operators/schemas/schema_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0"),),
+        ("tests/operators/schemas/test_exact_validation.py wherever",),
     ),
     Mutant(
         "coerce=False refuses dates behind a validator",
-        (Edit("pipeline/schemas/schema_validation.py", "        if faults or any(", "        if True or any("),),
-        ("tests/pipeline/schemas/test_exact_validation.py around",),
+        (Edit("operators/schemas/schema_validation.py", "        if faults or any(", "        if True or any("),),
+        ("tests/operators/schemas/test_exact_validation.py around",),
     ),
     Mutant(
         "coerce=False takes sets of anything behind a validator",
-        (Edit("pipeline/schemas/schema_validation.py", "        if faults or any(", "        if any("),),
-        ("tests/pipeline/schemas/test_exact_validation.py around",),
+        (Edit("operators/schemas/schema_validation.py", "        if faults or any(", "        if any("),),
+        ("tests/operators/schemas/test_exact_validation.py around",),
     ),
     Mutant(
         "coerce=False accepts everything for a JSON Schema",
         (Edit("pipeline/tools/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n"),),
-        ("tests/pipeline/schemas/test_exact_validation.py every_sort",),
+        ("tests/operators/schemas/test_exact_validation.py every_sort",),
     ),
     Mutant(
         "a tool that is made again coerces",
@@ -1339,7 +1339,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 '("name", "description", "strict", ',
             ),
         ),
-        ("tests/pipeline/schemas/test_exact_validation.py elsewhere",),
+        ("tests/operators/schemas/test_exact_validation.py elsewhere",),
     ),
     Mutant(
         "a function beside a JSON Schema runs without validation",
@@ -1350,7 +1350,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "        return",
             ),
         ),
-        ("tests/pipeline/schemas/test_exact_validation.py read_back",),
+        ("tests/operators/schemas/test_exact_validation.py read_back",),
     ),
     Mutant(
         "a closing stream waits for a stuck thread for ever",
@@ -1597,7 +1597,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what a failing end gives is lost",
-        (Edit("sources/machine/machine.py", "            self.last_words = responses\n", ""),),
+        (Edit("sources/base/machine.py", "            self.last_words = responses\n", ""),),
         ("tests/sources/recognition/test_checked_machine.py end",),
     ),
     Mutant(
@@ -1626,7 +1626,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a token count of Infinity breaks the stream",
         (
             Edit(
-                "sources/gemini/gemini_wire.py",
+                "sources/gemini/wire.py",
                 'token_count(fields, "thoughts_token_count"),',
                 'int(fields.get("prompt_token_count") or 0) * 0,',
             ),
@@ -1635,11 +1635,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "data that is not JSON is cut without a word",
-        (
-            Edit(
-                "sources/machine/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"
-            ),
-        ),
+        (Edit("sources/base/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
         ("tests/sources/test_from_wire.py how_long",),
     ),
     Mutant(
@@ -1987,7 +1983,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 '        return "}" if self._is_over else ""\n',
             ),
         ),
-        ("tests/sinks/web/anthropic/test_anthropic_frames.py told_again",),
+        ("tests/sinks/web/reemission/test_anthropic_frames.py told_again",),
     ),
     Mutant(
         "a repeated call may be run by a front end",
@@ -2336,7 +2332,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "the wire's straight way: an unknown key fits",
         (
             Edit(
-                "sources/openai/chat_lane.py",
+                "sources/openai_chat/lane.py",
                 "class _Delta(Struct, forbid_unknown_fields=True, gc=False):",
                 "class _Delta(Struct, gc=False):",
             ),
@@ -2345,7 +2341,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the wire's straight way: half a surrogate pair that is held is passed by",
-        (Edit("sources/machine/call_tracker.py", "call.index < 0 or self._held or self._owed", "call.index < 0"),),
+        (Edit("sources/base/call_tracker.py", "call.index < 0 or self._held or self._owed", "call.index < 0"),),
         (LANES,),
     ),
 )

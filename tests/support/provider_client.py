@@ -15,12 +15,13 @@ from anthropic.types.beta import BetaRawMessageStreamEvent
 from chat_client import Run, acollected, collected
 from openai.types.responses import ResponseStreamEvent
 
-from penstock.sources.anthropic.anthropic_messages import AnthropicDecoder, AnthropicMessages
+from penstock.sources.anthropic.machine import AnthropicMessages
+from penstock.sources.anthropic.wire import AnthropicDecoder
+from penstock.sources.framing.sse import SseDecoder
 from penstock.sources.from_wire import WireMachine
-from penstock.sources.openai.openai_responses import OpenAIResponses
+from penstock.sources.openai_responses.machine import OpenAIResponses
 from penstock.sources.sdk_sources import from_anthropic, from_openai_responses
 from penstock.sources.streams.stream_bridge import bridge
-from penstock.sources.wire.sse import SseDecoder
 
 MESSAGES: Any = [{"role": "user", "content": "-"}]
 

@@ -8,7 +8,7 @@ from penstock.events import (
     ChunkResponse,
 )
 from penstock.operators.engine.stage import Completed
-from penstock.sources.openai.openai_responses import OpenAIResponses
+from penstock.sources.openai_responses.machine import OpenAIResponses
 
 
 def fed(*events: Any, **options: Any) -> list[ChunkResponse]:

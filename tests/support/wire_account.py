@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 from penstock.events import ChunkResponse, to_dict
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
-from penstock.sources.fields.left_out import LEFT_OUT, REPEATED
-from penstock.sources.recognition.apis import api_of
+from penstock.sources.base.wire_keys import LOGPROBS, REPEATED, LeftOut
+from penstock.sources.recognition.apis import APIS, Api, api_of
 
 TYPED = ("anthropic-messages", "openai-responses")
 """The APIs whose events have types."""
@@ -26,7 +26,15 @@ _HALF = re.compile("[\ud800-\udfff]+")
 _TEXTS = ("content", "reasoning", "refusal")
 _SHORTEST = 3
 """The least length of a text that may be found inside another one that is not the answer's."""
-_OF_LOGPROBS = "only with `logprobs=True`"
+
+
+def _left_out_of(api: Api) -> tuple[LeftOut, ...]:
+    machine: Any = api.new_machine(choices=0, turn_id="t", limits=DEFAULT_LIMITS)
+    return machine.KEYS.rows
+
+
+LEFT_OUT = tuple(row for api in APIS for row in _left_out_of(api))
+"""What the sources do not pass on, with the reason; all else of the wire reaches the chunks."""
 
 
 class Step(NamedTuple):
@@ -88,7 +96,7 @@ def is_left_out(api: str, path: str, *, logprobs: bool = False) -> bool:
 
 @cache
 def _left_out(api: str, *, logprobs: bool) -> Any:
-    whys = {REPEATED, _OF_LOGPROBS} if logprobs else {REPEATED}
+    whys = {REPEATED, LOGPROBS} if logprobs else {REPEATED}
     rows = [row.where for row in LEFT_OUT if row.api == api and row.why not in whys]
     whole = [where + below for where in rows for below in ("", ".*", *(() if ":" in where else (": *",)))]
     return re.compile("|".join(map(translate, whole))).match

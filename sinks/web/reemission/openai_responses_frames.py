@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import FinishReason, TokenUsage
+from ....events.result_text import result_text
 from ....events.segment_event import Status
 from ....events.tool_invocation import ToolResult
 from ....operators.engine.stage import How
@@ -31,7 +32,6 @@ from ...parts.answer_parts import (
     TurnStart,
 )
 from ...parts.part_reader import EventChoices, PartReader
-from ...wording.result_text import result_text
 from .answer_ends import Failure, StreamTotals, failure_of, finish_of, missing_arguments
 
 ItemStatus: TypeAlias = Literal["completed", "incomplete"]

@@ -18,7 +18,8 @@ from strategies.answers import answers
 from penstock.events import AnswerEnd, ChunkResponse, ToolResult
 from penstock.operators import drive, parse_text, stream_fields, to_invocations, to_segments
 from penstock.pipeline import Answer
-from penstock.pipeline.answers.message_forms import RELATIVES, form_of
+from penstock.sources.openai_chat.request import RELATIVES
+from penstock.sources.recognition.providers import form_of
 
 APIS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mistral", "ollama")
 NAMES = (*APIS, *RELATIVES)

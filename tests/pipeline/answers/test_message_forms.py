@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from penstock.events import AnswerEnd, ChunkResponse, ToolCallDelta, ToolResult
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.pipeline import Answer
-from penstock.pipeline.answers.message_forms import RELATIVES, form_of
-from penstock.pipeline.providers.providers import PROVIDERS
+from penstock.sources.openai_chat.request import RELATIVES
+from penstock.sources.recognition.providers import PROVIDERS, form_of
 
 
 @looped("name", PROVIDERS)

@@ -7,9 +7,9 @@ from looped import looped
 from pydantic import ValidationError
 
 from penstock.operators import FILE_TOOLS
-from penstock.pipeline.providers.providers import PROVIDERS
 from penstock.pipeline.tools.file_tools import FILE_TOOL_DEFINITIONS
 from penstock.pipeline.tools.tool_schemas import tool_schemas
+from penstock.sources.recognition.providers import PROVIDERS
 
 
 def test_they_are_the_tools_whose_arguments_stream_by_their_names():

@@ -11,9 +11,9 @@ from openai.types.responses import response_create_params
 from pydantic import TypeAdapter
 
 from penstock.events import UsageError
-from penstock.pipeline.providers import providers
 from penstock.pipeline.tools.tool import Tool, tool
 from penstock.pipeline.tools.tool_schemas import tool_choice
+from penstock.sources.recognition import providers
 
 PROVIDERS = tuple(providers.PROVIDERS)
 FUNCTION = {"type": "function", "function": {"name": "f"}}

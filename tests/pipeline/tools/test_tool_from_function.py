@@ -8,7 +8,7 @@ import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 
 from penstock.events import UsageError
-from penstock.pipeline.schemas.schema_validation import model_schema
+from penstock.operators.schemas.schema_validation import model_schema
 from penstock.pipeline.tools.tool_from_function import (
     function_arguments,
     function_description,

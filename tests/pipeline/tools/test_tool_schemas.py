@@ -18,9 +18,9 @@ from request_bodies import keeping_bodies
 
 from penstock.events import UsageError
 from penstock.pipeline.pipeline import Pipeline
-from penstock.pipeline.providers import providers
 from penstock.pipeline.tools.tool import as_tools, tool
 from penstock.pipeline.tools.tool_schemas import tool_choice, tool_schemas
+from penstock.sources.recognition import providers
 
 PROVIDERS = tuple(providers.PROVIDERS)
 WITH_STRICT_MODE: tuple[str, ...] = ("openai-chat", "openai-responses", "anthropic", "mistral")

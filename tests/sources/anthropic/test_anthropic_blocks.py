@@ -9,8 +9,8 @@ import pytest
 
 from penstock.operators import drive, stage
 from penstock.sources import decode_sdk
-from penstock.sources.anthropic.anthropic_messages import add_delta
-from penstock.sources.messages.joined import Joined
+from penstock.sources.anthropic.machine import add_delta
+from penstock.sources.base.kept_message import Joined
 
 BEGIN = {"type": "content_block_start", "index": 0, "content_block": {"type": "compaction", "content": None}}
 

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from penstock.sources.anthropic.anthropic_messages import AnthropicDecoder
-from penstock.sources.wire.sse import ServerSentEvent
+from penstock.sources.anthropic.wire import AnthropicDecoder
+from penstock.sources.framing.sse import ServerSentEvent
 
 
 def wire(name: str | None, data: str) -> bytes:

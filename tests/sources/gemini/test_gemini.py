@@ -20,7 +20,7 @@ from untyped import drive
 from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolInvocation, UsageError
 from penstock.operators import to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed
-from penstock.sources.gemini.gemini import Gemini
+from penstock.sources.gemini.machine import Gemini
 from penstock.sources.sdk_sources import from_gemini
 
 

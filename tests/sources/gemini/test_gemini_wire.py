@@ -3,7 +3,7 @@ from __future__ import annotations
 import msgspec
 from looped import looped
 
-from penstock.sources.gemini.gemini_wire import GeminiDecoder
+from penstock.sources.gemini.wire import GeminiDecoder
 
 CASES = {
     "events": (b'data: {"a":1}\r\n\r\ndata: {"b":2}\r\n\r\n', ['{"a":1}', '{"b":2}']),

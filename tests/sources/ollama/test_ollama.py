@@ -17,7 +17,7 @@ from stream_truth import assert_truth
 
 from penstock.events import ChunkResponse, ProviderError
 from penstock.operators.engine.stage import Completed
-from penstock.sources.ollama.ollama import Ollama
+from penstock.sources.ollama.machine import Ollama
 from penstock.sources.sdk_sources import from_ollama
 
 

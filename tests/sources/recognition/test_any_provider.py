@@ -17,8 +17,8 @@ from provider_client import ANTHROPIC, RESPONSES
 from penstock.events import ChunkResponse, ProviderError, UsageError
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
-from penstock.sources.machine.machine import Machine
-from penstock.sources.openai.openai_chat import OpenAIChat
+from penstock.sources.base.machine import Machine
+from penstock.sources.openai_chat.machine import OpenAIChat
 from penstock.sources.recognition.any_provider import HELD_AT_MOST, AnyProvider
 from penstock.sources.recognition.apis import api_of
 

@@ -14,7 +14,8 @@ import pytest
 from cli_command import ENVIRONMENT, ROOT, Penstock, command, penstock
 from depth import some_of
 
-from penstock.pipeline.providers.providers import PROVIDERS, Provider
+from penstock.sources.base.request import Provider
+from penstock.sources.recognition.providers import PROVIDERS
 
 __all__ = ["penstock"]  # the fixture
 

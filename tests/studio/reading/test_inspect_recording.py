@@ -17,7 +17,7 @@ from rich.console import Console
 
 from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolCallDelta, UsageError
 from penstock.pipeline import api_tool_call
-from penstock.sources.machine.finish_reasons import CHAT_FINISHES
+from penstock.sources.base.finish_reasons import CHAT_FINISHES
 from penstock.studio.reading.inspect_recording import Inspected, Via, inspect_chunks, inspect_recording
 from penstock.studio.reading.inspect_view import json_line, report
 

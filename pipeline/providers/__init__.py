@@ -1,1 +1,0 @@
-"""Requests to providers: a table with one entry per provider."""

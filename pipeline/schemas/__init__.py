@@ -1,1 +1,0 @@
-"""JSON schemas of tools: made, checked, adapted to a provider."""

@@ -1,1 +1,0 @@
-"""The stream of Anthropic's Messages API."""

@@ -1,0 +1,156 @@
+"""The interface of provider machines, also of their straight way; machines for streams without a provider."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from json import loads
+from typing import Any, Protocol, TypeAlias
+
+from msgspec import DecodeError
+from msgspec.json import Decoder
+
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import PenstockError, ProviderError, UsageError, error_fields
+from ...operators.engine.stage import Completed, Failed, How
+from ...operators.engine.state import Stateful
+from .provider_error import provider_error
+from .sdk_fields import Held, rest_of_text, whole_text
+
+
+class Chunks(Stateful):
+    """The machine for chunks, which pass unchanged.
+
+    An error from outside becomes a chunk with `error`, as in every machine, unless a chunk has reported it already.
+    """
+
+    failure: ProviderError | None = None
+
+    STATE = ("_told", "stopped")
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._told: dict[str, Any] | None = None
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        if not isinstance(item, ChunkResponse):
+            message = f"a stream of ChunkResponses must not contain other items, got {type(item).__name__}"
+            raise UsageError(message)
+        if item.error:
+            self._told = item.error
+        return [item]
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        if self.stopped:
+            return []
+        self.stopped = True
+        if not isinstance(how, Failed) or not isinstance(how.error, ProviderError):
+            return []
+        error = error_fields(how.error)
+        return [] if error == self._told else [ChunkResponse(error=error)]
+
+
+class Texts(Stateful):
+    """The machine for text in pieces: they become the content of chunks, with split surrogate pairs joined.
+
+    The end of the text is the only sign that it is complete, so it becomes the finish reason `stop`.
+    """
+
+    failure: ProviderError | None = None
+
+    STATE = ("_held", "stopped")
+
+    def __init__(self) -> None:
+        self.stopped = False
+        self._held: Held = {}
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        if not isinstance(item, str):
+            message = f"a stream of text must yield str, got {type(item).__name__}"
+            raise UsageError(message)
+        content = whole_text(self._held, "content", item)
+        return [ChunkResponse(content=content)] if content else []
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        if self.stopped:
+            return []
+        self.stopped = True
+        rest = rest_of_text(self._held, "content")
+        chunks = [ChunkResponse(content=rest)] if rest else []
+        if isinstance(how, Completed):
+            chunks.append(ChunkResponse(is_complete=True, finish_reason="stop", finish_reason_raw="stop"))
+        elif isinstance(how, Failed) and isinstance(how.error, ProviderError):
+            chunks.append(ChunkResponse(error=error_fields(how.error)))
+        return chunks
+
+
+class Machine(Protocol):
+    """A stage from a provider's items (SDK objects or decoded wire JSON) to ChunkResponses, with two more attributes.
+
+    `stopped`: the machine ignores further items. `failure`: the error with which the stream must end, at once if
+    `stopped`, else at its end; its chunk has been emitted. `close(Failed(error))` returns such a chunk for an error
+    from outside. A failure that is not a `ProviderError` is the caller's mistake and has no chunk.
+    """
+
+    @property
+    def stopped(self) -> bool: ...
+    @property
+    def failure(self) -> PenstockError | None: ...
+    def feed(self, item: Any, /) -> list[ChunkResponse]: ...
+    def close(self, how: How, /) -> list[ChunkResponse]: ...
+    def dump(self) -> Any: ...
+    def load(self, state: Any, /) -> None: ...
+
+
+class MachineStage:
+    """A stage cannot return values and raise at once, so a failure is raised at the next item or at the end.
+
+    What the machine returns at that end is in `last_words`.
+
+    An exception of an SDK or a transport is raised again as `ProviderError`, so that later stages end open segments as
+    failed by the provider or as interrupted.
+    """
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self.dump = machine.dump
+        self.load = machine.load
+        self.last_words: list[ChunkResponse] = []
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        if self._machine.failure is not None and self._machine.stopped:
+            raise self._machine.failure
+        return self._machine.feed(item)
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        if isinstance(how, Failed) and (ours := provider_error(how.error)) is not None and ours is not how.error:
+            raise ours
+        responses = self._machine.close(how)
+        if self._machine.failure is not None and isinstance(how, Completed):
+            self.last_words = responses
+            raise self._machine.failure
+        return responses
+
+
+Lane: TypeAlias = Callable[[str], list[ChunkResponse] | None]
+"""Reads the JSON text of an event: returns what the machine's `feed` returns for it, and leaves the machine as `feed`
+leaves it; or returns None for one that does not fit, and has done nothing that `feed` would not do."""
+UNFIT = (DecodeError, RecursionError, UnicodeEncodeError)
+"""What msgspec raises for JSON that does not fit, for NaN, numbers out of range and lone surrogates."""
+_decode = Decoder().decode
+
+
+def lane_of(machine: Machine) -> Lane | None:
+    """Return the straight way of a machine that has one."""
+    return getattr(machine, "lane", None)
+
+
+def json_value(text: str) -> Any:
+    r"""Return what `json.loads` returns, or raise what it raises, in less time where msgspec reads the text, too.
+
+    >>> json_value('{"a": 1, "a": [2.0]}'), json_value("[1e999, -Infinity]"), json_value('"\\ud83d"')
+    ({'a': [2.0]}, [inf, -inf], '\ud83d')
+    """
+    try:
+        return _decode(text)
+    except UNFIT:
+        return loads(text)

@@ -1,1 +1,0 @@
-"""Common parts of the provider machines. No I/O."""

@@ -1,0 +1,1 @@
+"""Mistral, whose chat is a dialect of OpenAI's."""

@@ -1,1 +1,0 @@
-"""The APIs of OpenAI, chat completions and Responses, and Mistral's dialect of chat."""

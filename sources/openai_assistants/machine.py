@@ -1,0 +1,216 @@
+"""OpenAI's Assistants API: the served API, the wire, and the machine from its events to ChunkResponses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...events.chunk_response import ChunkResponse, TokenUsage
+from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..base.finish_reasons import ASSISTANTS_FINISHES, finish_of
+from ..base.provider_error import error_in_body, told_error
+from ..base.response import OneAnswer, TextStream, token_count
+from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
+from ..base.shown_text import ShownText, add_shown
+from .wire import KEYS
+
+_ENDS = frozenset({"requires_action", "completed", "incomplete", "failed", "cancelled", "expired"})
+_TEXTS = {"code_interpreter": "input"}
+"""The key of the text that a built-in tool is called with."""
+_STREAMS: tuple[TextStream, ...] = ("content", "refusal")
+_RESULTS = {"code_interpreter": "outputs", "file_search": "results"}
+
+
+class Assistants(OneAnswer):
+    """The machine: SDK events or the wire's, `{"event": ..., "data": ...}`, in; equal ChunkResponses out for both.
+
+        thread.message.delta  "Hi"                     [ChunkResponse(content="Hi")]
+        thread.run.step.delta  f {"a": 1               [ChunkResponse(tool_calls=(f {"a": 1,))]
+        thread.run.requires_action  f {"a": 1}         [ChunkResponse(tool_calls=(done,)), ChunkResponse(finish)]
+
+    Follows the Assistants streaming reference. The id and the model are the run's. Calls are whole when the run
+    requires action; the finish is the status of the run, or its reason for being incomplete.
+    """
+
+    KEYS = KEYS
+    NAMES_IN_PIECES = True
+    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_keys", "_results", "_spoken")
+
+    def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
+        super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)
+        self._keys: dict[str, str] = {}
+        """The keys of the calls, by their ids."""
+        self._results: list[str] = []
+        """The ids of the calls whose results were passed on."""
+        self._spoken: dict[str, dict[str, ShownText]] = {}
+        """What was shown of the messages of which a delta came, by their ids, and by the stream."""
+        self._has_clients_calls = False
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        """Return the chunks for one event; none for an event without content."""
+        if self.stopped or item is None:
+            return []
+        event = fields_of(item)
+        if event is None:
+            return self.raw(item)
+        kind = event.get("event")
+        chunks = self._event(item, event)
+        return self.with_strangers(chunks, kind, event, key="event") if isinstance(kind, str) else chunks
+
+    def _event(self, item: Any, event: Fields) -> list[ChunkResponse]:
+        kind, data = event.get("event"), fields_of(event.get("data")) or {}
+        if not isinstance(kind, str):
+            return self.unread(item, event)
+        if kind == "thread.message.delta":
+            return self._message_delta(data)
+        if kind == "thread.run.step.delta":
+            details = fields_of((fields_of(data.get("delta")) or {}).get("step_details")) or {}
+            return self._calls(data, details, is_whole=False)
+        if kind in ("thread.run.step.completed", "thread.run.step.failed"):
+            return self._calls(data, fields_of(data.get("step_details")) or {}, is_whole=True)
+        if kind in ("thread.message.completed", "thread.message.incomplete"):
+            return self._whole_message(data)
+        if kind == "error":
+            return self._error(event.get("data"))
+        if kind.startswith("thread.run.") and "step" not in kind:
+            return self._run(kind, data)
+        return [] if kind == "done" or KEYS.has_left_out(kind) else self._other(item)
+
+    def _error(self, data: Any) -> list[ChunkResponse]:
+        told = told_error(fields_of(data) or {})
+        return self.fail(error_in_body(plain_json(data if told is None else told.body)))
+
+    def _other(self, item: Any) -> list[ChunkResponse]:
+        return self.raw(item) if fields_of(item) else []
+
+    def _message_delta(self, data: Fields) -> list[ChunkResponse]:
+        chunks = self._parts(fields_of(data.get("delta")) or {})
+        if isinstance(name := data.get("id"), str):
+            shown = self._spoken.setdefault(name, {stream: ShownText() for stream in _STREAMS})
+            add_shown(shown, chunks)
+        return chunks
+
+    def _whole_message(self, data: Fields) -> list[ChunkResponse]:
+        name = data.get("id")
+        shown = self._spoken.get(name) if isinstance(name, str) else None
+        chunks = self._parts(data) if shown is None else self._unsaid(shown, data)
+        if says_something(attachments := plain_json(data.get("attachments"))):
+            chunks += self.event("file", {"attachments": attachments})
+        return chunks
+
+    def _unsaid(self, shown: dict[str, ShownText], message: Fields) -> list[ChunkResponse]:
+        """Return what was not shown of the last message's texts."""
+        if shown is not list(self._spoken.values())[-1]:
+            return []
+        whole = dict.fromkeys(_STREAMS, "")
+        for part in map(fields_of, entries_of(message.get("content"))):
+            refusal, text = (part or {}).get("refusal"), (fields_of((part or {}).get("text")) or {}).get("value")
+            whole["refusal"] += refusal if isinstance(refusal, str) else ""
+            whole["content"] += text if isinstance(text, str) else ""
+        return [chunk for stream in _STREAMS for chunk in self.unsaid(stream, shown[stream], whole[stream])]
+
+    def _parts(self, message: Fields) -> list[ChunkResponse]:
+        chunks: list[ChunkResponse] = []
+        for part in map(fields_of, entries_of(message.get("content"))):
+            chunks += self._part(part or {})
+        return chunks
+
+    def _part(self, part: Fields) -> list[ChunkResponse]:
+        kind = part.get("type")
+        if kind == "text":
+            text = fields_of(part.get("text")) or {}
+            value = text.get("value")
+            chunks = self.followed() if value else []
+            chunks += self.text("content", value)
+            for annotation in entries_of(text.get("annotations")):
+                chunks += self.event("citation", annotation)
+            return self.with_strangers(chunks, "part", part)
+        if kind == "refusal":
+            return self.with_strangers(self.text("refusal", part.get("refusal")), "part", part)
+        url = (fields_of(part.get("image_url")) or {}).get("url")
+        if kind == "image_url" and isinstance(url, str) and url:
+            return self.with_strangers(self.other(image_urls=(url,)), "part", part)
+        if kind in ("image_file", "image_url"):
+            return self.event("file", part)
+        return self.raw({"content": plain_json(part)})
+
+    def new_part(self, _name: str, _state: Any, /) -> ShownText:
+        """Return what was shown of an empty text, into which its state will be loaded."""
+        return ShownText()
+
+    def _calls(self, step: Fields, details: Fields, *, is_whole: bool) -> list[ChunkResponse]:
+        chunks: list[ChunkResponse] = []
+        for place, call in enumerate(map(fields_of, entries_of(details.get("tool_calls")))):
+            chunks += self._call(step, place, call or {}, is_whole=is_whole)
+        if is_whole and says_something(error := plain_json(step.get("last_error"))):
+            chunks += self.event("other", {"last_error": error})
+        return chunks
+
+    def _call(self, step: Fields, place: int, call: Fields, *, is_whole: bool) -> list[ChunkResponse]:
+        index, call_id, kind = call.get("index"), call.get("id"), str(call.get("type") or "function")
+        key = f"{step.get('id')}:{index if isinstance(index, int) else place}"
+        if isinstance(call_id, str) and call_id:
+            key = self._keys.setdefault(call_id, key)
+        inner = fields_of(call.get(kind)) or {}
+        is_clients = kind == "function"
+        name = inner.get("name") if is_clients else kind if call_id else None
+        arguments = inner.get("arguments") if is_clients else inner.get(_TEXTS.get(kind, ""))
+        self._has_clients_calls = self._has_clients_calls or is_clients
+        if is_whole and key in self.calls.ended:
+            return self.call(self.calls.whole(key, arguments, "step")) + self._result(kind, call_id, inner)
+        if is_whole and self.calls.waits(key):
+            self.calls.whole(key, arguments, "step")  # in place of pieces that came without a name
+        delta = self.calls.delta(
+            key,
+            call_id=call_id,
+            name=name,
+            arguments=None if is_whole else arguments,
+            kind="json" if is_clients else "text" if kind in _TEXTS else "object",
+            executed_by="client" if is_clients else "provider",
+            native=None if is_clients or not call_id else {"type": kind},
+        )
+        chunks = self.call(delta)
+        if is_whole:
+            chunks += self.call(self.calls.whole(key, arguments, "step"))
+            chunks += self.call(self.calls.done(key, "completed"))
+            chunks += self._result(kind, call_id, inner)
+        return chunks
+
+    def _result(self, kind: str, call_id: object, inner: Fields) -> list[ChunkResponse]:
+        name = _RESULTS.get(kind)
+        found = plain_json(inner.get(name)) if name else None
+        if name is None or not says_something(found) or call_id in self._results:
+            return []
+        self._results.append(str(call_id))
+        return self.event("tool_result", {"type": kind, name: found}, call_id)
+
+    def _run(self, kind: str, run: Fields) -> list[ChunkResponse]:
+        self.identify(run.get("id"), run.get("model"))
+        status = kind.removeprefix("thread.run.")
+        if status not in _ENDS:
+            return []
+        action = fields_of((fields_of(run.get("required_action")) or {}).get("submit_tool_outputs")) or {}
+        chunks: list[ChunkResponse] = []
+        for place, call in enumerate(map(fields_of, entries_of(action.get("tool_calls")))):
+            chunks += self._call({"id": kind}, place, call or {}, is_whole=True)
+        details = fields_of(run.get("incomplete_details")) or {}
+        reason = details.get("reason") if isinstance(details.get("reason"), str) else None
+        usage = self.new_usage(_usage(fields_of(run.get("usage")) or {}))
+        said = {} if usage is None else {"usage": usage}
+        words = reason or status
+        chunks += self.finish(finish_of(ASSISTANTS_FINISHES, words), words, has_calls=self._has_clients_calls, **said)
+        error = run.get("last_error")
+        return chunks + self.fail(error_in_body(plain_json(error))) if status == "failed" and error else chunks
+
+
+def _usage(fields: Fields) -> TokenUsage:
+    details = fields_of(fields.get("prompt_token_details")) or fields_of(fields.get("prompt_tokens_details")) or {}
+    prompt, completion = token_count(fields, "prompt_tokens"), token_count(fields, "completion_tokens")
+    reasoning = token_count(fields_of(fields.get("completion_tokens_details")) or {}, "reasoning_tokens")
+    total = token_count(fields, "total_tokens") or prompt + completion
+    return TokenUsage(prompt, completion, total, token_count(details, "cached_tokens"), reasoning)
+
+
+def is_assistants_event(event: Fields) -> bool:
+    """Return whether an item belongs to this API."""
+    kind = event.get("event")
+    return isinstance(kind, str) and kind.startswith("thread.") and "data" in event

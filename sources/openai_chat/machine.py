@@ -1,0 +1,222 @@
+"""Decode OpenAI Chat Completions, also of compatible servers, to ChunkResponses."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ...events.chunk_response import ChunkResponse, ProviderEvent, ToolCallDelta
+from ...events.errors import error_fields
+from ..base.answers import Choice
+from ..base.call_tracker import CallTracker
+from ..base.ended_calls import Key
+from ..base.finish_reasons import CHAT_FINISHES, finish_of
+from ..base.provider_error import error_in_body, told_error
+from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something
+from ..base.shown_text import new_of_message
+from .lane import ChatChoice, ChatLane, plain_chunk
+from .langchain_chunk import TYPE as LANGCHAIN_TYPE
+from .langchain_chunk import chat_chunk, messages_in
+from .parts import (
+    NOT_UNKNOWN_OF_CHUNK,
+    NOT_UNKNOWN_OF_PART,
+    OF_CHUNK,
+    OF_PART,
+    add_audio,
+    add_choice_extras,
+    add_delta_extras,
+    add_images,
+    audio_rest,
+    changed,
+    chat_usage,
+    error_rest,
+    is_of_tool,
+    reasoning_part,
+    reasoning_text,
+    replayable,
+    unknown,
+    unsaid_calls,
+)
+from .wire import KEYS
+
+# How a call goes back to the provider, where it is not as a function in `tool_calls`.
+_CUSTOM = {"type": "custom"}
+_LEGACY = {"type": "function_call"}
+_OF_CALL = frozenset(("index", "id", "type", "function", "custom"))
+_OF_GROQ = KEYS.left_out("x_groq") | {"usage"}
+
+
+class OpenAIChat(ChatLane):
+    """The machine: SDK chunks or the wire's plain dicts in, equal ChunkResponses out for both.
+
+        {"choices": [{"delta": {"content": "Hi"}}]}   [ChunkResponse(content="Hi")]
+
+    Follows the Chat Completions streaming reference, and the deviations of compatible servers. Of each choice the first
+    finish reason counts; what comes after it still passes. An error without choices stops the stream at once; after an
+    error beside choices the stream goes on, and the error is reported at its end. `parts.py` has the tables of what
+    only some providers send.
+    """
+
+    KEYS = KEYS
+    CHOICE = ChatChoice
+    NAMES_IN_PIECES = True
+
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
+        """Return the chunks of one SDK chunk or wire dict."""
+        if self.stopped:
+            return []
+        chunk = fields_of(item)
+        if chunk is not None and (plain := plain_chunk(chunk)) and (said := self.lane("", plain)) is not None:
+            return said
+        if chunk is not None and "choices" not in chunk:
+            inner = fields_of(chunk.get("data"))  # Mistral's SDK wraps its chunks in events
+            chunk = inner if inner is not None and "choices" in inner else chunk
+            if chunk.get("type") == LANGCHAIN_TYPE:
+                chunk = chat_chunk(chunk, self._extras.setdefault(LANGCHAIN_TYPE, {}))
+        if chunk is None:
+            if isinstance(item, list | tuple):
+                items = messages_in(cast("Sequence[Any]", item))
+                return [response for each in items for response in self.feed(each)]
+            return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
+        self.identify(chunk.get("id"), chunk.get("model"))
+        valid = [each for each in map(fields_of, entries_of(chunk.get("choices"))) if each is not None]
+        responses = self._read_choices(valid, lambda position: plain_object(valid[position]))
+        groq = fields_of(chunk.get("x_groq")) or {}
+        if events := [
+            ProviderEvent(OF_CHUNK[key], data) for key, data in changed(chunk, OF_CHUNK, self._extras).items()
+        ]:
+            responses.append(self.chunk(provider_events=events))
+        usages = [given for each in (chunk, groq, *valid) if (given := each.get("usage"))]
+        if usages:
+            self._add_usage(responses, next((found for given in usages if (found := chat_usage(given))), None))
+        told = told_error(chunk, is_answer=bool(valid)) or told_error(groq, is_answer=True)
+        if told is not None:
+            failure = error_in_body(plain_json(told.body))
+            rest = error_rest(told.body) | unknown(chunk, NOT_UNKNOWN_OF_CHUNK | frozenset(told.keys))
+            if rest:
+                responses.append(self.chunk(raw=(rest,)))
+            if not valid:
+                return responses + self.fail(failure)
+            self.failure = failure
+            self._add(responses, error=error_fields(failure))
+        elif rest := unknown(chunk, NOT_UNKNOWN_OF_CHUNK) | unknown(groq, _OF_GROQ):
+            responses.append(self.chunk(raw=(rest if valid or responses else plain_json(item),)))
+        return self.with_strangers(responses, "", chunk)
+
+    def _read(self, choice: ChatChoice, fields: Fields) -> None:
+        delta, message = fields_of(fields.get("delta")), fields_of(fields.get("message"))
+        if delta is None and (new := self._new_of_message(choice, message)) is not None:
+            # A message, from servers that only pretend to stream.
+            delta, message = new, None
+        if delta:
+            _read_delta(choice, delta)
+        if message and fields.get("finish_reason"):  # beside deltas it repeats them, but for what they did not have
+            texts = {name: message.get(name) for name in ("content", "refusal")}
+            choice.unsaid(reasoning=reasoning_text(message), **texts)
+            _read_delta(choice, unsaid_calls(choice.calls, message))
+        add_choice_extras(choice, fields, self._extras, logprobs=self.logprobs)
+        if isinstance(reason := fields.get("finish_reason"), str) and reason:
+            choice.finish(finish_of(CHAT_FINISHES, reason.lower()), reason)
+        if told := told_error(fields, is_answer=True):
+            self.failure = error_in_body(plain_json(told.body))
+            if rest := error_rest(told.body):
+                choice.raw(rest)
+            choice.said["error"] = error_fields(self.failure)
+
+    def _new_of_message(self, choice: Choice, message: Fields | None) -> Fields | None:
+        key = f"{choice.number}:message"
+        if not message or (choice.spoke and key not in self._extras):
+            return None
+        return new_of_message(message, self._extras.setdefault(key, {}))
+
+
+def _read_delta(choice: Choice, delta: Fields) -> None:
+    if is_of_tool(delta):
+        call_id = delta.get("tool_call_id")
+        choice.event("tool_result", plain_object(delta), plain_json(call_id) if isinstance(call_id, str) else None)
+        return
+    said: dict[str, Any] = {}
+    if reasoning := reasoning_text(delta):
+        said["reasoning"] = reasoning
+    content = delta.get("content")
+    if isinstance(content, str):
+        if content:
+            said["content"] = content
+    elif content:
+        for part in map(fields_of, entries_of(content)):
+            if part is not None:
+                _read_part(choice, part)
+    if isinstance(refusal := delta.get("refusal"), str) and refusal:
+        said["refusal"] = refusal
+    if images := delta.get("images"):
+        add_images(said, images)
+    if audio := fields_of(delta.get("audio")):
+        add_audio(said, audio)
+    if native := replayable(delta):
+        said["native"] = native
+    if delta.get("tool_calls") or delta.get("function_call"):
+        found = _calls(choice.calls, delta)
+        if calls := (*choice.calls.owed(), *found):
+            said["tool_calls"] = calls
+    choice.add(**said)
+    if audio and (rest := audio_rest(audio)):
+        choice.event("other", rest)
+    add_delta_extras(choice, delta)
+
+
+def _read_part(choice: Choice, part: Fields) -> None:
+    """Read a part of list-typed content, of Mistral's or Databricks'."""
+    kind, said = part.get("type"), dict[str, Any]()
+    if kind in ("thinking", "reasoning"):
+        said |= reasoning_part(part)
+    elif kind in ("text", "output_text") and isinstance(part.get("text"), str):
+        said["content"] = part["text"]
+    elif kind == "image_url":
+        add_images(said, [part])
+    elif isinstance(kind, str) and kind in OF_PART:
+        choice.event(OF_PART[kind], plain_object(part))
+    elif says_something(plain := plain_object(part)):
+        choice.raw(plain)
+    if any(said.values()):
+        choice.add(**said)
+    if said and (rest := unknown(part, NOT_UNKNOWN_OF_PART)):
+        choice.raw({"content": [{"type": kind, **rest}]})
+
+
+def _calls(tracker: CallTracker, delta: Fields) -> list[ToolCallDelta]:
+    given = entries_of(delta.get("tool_calls"))
+    deltas: list[ToolCallDelta | None] = []
+    for call in map(fields_of, given):
+        if call is None:
+            continue
+        key, call_id = _key(call.get("index")), call.get("id")
+        if (custom := fields_of(call.get("custom"))) and any(custom.values()):
+            name, text = custom.get("name"), custom.get("input")
+            native = (_CUSTOM if name else {}) | unknown(call, _OF_CALL) or None
+            deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text, kind="text", native=native))
+        else:
+            function = fields_of(call.get("function")) or {}
+            name, text = function.get("name"), function.get("arguments")
+            native = unknown(call, _OF_CALL) or None  # such as Gemini's `extra_content`, with the signature
+            deltas.append(tracker.delta(key, call_id=call_id, name=name, arguments=text, native=native))
+    if not given and (legacy := fields_of(delta.get("function_call"))):
+        name, text = legacy.get("name"), legacy.get("arguments")
+        deltas.append(tracker.delta("function_call", name=name, arguments=text, native=_LEGACY if name else None))
+    return [each for each in deltas if each is not None]
+
+
+def _key(index: Any) -> Key:
+    if isinstance(index, float) and index.is_integer():
+        return int(index)
+    return index if isinstance(index, int | str) else None
+
+
+def is_chat_chunk(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, belongs to this API."""
+    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which is not supported
+        return False
+    inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
+    if event.get("type") == LANGCHAIN_TYPE:
+        return True
+    has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)
+    return has_choices or str(event.get("object", "")).startswith("chat.completion")

@@ -1,1 +1,0 @@
-"""What servers send again: events of a resumed stream, and messages that grow."""

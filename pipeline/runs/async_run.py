@@ -20,7 +20,7 @@ from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
 from ..answers.answer import Answer
 from ..strategies.strategy import PipelineEvent
-from .flow import AnyFlow, KeptAnswer, PassingFlow, Step, check_unused
+from .flow import AnyFlow, KeptAnswer, PassingFlow, RunState, Step, check_unused
 
 
 class AsyncRun:
@@ -110,7 +110,7 @@ class AsyncRun:
         await self.aclose()
 
 
-class _State:
+class _State(RunState):
     def __init__(
         self,
         source: Any,
@@ -119,18 +119,13 @@ class _State:
         first: _State | None = None,
         streams: Sequence[AsyncIterable[Any]] = (),
     ) -> None:
-        self.kept = kept
-        self.is_over = False
-        self.source = source
-        self.stream: Any = None if callable(source) else source
-        self.iterator: Any = None
+        super().__init__(source, fan_out, kept)
         self.fan_out = fan_out
-        self.is_begun = self.is_cut = False
+        self.is_cut = False
         self.stopped: Interrupted | Failed | None = None
         self._first = first
         self._streams = streams
         """The provider's run, and what each step made of the one before."""
-        self.results: list[Any] = []
         self.batch: Iterator[Any] = iter(())
         """The events of the last read that the loop has yet to get."""
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -205,9 +200,7 @@ class _State:
 
     async def finish(self, error: BaseException | None) -> None:
         """Close the provider's stream, then end the sinks."""
-        self.is_over = True
-        if self.fan_out is not None:
-            self.fan_out.raises_failure = error is None
+        self.begin_end(error)
         try:
             await aclose_all(self.iterator, self.stream)
             for each in reversed(self._streams):
@@ -215,8 +208,7 @@ class _State:
         finally:
             if self.fan_out is not None:
                 self.results = await self.fan_out.close(error)
-        if error is None and self.fan_out is not None and self.fan_out.failure is not None:
-            raise self.fan_out.failure
+        self.raise_failure(error)
 
 
 class _WokenError(Exception):

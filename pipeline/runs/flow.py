@@ -9,6 +9,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How, StageChain
 from ...sinks.collect import Collector
+from ...sinks.running.fan_out import AsyncFanOut, FanOut
 from ...sources.base.machine import Machine
 from ...sources.from_stream import any_exception
 from ..answers.answer import Answer
@@ -50,6 +51,30 @@ def check_unused(*, is_over: bool) -> None:
             "with collect(...)"
         )
         raise UsageError(message)
+
+
+class RunState:
+    """What a run, plain or async, knows of its stream and its sinks."""
+
+    def __init__(self, source: Any, fan_out: FanOut | AsyncFanOut | None, kept: KeptAnswer) -> None:
+        self.kept = kept
+        self.source = source
+        self.stream: Any = None if callable(source) else source
+        self.iterator: Any = None
+        self.is_begun = self.is_over = False
+        self.results: list[Any] = []
+        self._sinks = fan_out
+
+    def begin_end(self, error: BaseException | None) -> None:
+        """Note that the stream is over; without an error of its own, the failure of a sink will be raised."""
+        self.is_over = True
+        if self._sinks is not None:
+            self._sinks.raises_failure = error is None
+
+    def raise_failure(self, error: BaseException | None) -> None:
+        """Raise the failure of a sink, if the stream ended without an error."""
+        if error is None and self._sinks is not None and self._sinks.failure is not None:
+            raise self._sinks.failure
 
 
 class Step(NamedTuple):

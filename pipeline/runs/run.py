@@ -17,7 +17,7 @@ from ...sinks.running.sink_line import SlowSinkError
 from ...sources.streams.wake_stream import wake_stream
 from ..answers.answer import Answer
 from ..strategies.strategy import StrategyEvent
-from .flow import Flow, KeptAnswer, Step, check_unused
+from .flow import Flow, KeptAnswer, RunState, Step, check_unused
 
 
 class Run:
@@ -84,17 +84,11 @@ class Run:
             self.close()
 
 
-class _State:
+class _State(RunState):
     def __init__(self, source: Any, fan_out: FanOut | None, kept: KeptAnswer) -> None:
-        self.kept = kept
-        self.is_over = False
-        self.source = source
-        self.stream: Any = None if callable(source) else source
-        self.iterator: Any = None
+        super().__init__(source, fan_out, kept)
         self.fan_out = fan_out
-        self.is_begun = False
         self.reason: str | None = None
-        self.results: list[Any] = []
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread does
 
     def cancel(self, reason: str) -> None:
@@ -118,16 +112,13 @@ class _State:
 
     def finish(self, error: BaseException | None) -> None:
         """Close the provider's stream, then end the sinks."""
-        self.is_over = True
-        if self.fan_out is not None:
-            self.fan_out.raises_failure = error is None
+        self.begin_end(error)
         try:
             close_all(self.iterator, self.stream)
         finally:
             if self.fan_out is not None:
                 self.results = self.fan_out.close(error)
-        if error is None and self.fan_out is not None and self.fan_out.failure is not None:
-            raise self.fan_out.failure
+        self.raise_failure(error)
 
 
 def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:

@@ -7,13 +7,13 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol
 
 from ...events.answer_end import AnswerEnd
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
-from ..running.channel import StreamCutError, running_loop
-from ..running.event_pump import close_both, close_stream
+from ..running.channel import running_loop
+from ..running.event_pump import LoopStream, close_both
 
 _LOGGER = logging.getLogger("penstock")
 CLEAN_UP = 5.0
@@ -171,7 +171,7 @@ class Actor(Protocol):
     def close(self, how: How, /) -> Awaitable[None] | None: ...
 
 
-class BesideStream:
+class BesideStream(LoopStream[Any]):
     """What a step returns: an async iterator for one loop, over the stream's events and those of the step.
 
         events   S C C E invocation C C E AnswerEnd |
@@ -184,25 +184,8 @@ class BesideStream:
     """
 
     def __init__(self, events: AsyncIterable[Any], new_actor: Callable[[Work], Actor]) -> None:
-        self._source: Any = events
         self._reading = _Reading(events, new_actor)
-        # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
-        self._events = _yielded(self._reading)
-        self._is_begun = self._is_cut = False
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> Any:
-        if self._is_cut:
-            message = "the stream ended because a read was cancelled"
-            raise StreamCutError(message)
-        self._is_begun = True
-        try:
-            return await anext(self._events)
-        except asyncio.CancelledError:
-            self._is_cut = True
-            raise
+        super().__init__(_yielded(self._reading), events)
 
     @property
     def has_waiting(self) -> bool:
@@ -222,13 +205,6 @@ class BesideStream:
     def cancel_work(self, reason: str = "cancelled") -> None:
         """Cancel the work alone, and what would start later; for a source that is cancelled by somebody else."""
         self._reading.cancel(reason, is_left=False)
-
-    async def aclose(self) -> None:
-        """Cancel the work and close the stream without further events. Call it in the looping task."""
-        await self._events.aclose()
-        if not self._is_begun:  # a generator that never began has no `finally`
-            self._is_begun = True
-            await close_stream(self._source)
 
 
 class _Reading:

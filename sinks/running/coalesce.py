@@ -6,11 +6,10 @@ for an async one, and `coalesced_observable` for an Observable.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable, Iterator
 from threading import TIMEOUT_MAX, RLock
 from time import monotonic
-from typing import Any, Generic, Self, TypeAlias, TypeVar, cast, overload
+from typing import Any, TypeAlias, TypeVar, cast, overload
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -23,7 +22,7 @@ from ...events.segment_event import Fragment, SegmentContent, SegmentEnd, Segmen
 from ...operators.engine.pump import pump
 from ...operators.engine.stage import Failed, How, Interrupted
 from .channel import StreamCutError, running_loop
-from .event_pump import EventPump, close_stream, log_unread
+from .event_pump import EventPump, LoopStream, log_unread
 
 T = TypeVar("T")
 
@@ -142,30 +141,12 @@ class _Released:
         return self._coalescer.release()
 
 
-class CoalescedStream(Generic[T]):
+class CoalescedStream(LoopStream[T]):
     """The result of `coalesce` for an async stream: an async iterator for one loop."""
 
     def __init__(self, events: AsyncIterable[T], bounds: Bounds) -> None:
-        self._source = events
         self._cancelling = _Cancelling()
-        # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
-        self._events = _coalesced(events, Coalescer(bounds), self._cancelling)
-        self._is_begun = self._is_cut = False
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> T:
-        if self._is_cut:
-            message = "the stream ended because a read was cancelled"
-            raise StreamCutError(message)
-        self._is_begun = True
-        try:
-            event: T = await anext(self._events)
-        except asyncio.CancelledError:
-            self._is_cut = True
-            raise
-        return event
+        super().__init__(_coalesced(events, Coalescer(bounds), self._cancelling), events)
 
     def cancel(self, reason: str = "cancelled") -> Any:
         """Cancel the stream by its own `cancel`, and return what that returns.
@@ -178,13 +159,6 @@ class CoalescedStream(Generic[T]):
             return cancel(reason)
         self._cancelling.cancel(reason)
         return None
-
-    async def aclose(self) -> None:
-        """Close the stream without further events. Call it in the looping task."""
-        await self._events.aclose()
-        if not self._is_begun:  # a generator that never began has no `finally`
-            self._is_begun = True
-            await close_stream(self._source)
 
 
 class _Cancelling:

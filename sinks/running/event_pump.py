@@ -10,7 +10,7 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
-from typing import Any, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
@@ -252,3 +252,37 @@ class ClosedUnread(AsyncGenerator[T, None]):
         source, self._source = self._source, None
         if source is not None:
             await asyncio.wait({closed_apart(source)})
+
+
+class LoopStream(Generic[T]):
+    """The items of an async generator, for one loop; a read that was cancelled cuts them.
+
+    `source` is closed if this is closed before the first item. The generator must not refer to this object, so that
+    the loop closes it when this is garbage-collected.
+    """
+
+    def __init__(self, items: AsyncGenerator[T, None], source: Any) -> None:
+        self._items = items
+        self._source = source
+        self._is_begun = self._is_cut = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> T:
+        if self._is_cut:
+            message = "the stream ended because a read was cancelled"
+            raise StreamCutError(message)
+        self._is_begun = True
+        try:
+            return await anext(self._items)
+        except asyncio.CancelledError:
+            self._is_cut = True
+            raise
+
+    async def aclose(self) -> None:
+        """Close the stream without further events. Call it in the looping task."""
+        await self._items.aclose()
+        if not self._is_begun:  # a generator that never began has no `finally`
+            self._is_begun = True
+            await close_stream(self._source)

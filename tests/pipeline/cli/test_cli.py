@@ -20,12 +20,15 @@ from cli_command import (
     STREAMS,
     Penstock,
     command,
+    penstock,
     read_terminal,
     run,
 )
 from typer.testing import CliRunner
 
 from penstock.pipeline.cli import cli_commands
+
+__all__ = ["penstock"]  # the fixture
 
 
 def test_help_names_the_commands_and_shows_examples(penstock: Penstock) -> None:

@@ -40,12 +40,14 @@ def asked(checkout: CheckoutCopy) -> str:
     )
 
 
-def test_it_is_asked_every_question_of_the_contract_and_its_own(asked: str):
+def test_it_is_asked_every_question_of_the_contract_and_its_own_and_the_projects_tests_are_content(asked: str):
     questions = set(re.findall(rf"^PASSED tests/contract/.*::(\w+)\[.*{NAME}", asked, re.MULTILINE))
     others = (Path(__file__).parents[1] / "contract/test_operator_contract.py").read_text(encoding="utf-8")
     assert questions == set(re.findall(r"^@by_(?:case|input)\ndef (\w+)", others, re.MULTILINE))
     assert "test_spaces_are_counted_across_items" in asked
     assert f"test_an_operator_does_what_its_marble_diagram_shows[{NAME}]" in asked
+    passed = re.findall(r"^PASSED tests/project/(\w+)\.py::", asked, re.MULTILINE)
+    assert set(passed) == {"test_docs", "test_imports", "test_docstrings"}
 
 
 def test_without_its_cases_the_contract_misses_it(checkout: CheckoutCopy):
@@ -65,11 +67,6 @@ def test_the_page_of_operators_has_it(checkout: CheckoutCopy):
     assert f"### {NAME}\n\n```py\ndef {NAME}() -> Operator[str, str]:\n```\n" in made
     its_own = made.partition(f"### {NAME}\n")[2].partition("\n### ")[0]
     assert f"{NAME}(): 2 items, completed" in its_own.partition("<desc")[2].partition("</desc>")[0]
-
-
-def test_the_tests_of_the_project_are_content(asked: str):
-    passed = re.findall(r"^PASSED tests/project/(\w+)\.py::", asked, re.MULTILINE)
-    assert set(passed) == {"test_docs", "test_imports", "test_docstrings"}
 
 
 def test_four_files_are_touched(checkout: CheckoutCopy):

@@ -189,7 +189,7 @@ def test_a_model_that_nobody_knows_is_read_as_auto(model: str) -> None:
     assert dialect_for(model) == ModelDialect(("auto",))
 
 
-@looped("name", DIALECTS)
+@pytest.mark.parametrize("name", DIALECTS)
 def test_the_name_of_a_dialect_is_its_own(name: str) -> None:
     assert dialect_for(name) == ModelDialect((name,))
 

@@ -30,6 +30,8 @@ from penstock.studio.cli import cli_commands
 
 __all__ = ["penstock"]  # the fixture
 
+__all__ = ["penstock"]  # the fixture
+
 
 def test_help_names_the_commands_and_shows_examples(penstock: Penstock) -> None:
     code, out, err = penstock("--help")

@@ -15,7 +15,7 @@ from penstock.studio import from_recording, record
 
 def test_the_replay_at_any_pace_is_the_stream(shared: Path, tmp_path: Path) -> None:
     folder = shared / "recordings"
-    entries = [each for each in json.loads((folder / "index.json").read_text()) if each["family"] in FAMILIES]
+    entries = [each for each in json.loads((folder / "index.json").read_text()) if FAMILIES.get(each["family"])]
     assert len(entries) >= 251
     for number, entry in enumerate(entries):
         body, api, path = (folder / entry["file"]).read_bytes(), FAMILIES[entry["family"]], tmp_path / f"{number}.jsonl"

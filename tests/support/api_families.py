@@ -10,6 +10,6 @@ FAMILIES = {
     "ollama": "ollama",
     "bedrock": "bedrock-converse",
     "cohere2": "cohere",
-    "cohere1": "cohere-v1",
+    "cohere1": "",  # of no API that is read
     "interactions": "gemini-interactions",
 }

@@ -19,7 +19,7 @@ from ..operators.engine.stage import Operator, stage
 from ..operators.engine.step import lasting
 from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
-from ..sinks.acting.step import Step, checked_steps
+from ..sinks.acting.step import EventStep, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.base.answers import Choices
@@ -121,7 +121,7 @@ class Pipeline:
         logprobs: bool = False,
         decode: Decode = "sdk",
         turn_id: str | None = None,
-        steps: Iterable[Step] = (),
+        steps: Iterable[EventStep] = (),
         sinks: Iterable[Callable[..., Any]] = (),
         queue_size: int = 1024,
         when_full: WhenFull = "block",
@@ -225,7 +225,7 @@ class Pipeline:
         source: Any,
         *,
         turn_id: str | None = None,
-        steps: Iterable[Step] = (),
+        steps: Iterable[EventStep] = (),
         sinks: Iterable[Callable[..., Any]] = (),
     ) -> AsyncRun:
         """Return the events of a stream, for an async loop.

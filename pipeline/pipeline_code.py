@@ -18,7 +18,7 @@ from ..operators.calls.field_spec import FILE_TOOLS, KNOWN_FILE_TOOLS, MARKED_FI
 from ..operators.catalogue.dialect_for import dialect_name
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.stage import Operator, compose
-from ..operators.engine.step import Step, quoted, short_form
+from ..operators.engine.step import OperatorCall, quoted, short_form
 from ..operators.schemas.value_typing import TypingRules
 from .chain import Chain, Part, chain_of, is_ours, name_of, takes, without_tools
 from .strategies.strategy import Strategy
@@ -54,7 +54,7 @@ class ChainCode:
         written = [self.step(step) for step in operator.steps]
         return written[0] if len(written) == 1 else self._written(compose, f"compose({', '.join(written)})")
 
-    def step(self, step: Step) -> str:
+    def step(self, step: OperatorCall) -> str:
         name = step.function.__name__
         argument = partial(self._item, name=f"{name}(...)")
         return self._written(

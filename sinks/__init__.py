@@ -8,7 +8,7 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .acting.approval import ApprovalRequest, Approve, Denied, Postponed
-    from .acting.step import Step
+    from .acting.step import EventStep
     from .adapters.ag_ui_approval import ag_ui_approval
     from .adapters.to_acp import acp_approval, to_acp
     from .adapters.to_langchain import to_langchain
@@ -41,13 +41,13 @@ __all__ = [
     "AsyncQueue",
     "Collected",
     "Denied",
+    "EventStep",
     "FileTool",
     "OtelObserver",
     "Postponed",
     "Segment",
     "Sink",
     "SlowSinkError",
-    "Step",
     "StreamCutError",
     "StreamRun",
     "StreamRuns",
@@ -93,7 +93,7 @@ lazy_names(
             "Denied",
             "Postponed",
         ),
-        "acting.step": ("Step",),
+        "acting.step": ("EventStep",),
         "adapters.ag_ui_approval": ("ag_ui_approval",),
         "adapters.to_acp": (
             "acp_approval",

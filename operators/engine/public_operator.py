@@ -8,7 +8,7 @@ from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
 from .stage import Operator
-from .step import Step, kept, lasting
+from .step import OperatorCall, kept, lasting
 
 P = ParamSpec("P")
 In = TypeVar("In")
@@ -64,7 +64,7 @@ def _made(
                 by_position.append(positional(value))
             elif not _is_default(kept(value), parameter.default):
                 settings[name] = kept(value)
-        step = Step(made, function.__name__, tuple(by_position), settings, operator.factories)
+        step = OperatorCall(made, function.__name__, tuple(by_position), settings, operator.factories)
         return Operator(steps=(step,))
 
     return made

@@ -16,7 +16,7 @@ from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ...events.errors import UsageError
-from .step import Step, stage_name
+from .step import OperatorCall, stage_name
 from .turn_ids import Attempts, TurnIds
 from .withheld import StraightWays, Withheld, straight_ways, withheld_by
 
@@ -82,8 +82,10 @@ class Operator(Generic[In_contra, Out_co]):
 
     __slots__ = ("factories", "steps")
 
-    def __init__(self, *factories: Callable[[], Stage[Any, Any]], steps: tuple[Step, ...] | None = None) -> None:
-        self.steps = steps or tuple(Step(lift, stage_name(each), (each,), {}, (each,)) for each in factories)
+    def __init__(
+        self, *factories: Callable[[], Stage[Any, Any]], steps: tuple[OperatorCall, ...] | None = None
+    ) -> None:
+        self.steps = steps or tuple(OperatorCall(lift, stage_name(each), (each,), {}, (each,)) for each in factories)
         self.factories: tuple[Callable[[], Stage[Any, Any]], ...] = tuple(
             factory for step in self.steps for factory in step.factories
         )

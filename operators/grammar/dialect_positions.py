@@ -63,7 +63,7 @@ class Boundary(NamedTuple):
     """Whether a text must come, whatever its first character is."""
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One group on the way from a grammar to one of its leaves: the items of the group, and the place of the way on."""
 
     group: Item | None
@@ -84,7 +84,7 @@ class Positions:
         self.owners: list[int] = []
         """For each position, the index of its dialect."""
         self.follow: list[set[int]] = []
-        self.paths: list[tuple[Step, ...]] = []
+        self.paths: list[tuple[PathStep, ...]] = []
         """For each position, the groups around it, from the outermost on."""
         self.first: At = ()
         self.anywhere: At = ()
@@ -488,13 +488,13 @@ class Positions:
         return any(isinstance(each, Attrs) and each.form == "tag" for each in after)
 
     def _row(
-        self, items: Sequence[Item], group: Item | None, path: tuple[Step, ...]
+        self, items: Sequence[Item], group: Item | None, path: tuple[PathStep, ...]
     ) -> tuple[bool, set[int], set[int]]:
         nullable = True
         first: set[int] = set()
         last: set[int] = set()
         for place, item in enumerate(items):
-            may_miss, its_first, its_last = self._item(item, (*path, Step(group, items, place)))
+            may_miss, its_first, its_last = self._item(item, (*path, PathStep(group, items, place)))
             for here in last:
                 self.follow[here] |= its_first
             if nullable:
@@ -503,7 +503,7 @@ class Positions:
             nullable = nullable and may_miss
         return nullable, first, last
 
-    def _item(self, item: Item, path: tuple[Step, ...]) -> tuple[bool, set[int], set[int]]:
+    def _item(self, item: Item, path: tuple[PathStep, ...]) -> tuple[bool, set[int], set[int]]:
         if isinstance(item, Leaf):
             here = len(self.items)
             self.items.append(item)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from ..machines.marker_search import MarkerSearch
 from .dialect import Alt, Back, Call, CallArgs, Item, Json, Many, Text
-from .dialect_positions import At, Positions, Step
+from .dialect_positions import At, PathStep, Positions
 from .grammar_items import BRACKETS, leaves_of, rows_of
 from .opener_forms import Opener, openers_of
 
@@ -216,7 +216,7 @@ class ValueEnds:
                 yield from self._openers((*items, *inside), here, has_value=group is None)
 
 
-def _is_closer(item: object, path: tuple[Step, ...]) -> bool:
+def _is_closer(item: object, path: tuple[PathStep, ...]) -> bool:
     """Return whether a marker comes after what it belongs to: no slot follows it in its group."""
     if not isinstance(item, str | Back):
         return False
@@ -228,7 +228,7 @@ def _is_closer(item: object, path: tuple[Step, ...]) -> bool:
     return True
 
 
-def _arguments_of(path: tuple[Step, ...]) -> Item | None:
+def _arguments_of(path: tuple[PathStep, ...]) -> Item | None:
     """Return the innermost group of a call that repeats: that of its arguments."""
     for step in reversed(path):
         if isinstance(step.group, Many):
@@ -238,13 +238,13 @@ def _arguments_of(path: tuple[Step, ...]) -> Item | None:
     return None
 
 
-def _is_usual(path: Sequence[Step]) -> bool:
+def _is_usual(path: Sequence[PathStep]) -> bool:
     """Return whether a value is read as it usually is, and not as where the marker before it is missing."""
     step = path[-1]
     return step.place > 0 or not isinstance(step.group, Alt) or step.row[0] in rows_of(step.group)[0]
 
 
-def _before(path: Sequence[Step]) -> list[Item]:
+def _before(path: Sequence[PathStep]) -> list[Item]:
     """Return the items that come before the leaf of a path."""
     return [item for step in path for item in step.row[: step.place]]
 

@@ -17,7 +17,7 @@ from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from .fragment_aggregator import FragmentAggregator
 from .number_states import JSON_NUMBER_STATES
-from .value_machine import BLANKS, WORD_VALUES, WORDS, Item, Step, ValueMachine, replace_surrogates
+from .value_machine import BLANKS, WORD_VALUES, WORDS, Item, StateReader, ValueMachine, replace_surrogates
 
 _scan: Final = cast("Callable[[str, int], tuple[str, int]]", scanstring)
 
@@ -361,7 +361,7 @@ class JsonMachine(ValueMachine):
         "key_text": "the closing {quote!r} of a key",
         "assign": "':'",
     }
-    STEPS: ClassVar[dict[str, Step]] = {
+    STEPS: ClassVar[dict[str, StateReader]] = {
         **ValueMachine.STEPS,
         "begin": _read_value,
         "value": _read_value,

@@ -23,7 +23,7 @@ from .value_machine import (
     BLANKS,
     WORDS,
     Item,
-    Step,
+    StateReader,
     ValueMachine,
     replace_surrogates,
 )
@@ -565,7 +565,7 @@ class LiteralMachine(ValueMachine):
         "opening": ("quote",),
         "guarded": ("quote",),
     }
-    STEPS: ClassVar[dict[str, Step]] = {
+    STEPS: ClassVar[dict[str, StateReader]] = {
         **ValueMachine.STEPS,
         "begin": _read_open,
         "value": _read_value,

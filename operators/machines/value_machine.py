@@ -17,7 +17,7 @@ from ..engine.state import Stateful
 from .number_states import NUMBER_FLOATS, NUMBER_MAY_END, NumberStates
 
 Item: TypeAlias = Fragment | JsonError
-Step: TypeAlias = Callable[[Any, str, int, list[Item]], int]
+StateReader: TypeAlias = Callable[[Any, str, int, list[Item]], int]
 """Reads a text from a position on, and returns the position after what it read."""
 
 WORD_VALUES: Final = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
@@ -395,7 +395,7 @@ class ValueMachine(Stateful):
         "next": (",", "closer"),
     }
     """The signs that may come in each state; `quote`, `closer` and `assign` are the machine's own."""
-    STEPS: ClassVar[dict[str, Step]] = {
+    STEPS: ClassVar[dict[str, StateReader]] = {
         "word": _read_word,
         "number": _read_number,
         "next": _read_next,

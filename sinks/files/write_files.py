@@ -23,7 +23,7 @@ from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve, Postponed, gate
 from ..acting.beside_stream import BesideStream, Work
-from ..acting.step import Step, check_options
+from ..acting.step import EventStep, check_options
 from .commit_files import commit_files
 from .disk.path_rules import ProtectedPaths, confined_path, fold
 from .disk.root_folder import RootFolder
@@ -283,7 +283,7 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     protected: Iterable[str] = (".git",),
     absolute_paths: bool = False,
     diff_limit: int = _MEBIBYTE // 4,
-) -> Step:
+) -> EventStep:
     """Make a step that carries out the file calls of a stream, below the folder `root`.
 
         events   S a.py   C      C      E  ToolInvocation                                AnswerEnd

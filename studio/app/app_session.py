@@ -17,7 +17,7 @@ from ...events.answer_end import AnswerEnd
 from ...events.errors import PenstockError, UsageError, without_credentials
 from ...events.tool_invocation import ToolInvocation
 from ...sinks.acting.approval import ApprovalRequest, Approve, Denied
-from ...sinks.acting.step import Step
+from ...sinks.acting.step import EventStep
 from ...sinks.files.disk.path_rules import confined_path
 from ...sinks.files.disk.root_folder import RootFolder
 from ...sinks.files.edits.refused import RefusedError
@@ -160,7 +160,7 @@ MOST_RUNNING = 4
 MOST_KEPT = 60
 _DAY = 24 * 3600.0
 
-NewSteps = Callable[[Approve], Sequence[Step]]
+NewSteps = Callable[[Approve], Sequence[EventStep]]
 """Makes the steps of one run, with the function that asks for approval."""
 
 

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How, Operator
-from ...operators.engine.step import Step
+from ...operators.engine.step import OperatorCall
 from ...sources.base.answers import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
@@ -113,7 +113,7 @@ class ExploredStream(Struct, frozen=True):
 
 def _labelled(function: Callable[..., Any], args: tuple[str, ...], operator: Operator[Any, Any]) -> Operator[Any, Any]:
     """Return an operator that is shown without the options which every explored stream has."""
-    return Operator(steps=(Step(function, function.__name__, args, {}, operator.factories),))
+    return Operator(steps=(OperatorCall(function, function.__name__, args, {}, operator.factories),))
 
 
 def stream_of(traced: Trace, title: str) -> ExploredStream | None:

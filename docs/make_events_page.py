@@ -60,7 +60,7 @@ def _blocks(kind: Any) -> Iterator[str]:
     yield getdoc(kind) or ""
     hints = get_type_hints(kind, include_extras=True)
     rows = [
-        f"| `{each.name}` | {_type(hints[each.name])} | {_default(each)} | {_said(hints[each.name])} |"
+        f"| `{each.name}` | {_type(hints[each.name])} | {_default(each)} | {_description(hints[each.name])} |"
         for each in fields(kind)
     ]
     yield "\n".join(("| field | type | default | |", "| --- | --- | --- | --- |", *rows))
@@ -92,7 +92,7 @@ def _bare(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-def _said(hint: Any) -> str:
+def _description(hint: Any) -> str:
     """Return what the type itself says of a field."""
     metas = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return _cell(next((each.description for each in metas if isinstance(each, Meta) and each.description), ""))

@@ -103,7 +103,7 @@ def with_turn_id(chain: Chain, turn_id: str | None) -> Chain:
         return chain
     if not takes(chain, "turn_id"):
         message = (
-            f"turn_id= needs to_segments, parse_text or split_reasoning in the chain, which has only: {said(chain)}"
+            f"turn_id= needs to_segments, parse_text or split_reasoning in the chain, which has only: {names_in(chain)}"
         )
         raise UsageError(message)
     return _with(chain, "turn_id", turn_id)
@@ -146,7 +146,7 @@ def parted(chain: Chain) -> Parted:
     return Parted(groups, None, ())
 
 
-def said(chain: Chain) -> str:
+def names_in(chain: Chain) -> str:
     return ", ".join(map(name_of, chain))
 
 

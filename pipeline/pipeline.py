@@ -16,7 +16,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import Limits
 from ..operators.engine.stage import Operator, stage
-from ..operators.engine.step import lasting
+from ..operators.engine.step import reiterable
 from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
 from ..sinks.acting.step import EventStep, checked_steps
@@ -132,13 +132,13 @@ class Pipeline:
         **options: Any,
     ) -> None:
         settings = settings or settings_from_environment()
-        options = {key: lasting(value) for key, value in options.items()}
+        options = {key: reiterable(value) for key, value in options.items()}
         if request is not None and model is None:
             message = "request= says how a model thinks; pass model= too"
             raise UsageError(message)
         if model is not None:
             strategy, options = _for_model(strategy, model, request, options)
-        strategy = lasting(strategy)
+        strategy = reiterable(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
         self.steps = checked_steps(steps)
         self.sinks = _checked_sinks(sinks)

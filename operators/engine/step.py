@@ -57,12 +57,12 @@ class OperatorCall(Struct, frozen=True):
         return self.written(short_form, lambda _, each: short_form(each))
 
 
-def lasting(value: Any) -> Any:
+def reiterable(value: Any) -> Any:
     """Return an iterator as a tuple, because an iterator serves only one stream; return other values unchanged."""
     return tuple(value) if hasattr(value, "__next__") else value
 
 
-def kept(value: Any) -> Any:
+def snapshot(value: Any) -> Any:
     """Return a copy of a list (as a tuple), set or dict, which later changes do not reach; other values unchanged."""
     return tuple(map(_copied, cast("Iterable[Any]", value))) if type(value) is list else _copied(value)
 

@@ -32,7 +32,7 @@ class StraightWays(Protocol):
     def current(self) -> StraightFeed | None: ...
 
 
-class Kept(Protocol):
+class GrowingPieces(Protocol):
     """A text that is kept in pieces, which `join` joins when there are many."""
 
     pieces: list[str]
@@ -63,7 +63,7 @@ class StraightWay:
         self.is_decoded = False
         self.is_heard = True
         self.further: list[FurtherEvent] = []
-        self.kept: tuple[Kept, Kept] | None = None
+        self.kept: tuple[GrowingPieces, GrowingPieces] | None = None
 
 
 def straight_ways(stages: Sequence[Any]) -> StraightWays | None:

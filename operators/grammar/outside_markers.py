@@ -48,7 +48,7 @@ class CodeSpans(Stateful):
     - `language`: the word behind the opener of the fence, in lower case.
     """
 
-    STATE = __slots__ = ("_length", "_run", "_said", "_state", "language")
+    STATE = __slots__ = ("_length", "_run", "_info", "_state", "language")
 
     def __init__(self) -> None:
         self._state = "text"
@@ -56,7 +56,7 @@ class CodeSpans(Stateful):
         """Of the backticks that began the code."""
         self._run = 0
         """Of the backticks that came last, if more may come."""
-        self._said = ""
+        self._info = ""
         """What came in the line behind the backticks."""
         self.language = ""
 
@@ -82,7 +82,7 @@ class CodeSpans(Stateful):
 
     def note(self, text: str) -> None:
         """Note text of the line, in which there is no marker."""
-        self._said = (self._said + text)[:_LONGEST_LANGUAGE]
+        self._info = (self._info + text)[:_LONGEST_LANGUAGE]
 
     def go_on(self, buffer: str, position: int) -> int:
         """Read on from a position, at which a marker is unless it is undecided; return how far."""
@@ -107,7 +107,7 @@ class CodeSpans(Stateful):
     def _end_run(self) -> None:
         length, self._run = self._run, 0
         if self._state == "text":
-            self._state, self._length, self._said = "span", length, ""
+            self._state, self._length, self._info = "span", length, ""
         elif self._state == "span" and length == self._length:
             self._state = "text"
         elif self._state == "span":
@@ -116,7 +116,7 @@ class CodeSpans(Stateful):
             self._state = "closing"
 
     def _end_line(self) -> None:
-        said = _LANGUAGE.fullmatch(self._said) if self.keeps_line else None
+        said = _LANGUAGE.fullmatch(self._info) if self.keeps_line else None
         self._state = "text" if said is None else "fence"
         self.language = "" if said is None else said[1].casefold()
 

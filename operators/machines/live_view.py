@@ -18,16 +18,16 @@ class LiveEvent(Struct, frozen=True, gc=False, eq=False):
     """An event whose last field is a live view; two are equal if all their other fields are equal."""
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._said == other._said
+        return type(other) is type(self) and self._fields == other._fields
 
     def __ne__(self, other: object) -> bool:  # msgspec's own does not ask `__eq__`
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self._said)
+        return hash(self._fields)
 
     @property
-    def _said(self) -> tuple[Any, ...]:
+    def _fields(self) -> tuple[Any, ...]:
         return structs.astuple(self)[:-1]
 
 

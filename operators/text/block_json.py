@@ -574,7 +574,7 @@ class BlockJson(Stateful):
             shift = self.start - call.start
             raw = self._block.source_buffer.take(self._upto(upto))
             fragments = [Fragment(each.path, each.kind, each.value, each.at + shift) for each in self._fragments]
-            call.say(raw, "".join(self._text) if self._coded else raw, fragments)
+            call.emit(raw, "".join(self._text) if self._coded else raw, fragments)
         self._fragments.clear()
         self._text.clear()
 
@@ -792,7 +792,7 @@ class BlockAttrs:
             return
         at = source_buffer.here - call.start
         block.note_key(name)
-        block.say(call, source_buffer.position, block.argument(call, name, value, at, is_text=is_text))
+        block.emit(call, source_buffer.position, block.argument(call, name, value, at, is_text=is_text))
 
     def dump(self) -> Any:
         """Return the state as plain data."""

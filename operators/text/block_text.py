@@ -359,7 +359,7 @@ class BlockText(Stateful):
         if self.streams and self.null is None:
             source_buffer, call = self._block.source_buffer, self._call
             at = source_buffer.offset + source_buffer.position - call.start
-            self._block.say(call, source_buffer.position, (Fragment(self.path, "OPEN", '"', at),))
+            self._block.emit(call, source_buffer.position, (Fragment(self.path, "OPEN", '"', at),))
 
     def _describe(self) -> None:
         """Note what the tool's schema and the grammar say of the argument."""
@@ -619,17 +619,17 @@ class BlockText(Stateful):
         if self.streams and rest:
             self._give_value(rest, at - held, position)
         if self.streams and self.null is None:
-            block.say(call, position, (Fragment(self.path, "DONE", None, at),))
+            block.emit(call, position, (Fragment(self.path, "DONE", None, at),))
         else:
             text = self.slot.text if self.null is None else "".join((self.null, *self.literal))
             typed = self._argument.typed(self.typing, text)
-            block.say(call, position, call.typed(self.path[0], typed, at))
+            block.emit(call, position, call.typed(self.path[0], typed, at))
         block.key, block.flag = None, ""
 
     def _give_value(self, text: str, at: int, upto: int) -> None:
         """Emit text of a string value; hold it while it may become `null` or another literal."""
         if self.null is None:
-            self._block.say(self._call, upto, (Fragment(self.path, "TEXT", text, at),))
+            self._block.emit(self._call, upto, (Fragment(self.path, "TEXT", text, at),))
             return
         argument, typing = self._argument, self.typing
         if self.literal or (argument.is_guessed(typing) and is_container(self.null + text)):
@@ -640,7 +640,7 @@ class BlockText(Stateful):
         if not argument.may_be_other(typing, self.null):
             waited, self.null = self.null, None
             fragments = (Fragment(self.path, "OPEN", '"', at), Fragment(self.path, "TEXT", waited, at))
-            self._block.say(self._call, upto, fragments)
+            self._block.emit(self._call, upto, fragments)
 
     def dump(self) -> Any:
         """Return the state as plain data."""

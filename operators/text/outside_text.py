@@ -265,7 +265,7 @@ class OutsideText(Stateful):
         if token and begun[len(token) :].lstrip()[:1] not in ("", "{", "["):  # with which no statement begins
             source_buffer.position = start + len(token)
         else:
-            self.say(start + length)
+            self.emit(start + length)
 
     def _take_end(self, marker: str, start: int, *, final: bool) -> None:
         """Read a token that is dropped if the answer ends with it."""
@@ -290,7 +290,7 @@ class OutsideText(Stateful):
             self._suffix = suffix
             self._know_suffix()
         else:
-            self.say(start + 1)
+            self.emit(start + 1)
 
     def _know_suffix(self) -> None:
         self.grammar = self._grammar = self._grammar.with_suffix(self._suffix)
@@ -301,17 +301,17 @@ class OutsideText(Stateful):
         source_buffer = self._source_buffer
         if self._code is not None and self._code.keeps_line:
             self._code.note(source_buffer.buffer[source_buffer.position : upto])
-        self.say(upto)
+        self.emit(upto)
 
     def _read_code(self, code: CodeSpans, position: int) -> None:
         """Read on in the markup of code from a position, which is text."""
         source_buffer = self._source_buffer
         upto = code.go_on(source_buffer.buffer, position)
         if upto > source_buffer.position:
-            self.say(upto)
+            self.emit(upto)
         self._choose_search()
 
-    def say(self, upto: int) -> None:
+    def emit(self, upto: int) -> None:
         """Emit the certain text up to a position in the buffer."""
         source_buffer, policy = self._source_buffer, self._options.blanks
         text = source_buffer.buffer[source_buffer.position : upto]
@@ -378,7 +378,7 @@ class OutsideText(Stateful):
         if self._answer.open_type == self._type_of(kind):
             self._answer.end_text(self._source_buffer.events, raw=raw)
         elif call is not None:
-            call.say(raw, "", ())
+            call.emit(raw, "", ())
         else:
             self._source_buffer.before = raw
 

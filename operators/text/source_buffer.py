@@ -148,7 +148,7 @@ class TextCall(Struct):
             SegmentStart(self.segment_id, "tool_call", metadata, turn_id=self.turn_id, raw=raw, fragments=fragments)
         )
 
-    def say(self, raw: str, text: str, fragments: Sequence[Fragment]) -> None:
+    def emit(self, raw: str, text: str, fragments: Sequence[Fragment]) -> None:
         """Add source text, content and fragments to the next CONTENT."""
         if raw:
             self.raws.append(raw)

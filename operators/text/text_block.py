@@ -236,7 +236,7 @@ class TextBlock(Stateful):
         if grammar.is_exhausted(at):
             if self.call is not None:
                 if not self.call.from_json:
-                    self.say(self.call, begin)
+                    self.emit(self.call, begin)
                 self.end_call(source_buffer.position, "complete")
                 self.boundary = grammar.boundary(at)  # without what the call said
             elif self.skipped or grammar.ends_skipped(at):
@@ -449,9 +449,9 @@ class TextBlock(Stateful):
         if held is not None:
             source_buffer.unread(source_buffer.here - held.start)
             if length:
-                self.outside.say(source_buffer.position + length)
+                self.outside.emit(source_buffer.position + length)
 
-    def say(self, call: TextCall, upto: int, fragments: Sequence[Fragment] = ()) -> None:
+    def emit(self, call: TextCall, upto: int, fragments: Sequence[Fragment] = ()) -> None:
         """Emit the content of a call up to a position in the buffer."""
         raw = self.source_buffer.take(upto)
         if raw:
@@ -563,14 +563,14 @@ class TextBlock(Stateful):
         source_buffer, grammar = self.source_buffer, self.grammar
         if self.doubt and self.call is not None:
             source_buffer.position = len(source_buffer.buffer)
-            self.say(self.call, source_buffer.position)
+            self.emit(self.call, source_buffer.position)
             return
         closers = grammar.partners(self.at)
         search = grammar.ends_of_failed(self.at)
         found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)
         source_buffer.position = len(source_buffer.buffer) if found is None else found.start()
         if self.call is not None:
-            self.say(self.call, source_buffer.position)
+            self.emit(self.call, source_buffer.position)
         if found is None:
             return
         literal = search.literal(found, final=final)

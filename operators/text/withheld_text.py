@@ -1,7 +1,7 @@
 """`withheld_text`: what the reader of text keeps back between two texts, and what that may still become.
 
-`ways_on` finds what the held text of a block may become, by its grammar, the tools' names and their schemas. A trace
-asks it for each item. So what depends on the grammar alone is looked up once, and lists are not generators.
+`continuations` finds what the held text of a block may become, by its grammar, the tools' names and their schemas.
+A trace asks it for each item. So what depends on the grammar alone is looked up once, and lists are not generators.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NEEDED: Final = frozenset(("name", "id"))
 """The roles of slots that must not be empty."""
 
 
-def ways_on(text: str, wait: str, block: TextBlock) -> tuple[str, ...]:
+def continuations(text: str, wait: str, block: TextBlock) -> tuple[str, ...]:
     """Return some texts that a held text may become; none if nobody can know it.
 
     `wait`: the end of the text that may be the beginning of a marker.
@@ -132,7 +132,7 @@ def withheld_text(source_buffer: SourceBuffer, block: TextBlock) -> Iterator[Wit
 
 
 def _of_block(text: str, wait: str, reason: str, block: TextBlock, segment_id: str | None = None) -> Withheld:
-    could_become = ways_on(text, wait, block)
+    could_become = continuations(text, wait, block)
     return Withheld(text, reason if could_become else f"{reason}; it may be any", could_become, segment_id)
 
 

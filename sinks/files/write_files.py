@@ -1,7 +1,7 @@
 """`write_files`: a step that writes the files of an answer to the disk, and tells the model what each call did.
 
 `FileActor` is what it does with the events of one stream, `Quota` how many bytes that stream may still write, and
-`told` what a call did, in one sentence.
+`result_message` says what a call did, in one sentence.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from .file_plan import FilePlan, PlannedFile, file_changes
 from .file_tool import FileOptions, FileTool, misfit, tools_by_name
 
 
-def told(changes: Iterable[FileChange], *, dry_run: bool) -> str:
+def result_message(changes: Iterable[FileChange], *, dry_run: bool) -> str:
     """Return what happened to each file.
 
-    >>> told([FileChange("a.py", "created", additions=2, deletions=0)], dry_run=False)
+    >>> result_message([FileChange("a.py", "created", additions=2, deletions=0)], dry_run=False)
     'created a.py (+2 -0 lines)'
     """
     said = "; ".join(_of_file(change) for change in changes) or "nothing to do"
@@ -203,7 +203,7 @@ class FileActor:
             return
         finally:
             job.discard()
-        value = told(changes, dry_run=job.dry_run)
+        value = result_message(changes, dry_run=job.dry_run)
         result = FileResult(call.id, turn_id=call.turn_id, value=value, files=changes, dry_run=job.dry_run)
         if self._is_answered((call.turn_id, call.id)):  # too late to be given up
             self._work.emit(job.status("finished"))

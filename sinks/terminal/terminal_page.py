@@ -9,7 +9,7 @@ from rich.console import Console
 from ...events.answer_end import AnswerEnd, OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
-from ..wording.event_words import Told, event_line, stream_error
+from ..wording.event_words import LineEvent, event_line, stream_error
 from .call_block import CallBlock
 from .file_panel import FilePanel, PanelGroup
 from .markdown_flow import MarkdownFlow
@@ -23,7 +23,7 @@ FLOWS: dict[str, tuple[Kind, str, str, str, str]] = {
     "run_bash": ("line", "bold", "$ ", "  ", ""),
 }
 """For each segment type: kind of block, style, prefix of the first row, prefix of the other rows, heading."""
-STYLES: dict[type[Told], str] = {
+STYLES: dict[type[LineEvent], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",
     OutputFailed: "red",
@@ -167,7 +167,7 @@ class TerminalPage:
             group.panels.append(panel)
         return panel
 
-    def _line(self, event: Told) -> list[OneLine]:
+    def _line(self, event: LineEvent) -> list[OneLine]:
         text = event_line(event)
         return [OneLine(text, STYLES[type(event)])] if text else []
 

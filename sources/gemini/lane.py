@@ -120,11 +120,11 @@ class GeminiLane(Answers[Candidate]):
             if not (is_code or part.thought_signature):
                 if part.function_call is not UNSET:
                     if delta := _next_piece(candidate, part.function_call):
-                        return self._said(response, candidate, calls=(delta,))
+                        return self._chunk(response, candidate, calls=(delta,))
                 elif text := part.text:
                     if part.thought:
-                        return self._said(response, candidate, reasoning=text)
-                    return self._said(response, candidate, text)
+                        return self._chunk(response, candidate, reasoning=text)
+                    return self._chunk(response, candidate, text)
         if any(part.code_execution_result and len(_fields(part)) > 1 for part in parts):
             return None  # the result is passed on as the wire has it
         for part in parts:
@@ -133,7 +133,7 @@ class GeminiLane(Answers[Candidate]):
                 return None
         return self._put_together(response, given, candidate)
 
-    def _said(
+    def _chunk(
         self,
         response: _Response,
         candidate: Candidate,
@@ -164,7 +164,7 @@ class GeminiLane(Answers[Candidate]):
         for part in given.content.parts:
             if fields := _fields(part):
                 self._part(candidate, fields, {camel_case(name): value for name, value in fields.items()})
-        candidate.call(*candidate.calls.owed())
+        candidate.call(*candidate.calls.pending_deltas())
         if reason := word(given.finish_reason):
             self._finish(candidate, reason, given.finish_message or None)
         responses = self._chunks(candidate)

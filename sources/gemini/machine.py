@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, ProviderEvent, ProviderEventKind
 from ...events.errors import UsageError
 from ..base.finish_reasons import GEMINI_FINISHES, Finish, finish_of
-from ..base.provider_error import told_error
+from ..base.provider_error import reported_error
 from ..base.sdk_fields import Fields, entries_of, plain_json, says_something
 from .lane import Candidate, GeminiLane, fails
 from .partial_args import Leaf, PartialArgs
@@ -99,14 +99,14 @@ class Gemini(GeminiLane):
         if chunk.get("automatic_function_calling_history"):
             raise UsageError(RUNS_FUNCTIONS)
         self.identify(word(chunk.get("response_id")), word(chunk.get("model_version")))
-        if chunk.get("error") and (told := told_error(chunk)):
+        if chunk.get("error") and (told := reported_error(chunk)):
             return self.fail(gemini_error(told.body))
         responses = self._read_choices(*candidates_of(chunk))
         self._feedback(chunk.get("prompt_feedback"), responses)
         events, unknown = sorted_by_kind(chunk, OF_RESPONSE, NOT_UNKNOWN_OF_RESPONSE)
         if events:
             responses.append(self.chunk(provider_events=[ProviderEvent(kind, data) for kind, data in events]))
-        if unknown and not responses and (told := told_error(chunk)):
+        if unknown and not responses and (told := reported_error(chunk)):
             return self.fail(gemini_error(told.body))
         if unknown:
             responses.append(self.chunk(raw=(unknown,)))
@@ -133,7 +133,7 @@ class Gemini(GeminiLane):
         if reason and candidate and not candidate.finished:
             candidate.rest()
             if message := word(feedback.get("block_reason_message")):
-                candidate.say(refusal=message)
+                candidate.emit(refusal=message)
             candidate.finish(Finish("content_filter"), reason)
             responses += self._chunks(candidate)
 
@@ -146,7 +146,7 @@ def _read(candidate: Candidate, fields: Fields, *, logprobs: bool) -> None:
     for given in entries_of(content.get("parts")):
         if part := gemini_fields(given):
             _part(candidate, part, given)
-    candidate.call(*candidate.calls.owed())
+    candidate.call(*candidate.calls.pending_deltas())
     events, unknown = sorted_by_kind(fields, OF_CANDIDATE, NOT_UNKNOWN_OF_CANDIDATE)
     for kind, data in events:
         if logprobs or kind != "logprobs":
@@ -184,7 +184,7 @@ def _part(candidate: Candidate, part: Fields, given: Any) -> None:
         if isinstance(text, str) and text:
             candidate.add(**{"reasoning" if part.get("thought") else "content": text})
         if native:
-            candidate.say(native=native)
+            candidate.emit(native=native)
     unknown = {camel_case(name): wire_form(part[name]) for name in part if name not in PART}
     if unknown and says_something(unknown):
         candidate.raw(unknown)
@@ -343,7 +343,7 @@ def _media(candidate: Candidate, part: Fields, given: Any) -> None:
     place = url or (data and f"data:{kind};base64,{data}")
     name = f"{kind.partition('/')[0]}_urls"
     if place and name in _MEDIA:
-        candidate.say(**{name: (place,)})
+        candidate.emit(**{name: (place,)})
         kind = "inline_data" if part.get("inline_data") else "file_data"
         if unknown := _strangers(kind, blob):
             candidate.raw({camel_case(kind): unknown})

@@ -231,10 +231,10 @@ class Interactions(OneAnswer):
     def _delta(self, key: Key, event: Fields) -> list[ChunkResponse]:
         delta = known(event.get("delta")) or {}
         kind = delta.get("type")
-        chunks = self._said(key, delta, kind)
+        chunks = self._of_kind(key, delta, kind)
         return self.with_strangers(chunks, kind, delta, known) if isinstance(kind, str) and kind != "text" else chunks
 
-    def _said(self, key: Key, delta: Fields, kind: object) -> list[ChunkResponse]:  # noqa: PLR0911 - one line a kind
+    def _of_kind(self, key: Key, delta: Fields, kind: object) -> list[ChunkResponse]:  # noqa: PLR0911 - one line a kind
         if kind == "arguments_delta":
             return self.call(self.calls.delta(key, arguments=delta.get("arguments")))
         if kind == "thought_summary":

@@ -324,4 +324,4 @@ def _all_calls(tracker: CallTracker, given: list[_Call]) -> tuple[ToolCallDelta,
         tracker.delta(each.index, call_id=each.id, name=each.function.name, arguments=each.function.arguments)
         for each in given
     ]
-    return (*tracker.owed(), *(delta for delta in deltas if delta is not None))
+    return (*tracker.pending_deltas(), *(delta for delta in deltas if delta is not None))

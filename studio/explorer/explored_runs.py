@@ -85,12 +85,12 @@ class ExploredRuns:
 
 def _told(found: Divergence, *, is_cut_alike: bool) -> dict[str, Any]:
     """Return a difference in a sentence, and the item at which it is in the new run, if there is one."""
-    before, now = _said(found.number_a, found.output_a), _said(found.number_b, found.output_b)
+    before, now = _described(found.number_a, found.output_a), _described(found.number_b, found.output_b)
     item = found.number_a if found.number_b is None and is_cut_alike else found.number_b
     return {"text": f"First difference, in {found.label}. Before: {before}. Now: {now}.", "item": item}
 
 
-def _said(number: int | None, output: Any) -> str:
+def _described(number: int | None, output: Any) -> str:
     if number is None:
         return "nothing more"
     said = short_line(output) if isinstance(output, Event) else shortened(json_text(plain_event(output)), LONGEST)

@@ -492,7 +492,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "            found = find(buffer, start + 1)\n        self._say_line(len(buffer))\n        return None\n",
                 "            found = find(buffer, start + 1)\n"
                 "        keep = 0 if final else min(10, len(buffer) - position)\n"
-                "        self.say(len(buffer) - keep)\n"
+                "        self.emit(len(buffer) - keep)\n"
                 "        if keep:\n"
                 "            source_buffer.wait_from(len(buffer) - keep)\n"
                 "        return None\n",
@@ -1174,7 +1174,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/base/call_tracker.py",
-                "        owed, self._owed = self._owed, []\n        return owed\n",
+                "        deltas, self._pending_deltas = self._pending_deltas, []\n        return deltas\n",
                 "        return []\n",
             ),
         ),
@@ -2341,7 +2341,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "the wire's straight way: half a surrogate pair that is held is passed by",
-        (Edit("sources/base/call_tracker.py", "call.index < 0 or self._held or self._owed", "call.index < 0"),),
+        (
+            Edit(
+                "sources/base/call_tracker.py", "call.index < 0 or self._held or self._pending_deltas", "call.index < 0"
+            ),
+        ),
         (LANES,),
     ),
 )

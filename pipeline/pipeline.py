@@ -25,9 +25,9 @@ from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.base.answers import Choices
 from ..sources.from_stream import (
     Decode,
-    any_machine,
     check_decode,
     decode_through,
+    decoder_factory,
     opened,
     stream_through,
     stream_to_read,
@@ -200,7 +200,7 @@ class Pipeline:
             "keep_message": keep_answer,
             "logprobs": logprobs,
         }
-        self._new_machine = any_machine(api, **self._of_machines)
+        self._new_machine = decoder_factory(api, **self._of_machines)
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
 
     def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:

@@ -23,7 +23,7 @@ HELD_AT_MOST = 256
 _PLAIN: dict[str, Callable[[], Machine]] = {"chunks": Chunks, "texts": Texts}
 
 
-class AnyProvider:
+class DetectingDecoder:
     """The machine for any provider: feeds the items to the provider's own machine.
 
         {"type": "ping"}                              []         held

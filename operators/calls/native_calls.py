@@ -32,7 +32,7 @@ from .open_segments import error_detail
 Events: TypeAlias = list[AnySegmentEvent | Notice | ProviderEvent | AnswerEnd]
 
 
-class EndsText(Protocol):
+class TextOwner(Protocol):
     """The answer that the calls are of, which ends its open text before a call begins."""
 
     def end_text(self, events: Events, /) -> None: ...
@@ -69,7 +69,7 @@ class NativeCalls(Stateful):
         choice: int,
         ids: TurnIds,
         limits: Limits,
-        answer: EndsText,
+        answer: TextOwner,
         *,
         eager: bool,
         with_arguments: bool,

@@ -16,13 +16,13 @@ from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect import Text, Typing
 from ..machines.entities import Entities
-from ..machines.marker_search import BLANK_RUN, BLANKS, Literal, MarkerSearch, characters, end_of_run, literal_search
+from ..machines.marker_search import BLANK_RUN, BLANKS, Marker, MarkerSearch, characters, end_of_run, literal_search
 from ..schemas.argument_schema import argument_schema
 from ..schemas.value_typing import is_container
 from .value_end import ValueEnd
 
 if TYPE_CHECKING:
-    from ..grammar.dialect_positions import At
+    from ..grammar.dialect_positions import States
     from .text_block import TextBlock
 
 
@@ -254,7 +254,7 @@ def _newline_at_end(text: str) -> int:
     return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
 
 
-def open_text(block: TextBlock, at: At) -> None:
+def open_text(block: TextBlock, at: States) -> None:
     """Begin to read the text slot at some positions."""
     grammar, source_buffer = block.grammar, block.source_buffer
     item = grammar.texts[at[0]]
@@ -300,7 +300,7 @@ class BlockText(Stateful):
     """The characters in `tail` and `newer`."""
     PIECES = ("literal", "newer", "tail")
 
-    def __init__(self, block: TextBlock, at: At) -> None:
+    def __init__(self, block: TextBlock, at: States) -> None:
         self._block = block
         if block.call is not None:
             self._call = block.call  # only values ask for it
@@ -388,11 +388,11 @@ class BlockText(Stateful):
         """Return the search for everything that ends the text or changes how it is read."""
         section, literals = self._item.section, self._ends.literals
         if self.in_section and section is not None:
-            return literal_search([Literal(section[1])])
-        more = [] if section is None else [Literal(section[0])]
+            return literal_search([Marker(section[1])])
+        more = [] if section is None else [Marker(section[0])]
         if self.form == "xml":
             more += [
-                Literal(f"<{each.text[2:-1]}", f"{BLANKS}>", each.ignore_case)
+                Marker(f"<{each.text[2:-1]}", f"{BLANKS}>", each.ignore_case)
                 for each in literals
                 if each.text.startswith("</")
             ]

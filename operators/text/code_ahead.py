@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from ..engine.state import Stateful
 from ..grammar.dialect import CallArgs
-from ..grammar.dialect_positions import At
+from ..grammar.dialect_positions import States
 from ..machines.marker_search import BLANK_RUN, characters, end_of_run
 
 if TYPE_CHECKING:
@@ -71,9 +71,9 @@ class CodeAhead(Stateful):
     """Whether any name is that of a tool."""
     _may_end: bool = False
     """Whether the block may have ended before the name that is read."""
-    _at: At = ()
+    _at: States = ()
 
-    def __init__(self, block: TextBlock, code: CallArgs, tool: str, keys: Sequence[str], at: At) -> None:
+    def __init__(self, block: TextBlock, code: CallArgs, tool: str, keys: Sequence[str], at: States) -> None:
         self._block = block
         self._code = code
         self._tool = tool
@@ -97,7 +97,7 @@ class CodeAhead(Stateful):
         """Whether the value of an argument is read that the call has already, or that the tool does not have."""
         return self.in_arguments and (bool(self.used) or self.is_undeclared)
 
-    def from_opener(self, at: At, *, is_sure: bool, is_early: bool, is_careful: bool) -> None:
+    def from_opener(self, at: States, *, is_sure: bool, is_early: bool, is_careful: bool) -> None:
         """Read on behind the first marker of a block, at these positions.
 
         `is_sure`: whatever tool it names. `is_early`: the beginning of a tool's name is enough. `is_careful`: the whole

@@ -20,9 +20,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from ..calls.open_segments import ended_regularly
 from ..engine.state import Stateful
 from ..grammar.dialect import CallArgs
-from ..grammar.dialect_positions import At
-from ..machines.marker_search import BLANKS, MarkerSearch, end_of_run, literal_search
-from ..machines.marker_search import Literal as Marker
+from ..grammar.dialect_positions import States
+from ..machines.marker_search import BLANKS, Marker, MarkerSearch, end_of_run, literal_search
 from .code_ahead import CodeAhead
 
 if TYPE_CHECKING:
@@ -121,7 +120,7 @@ class CodeEnd(Stateful):
     _before: str = ""
     PIECES = ("said",)
 
-    def __init__(self, block: TextBlock, code: CallArgs, at: At, keys: list[str]) -> None:
+    def __init__(self, block: TextBlock, code: CallArgs, at: States, keys: list[str]) -> None:
         self._block = block
         self._code = code
         self._at = at

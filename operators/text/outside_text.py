@@ -13,7 +13,7 @@ from ...events.segment_event import SegmentContent
 from ...events.tool_invocation import Notice
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
-from ..grammar.dialect_positions import At, Positions
+from ..grammar.dialect_positions import CompiledGrammar, States
 from ..grammar.outside_markers import (
     CODE_TOKENS,
     END_TOKENS,
@@ -53,11 +53,11 @@ class OutsideText(Stateful):
     """The type of the segment that the text belongs to: `text` or `reasoning`."""
     said_any: bool = False
     """Whether text, reasoning or a block has arrived."""
-    resume: At = ()
+    resume: States = ()
     """The positions at which the last block ended, if a later marker may continue it."""
     calls: int = 0
     """How many calls have begun."""
-    failed: set[tuple[int, At]]
+    failed: set[tuple[int, States]]
     """The offsets and positions behind markers from which an attempt at a block failed, and with no positions the
     offsets at which JSON began that did, so that no other attempt is made there."""
     failed_upto: int = 0
@@ -92,7 +92,7 @@ class OutsideText(Stateful):
 
     def __init__(
         self,
-        positions: Positions,
+        positions: CompiledGrammar,
         answer: AnswerSegments,
         options: TextOptions,
         source_buffer: SourceBuffer,
@@ -406,7 +406,7 @@ class OutsideText(Stateful):
         self.calls += 1
         return self.calls - 1
 
-    def after_block(self, resume: At) -> None:
+    def after_block(self, resume: States) -> None:
         """Record that a block has ended; `resume` are the positions from which it may go on."""
         self.resume = resume
         if self._answer.open_type != "reasoning" and self.kind == "reasoning":

@@ -23,7 +23,7 @@ from ..calls.answer_segments import AnswerSegments, FastPath, Plain, Segment
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld
-from ..grammar.dialect_positions import Positions
+from ..grammar.dialect_positions import CompiledGrammar
 from ..grammar.outside_markers import Meaning
 from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json
@@ -50,7 +50,7 @@ class TextEngine(Stateful):
 
     STATE = ("_source_buffer", "_outside", "_block")
 
-    def __init__(self, positions: Positions, answer: AnswerSegments, options: TextOptions) -> None:
+    def __init__(self, positions: CompiledGrammar, answer: AnswerSegments, options: TextOptions) -> None:
         self._answer = answer
         self._options = options
         self._source_buffer = SourceBuffer()

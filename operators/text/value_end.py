@@ -22,11 +22,10 @@ from ..calls.open_segments import ended_regularly
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect import Text
-from ..grammar.dialect_positions import At
+from ..grammar.dialect_positions import States
 from ..grammar.opener_forms import LONGEST_OPENER, Opener
 from ..grammar.value_ends import Behind, ValueEnds, value_ends
-from ..machines.marker_search import BLANK_RUN, MarkerSearch, end_of_run, literal_search, rest_of_markers
-from ..machines.marker_search import Literal as Marker
+from ..machines.marker_search import BLANK_RUN, Marker, MarkerSearch, end_of_run, literal_search, rest_of_markers
 
 if TYPE_CHECKING:
     from .source_buffer import TextCall
@@ -62,7 +61,7 @@ class InnerCalls(Stateful):
     """Whether these closers have ended the call."""
     _is_bare: bool = False
     """Whether they directly follow the opener of the call, which has no arguments."""
-    _reached: At = ()
+    _reached: States = ()
 
     def __init__(self, ends: ValueEnds, knows: Callable[[str], bool] | None) -> None:
         self.keys = []
@@ -207,7 +206,7 @@ class ValueEnd(Stateful):
     """The closers in a row."""
     _is_enough: bool = False
     """Whether they are as many as end a call."""
-    _reached: At = ()
+    _reached: States = ()
     """The positions after these closers."""
     _gap: str = ""
     """The blanks behind the last of them."""
@@ -219,7 +218,7 @@ class ValueEnd(Stateful):
     """Whether a closer of one that is not open has just come."""
     inner: InnerCalls
 
-    def __init__(self, block: TextBlock, call: TextCall, at: At, item: Text) -> None:
+    def __init__(self, block: TextBlock, call: TextCall, at: States, item: Text) -> None:
         self._block = block
         self._call = call
         self._guards = item.guards
@@ -423,7 +422,7 @@ class ValueEnd(Stateful):
         self._is_behind_other = change < 0 and not self._open_others
         self._open_others = max(0, self._open_others + change)
 
-    def _close(self, reached: At, count: int, end: int) -> Action:
+    def _close(self, reached: States, count: int, end: int) -> Action:
         """Return the step at a closer, which ends at a position."""
         self._reached = reached
         self._count = count

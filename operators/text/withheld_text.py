@@ -12,7 +12,7 @@ from typing import Final
 
 from ..engine.withheld import Withheld, held_by, tail_of
 from ..grammar.dialect import Attrs
-from ..grammar.dialect_positions import At, Positions
+from ..grammar.dialect_positions import CompiledGrammar, States
 from ..grammar.outside_markers import END_TOKENS
 from ..machines.marker_search import BLANKS, MAY_BE_MARKER, MarkerSearch, rest_of_markers
 from .block_json import BlockJson
@@ -76,7 +76,7 @@ def _known(role: str, block: TextBlock, begun: str = "") -> Sequence[str]:
 
 @lru_cache(maxsize=2048)
 def _markers_between(
-    grammar: Positions, literals: tuple[tuple[str, At], ...], wait: str, *, is_begun: bool
+    grammar: CompiledGrammar, literals: tuple[tuple[str, States], ...], wait: str, *, is_begun: bool
 ) -> tuple[str, ...]:
     """Return what is missing of the markers that may come between two items of a block.
 
@@ -86,7 +86,7 @@ def _markers_between(
     return rest_of_markers(known.literals, wait)
 
 
-def _ends_block(grammar: Positions, at: At) -> bool:
+def _ends_block(grammar: CompiledGrammar, at: States) -> bool:
     """Return whether no call can come behind these positions, and a block may end there."""
     if grammar.last.isdisjoint(at) or grammar.expects_arguments(at):
         return False
@@ -94,7 +94,7 @@ def _ends_block(grammar: Positions, at: At) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _attributes(grammar: Positions, attrs: At) -> tuple[str, ...]:
+def _attributes(grammar: CompiledGrammar, attrs: States) -> tuple[str, ...]:
     """Return how the attributes at some positions may begin."""
     items = [grammar.items[here] for here in attrs]
     return tuple(f' {name}="' for item in items if isinstance(item, Attrs) for name, _ in item.roles)

@@ -22,7 +22,7 @@ from ...events.tool_invocation import FileChange, FileResult, InvocationFailed, 
 from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve, Postponed, gate
-from ..acting.beside_stream import BesideStream, Work
+from ..acting.beside_stream import StepStream, TaskGroup
 from ..acting.step import EventStep, check_options
 from .commit_files import commit_files
 from .disk.path_rules import ProtectedPaths, confined_path, fold
@@ -85,7 +85,7 @@ class FileActor:
     """
 
     def __init__(
-        self, open_root: Callable[[], RootFolder], options: FileOptions, left: frozenset[str], work: Work
+        self, open_root: Callable[[], RootFolder], options: FileOptions, left: frozenset[str], work: TaskGroup
     ) -> None:
         self._work = work
         self._options = options
@@ -363,9 +363,9 @@ class WriteFiles:
         self._options = options
         self._left = left
 
-    def __call__(self, events: AsyncIterable[object], /) -> BesideStream:
+    def __call__(self, events: AsyncIterable[object], /) -> StepStream:
         open_root = partial(RootFolder, self._folder)
-        return BesideStream(events, partial(FileActor, open_root, self._options, self._left))
+        return StepStream(events, partial(FileActor, open_root, self._options, self._left))
 
     def leaving(self, names: frozenset[str]) -> WriteFiles:
         """Return this step before one that has tools of these names."""

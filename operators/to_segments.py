@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from .calls.answer_segments import AnswerSegments, Segment
+from .calls.answer_segments import AnswerSegments, SegmentOutput
 from .calls.response_answers import NewAnswer, ResponseAnswers
 from .calls.text_call_watch import TextCallWatch, name_search
 from .engine.limits import DEFAULT_LIMITS, Limits
@@ -34,7 +34,7 @@ def to_segments(
     eager: bool = False,
     end_arguments: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[ChunkResponse, Segment]:
+) -> Operator[ChunkResponse, SegmentOutput]:
     """Turn a provider's chunks into segment events: text, reasoning, refusal, media and tool calls.
 
         chunks         --a------b--c--------d--e--|

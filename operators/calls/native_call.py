@@ -221,7 +221,7 @@ class NativeCall(Stateful):
         self.over_limit = self.over_limit or self.excess > 0
 
 
-Lane: TypeAlias = StraightFeed
+CallLane: TypeAlias = StraightFeed
 """The straight way of the text of one call."""
 
 
@@ -245,7 +245,7 @@ def find_lane(chunk: ChunkResponse, lanes: Lanes) -> list[Any] | None:
     return lane(chunk, lanes)
 
 
-class Lanes(dict[int, Lane]):
+class Lanes(dict[int, CallLane]):
     """By index the lanes of the open calls whose next text may have a straight way.
 
     - `current`: the way of the next chunk; None while no chunk has one.
@@ -259,8 +259,8 @@ class Lanes(dict[int, Lane]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.current: Lane | None = None
-        self.opened: Callable[[ChunkResponse], Lane] | None = None
+        self.current: CallLane | None = None
+        self.opened: Callable[[ChunkResponse], CallLane] | None = None
         self.last = -1
 
     def may_open(self, index: int) -> None:
@@ -278,7 +278,7 @@ class Lanes(dict[int, Lane]):
         self.current = None
 
 
-def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer) -> Lane:
+def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer) -> CallLane:
     """Offer the call's open string to the stages behind, and return its lane."""
     machine = call.machine
     path = None if machine is None else machine.open_path

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from ...events.segment_event import SegmentEnd
 from ...events.tool_invocation import Notice
-from ..calls.answer_segments import PIECES_AT_ONCE, AnswerSegments, Segment
+from ..calls.answer_segments import PIECES_AT_ONCE, AnswerSegments, SegmentOutput
 from ..calls.open_segments import ended_regularly
 from ..calls.text_call_watch import NameSearch, TextCallWatch, name_search
 from ..engine.stage import Completed, How
@@ -89,18 +89,18 @@ class HeldCall(Stateful):
     def close(self, how: How, finish: str | None) -> int:
         """Return how much of the text is reasoning, now that the answer has ended."""
         if ended_regularly(how, finish):
-            said: list[Segment] = []
+            said: list[SegmentOutput] = []
             self.aside.close(how, finish, said)
             self._note(said)
         return 0 if self._has_whole else max(0, self._closer_at)
 
     def _read_aside(self, text: str) -> None:
-        said: list[Segment] = []
+        said: list[SegmentOutput] = []
         self.aside.feed(text, said)
         self._note(said)
         self.length += len(text)
 
-    def _note(self, said: list[Segment]) -> None:
+    def _note(self, said: list[SegmentOutput]) -> None:
         ends = (each for each in said if type(each) is SegmentEnd and each.segment_type == "tool_call")
         self._has_whole = self._has_whole or any(each.status == "complete" for each in ends)
 

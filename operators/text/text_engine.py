@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...events.segment_event import Fragment, JsonError, SegmentContent
-from ..calls.answer_segments import AnswerSegments, FastPath, Plain, Segment
+from ..calls.answer_segments import AnswerSegments, FastPath, Plain, SegmentOutput
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld
@@ -38,7 +38,7 @@ from .withheld_text import withheld_text
 _MOST_HELD: Final = 64
 """The most characters that are searched again with the next text, so that a long run of blanks costs no more."""
 
-ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[Segment]]
+ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[SegmentOutput]]
 """Continues without a fast path, with a text that the JSON machine has already parsed."""
 
 
@@ -64,7 +64,7 @@ class TextEngine(Stateful):
         """What reads the slot that is open in a block."""
         return self._block.reader
 
-    def feed(self, text: str, events: list[Segment]) -> None:
+    def feed(self, text: str, events: list[SegmentOutput]) -> None:
         """Read the next text and append its events."""
         fast_path = self.fast_path
         given = fast_path(text) if fast_path is not None and text else None
@@ -76,7 +76,7 @@ class TextEngine(Stateful):
             self._run(final=False)
             self._settle()
 
-    def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
+    def close(self, how: How, finish: str | None, events: list[SegmentOutput]) -> None:
         """Emit all remaining events at the end."""
         source_buffer, block, answer = self._source_buffer, self._block, self._answer
         self._catch_up()
@@ -164,16 +164,16 @@ class TextEngine(Stateful):
             return
         self.choose_way()
 
-    def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[Segment]:
+    def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[SegmentOutput]:
         """Process a text that the JSON machine has already parsed; return the events."""
-        events: list[Segment] = []
+        events: list[SegmentOutput] = []
         self._source_buffer.open(text, events)
         reader.read_on(items, text)
         self._run(final=False)
         self._settle()
         return events
 
-    def split_by_server(self, events: list[Segment]) -> None:
+    def split_by_server(self, events: list[SegmentOutput]) -> None:
         """Note that the server gives the reasoning apart from the text, which so does not begin inside of it."""
         outside, block = self._outside, self._block
         if not outside.is_prompted:
@@ -242,7 +242,7 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
     markers, shown, watch = block.outside.search, block.outside.shown_prefixes, block.outside.watch
     without_marker = None if watch else plain
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def fast_path(text: str) -> Sequence[SegmentOutput] | None:
         text = source_buffer.wait + text
         found = search(text)
         if found is None:
@@ -270,7 +270,7 @@ def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Pla
     search, segment_id, kind, turn_id = plain
     markers, shown, watch = block.outside.search, block.outside.shown_prefixes, block.outside.watch
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def fast_path(text: str) -> Sequence[SegmentOutput] | None:
         text = source_buffer.wait + text
         found = search(text)
         if found is not None and (not markers.is_unfinished(found) or text[found.start() :] in shown):
@@ -316,7 +316,7 @@ def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> F
     said = None if code is None else code.said
     marks = None if code is None else code.marks.search
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def fast_path(text: str) -> Sequence[SegmentOutput] | None:
         if said is not None and marks is not None:
             if marks(text) is not None or len(said) > MOST_SAID:
                 return None
@@ -337,7 +337,7 @@ def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Fas
     machine, answer, watch = reader.machine, block.answer, block.outside.words
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
-    def fast_path(text: str) -> Sequence[Segment]:
+    def fast_path(text: str) -> Sequence[SegmentOutput]:
         items = machine.feed(text)
         is_whole = isinstance(items, tuple) and items and not machine.withheld_length
         if is_whole and isinstance(said := items[0], Fragment):
@@ -356,7 +356,7 @@ def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
     search = reader.search.pattern.search
     segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def fast_path(text: str) -> Sequence[SegmentOutput] | None:
         if search(text) is not None:
             return None
         source_buffer.offset += len(text)
@@ -374,7 +374,7 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
     segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start
     edge, entities, is_trimmed = slot.edge, slot.item.entities, slot.item.trim == "blanks"
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def fast_path(text: str) -> Sequence[SegmentOutput] | None:
         if search(text) is not None:
             return None
         end = source_buffer.offset = source_buffer.offset + len(text)

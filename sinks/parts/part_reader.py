@@ -153,7 +153,7 @@ def _object(text: str) -> dict[str, Any] | None:
 
 _TEXTS: Final = frozenset(get_args(TextKind))
 
-Identity: TypeAlias = tuple[str | None, str]
+PartKey: TypeAlias = tuple[str | None, str]
 
 
 class PartReader:
@@ -168,18 +168,18 @@ class PartReader:
 
     def __init__(self) -> None:
         self._turn: tuple[str | None] | None = None
-        self._ids: dict[Identity, str] = {}
-        self._types: dict[Identity, str] = {}
+        self._ids: dict[PartKey, str] = {}
+        self._types: dict[PartKey, str] = {}
         """The type of each open segment: events from foreign JSON may have it at START only."""
         self._last: dict[str, str] = {}
         """Segment id -> its last id here, for results that do not say their turn."""
-        self._repeats: dict[Identity, int] = {}
+        self._repeats: dict[PartKey, int] = {}
         """How often an id was there in its turn, of those that were there twice."""
-        self._media: dict[Identity, tuple[str, list[str]]] = {}
-        self._calls: dict[Identity, OpenCall] = {}
+        self._media: dict[PartKey, tuple[str, list[str]]] = {}
+        self._calls: dict[PartKey, OpenCall] = {}
         self._ended: dict[str | None, tuple[OpenCall, SegmentEnd]] = {}
         """By turn the call that waits for what follows its END."""
-        self._unjudged = set[Identity]()
+        self._unjudged = set[PartKey]()
         """The calls that ended without a verdict, which may come behind events of another stream."""
         self._open = OpenSegments()
 
@@ -305,7 +305,7 @@ class PartReader:
     def _wire_id(self, turn_id: str | None, given: str) -> str:
         return self._ids.get((turn_id, given)) or self._last.get(given, given)
 
-    def _new_id(self, identity: Identity) -> str:
+    def _new_id(self, identity: PartKey) -> str:
         turn_id, given = identity
         taken = self._last
         new = given if given not in taken else f"{turn_id}:{given}"

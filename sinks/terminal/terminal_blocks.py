@@ -16,7 +16,7 @@ from ..wording.printable import harmless, in_a_line
 from .reading.growing_text import IncomingText
 from .terminal_region import Line, last_cells, row_starts, rows_of
 
-Identity: TypeAlias = tuple[str | None, str]
+BlockKey: TypeAlias = tuple[str | None, str]
 Kind: TypeAlias = Literal["prose", "box", "line"]
 
 HELD_ROWS = 3

@@ -13,7 +13,7 @@ from ..wording.event_words import LineEvent, event_line, stream_error
 from .call_block import CallBlock
 from .file_panel import FilePanel, PanelGroup
 from .markdown_flow import MarkdownFlow
-from .terminal_blocks import Block, Flow, Identity, Kind, Medium, OneLine, SegmentBlock
+from .terminal_blocks import Block, BlockKey, Flow, Kind, Medium, OneLine, SegmentBlock
 from .terminal_region import Line
 
 FLOWS: dict[str, tuple[Kind, str, str, str, str]] = {
@@ -43,7 +43,7 @@ class TerminalPage:
     def __init__(self, console: Console, theme: str | None, *, markdown: bool = True) -> None:
         self._console, self._theme, self._markdown = console, theme, markdown
         self._blocks: list[Block] = []
-        self._open: dict[Identity, SegmentBlock] = {}
+        self._open: dict[BlockKey, SegmentBlock] = {}
         self._unsettled: CallBlock | None = None
         """The call that ended last; an invocation or failure that directly follows replaces its line."""
         self._ends: list[OneLine] = []
@@ -147,7 +147,7 @@ class TerminalPage:
                 self._unsettled = segment
         return True
 
-    def _begin(self, identity: Identity, event: SegmentStart) -> SegmentBlock:
+    def _begin(self, identity: BlockKey, event: SegmentStart) -> SegmentBlock:
         kind = event.segment_type or ""
         metadata = event.metadata
         if kind == "text" and self._markdown:
@@ -175,7 +175,7 @@ class TerminalPage:
         self._blocks.append(block)
         return block
 
-    def _call(self, identity: Identity) -> CallBlock | None:
+    def _call(self, identity: BlockKey) -> CallBlock | None:
         """Return the call's block if it is not in the scrollback yet."""
         calls = (each for each in self._blocks if isinstance(each, CallBlock))
         return next((call for call in calls if call.identity == identity), None)

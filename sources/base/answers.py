@@ -13,7 +13,7 @@ from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
 from .finish_reasons import Finish
 from .response import Response
-from .sdk_fields import Fields, Held, fields_of, plain_json, rest_of_text, says_something, whole_text
+from .sdk_fields import Fields, HeldSurrogates, fields_of, plain_json, rest_of_text, says_something, whole_text
 
 Choices: TypeAlias = int | Literal["all"]
 Found: TypeAlias = list[tuple[int, Fields]]
@@ -186,7 +186,7 @@ class Choice(Stateful):
         self.said: dict[str, Any] = {}
         self._rank = 0
         self._before: list[dict[str, Any]] = []
-        self.held: Held = {}
+        self.held: HeldSurrogates = {}
 
     @property
     def holds_text(self) -> bool:

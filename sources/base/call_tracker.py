@@ -14,7 +14,7 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from .call_keys import WAITING, ArgumentPieces, CallKeys, TrackedCall, is_no_index
 from .ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of, is_placeholder
-from .sdk_fields import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
+from .sdk_fields import HeldSurrogates, encodable, plain_json, rest_of_text, whole_text, without_halves
 from .shown_text import MOST_PIECES
 
 Given = TypeVar("Given")
@@ -84,7 +84,7 @@ class CallTracker(Stateful):
         self._begun = 0
         self._concluded = 0
         """The number of calls that had begun when the answer last ended."""
-        self._held: Held = {}
+        self._held: HeldSurrogates = {}
         self._pending_deltas: list[ToolCallDelta] = []
 
     def delta(

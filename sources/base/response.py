@@ -21,7 +21,7 @@ from .finish_reasons import Finish
 from .provider_error import error_in_body, reported_error
 from .sdk_fields import (
     Fields,
-    Held,
+    HeldSurrogates,
     encodable,
     fields_of,
     plain_json,
@@ -188,7 +188,7 @@ class OneAnswer(Response):
             self.turn_id_maker(), limits=limits, compares=compares_arguments, names_in_pieces=self.NAMES_IN_PIECES
         )
         self.finished = False
-        self._held: Held = {}
+        self._held: HeldSurrogates = {}
 
     def text(self, stream: TextStream, text: object) -> list[ChunkResponse]:
         if not isinstance(text, str) or not text:

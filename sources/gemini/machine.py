@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, ProviderEvent, ProviderEventKind
 from ...events.errors import UsageError
 from ..base.finish_reasons import GEMINI_FINISHES, Finish, finish_of
 from ..base.provider_error import reported_error
-from ..base.sdk_fields import Fields, entries_of, plain_json, says_something
+from ..base.sdk_fields import EventKinds, Fields, entries_of, plain_json, says_something
 from .lane import Candidate, GeminiLane, fails
-from .partial_args import Leaf, PartialArgs
+from .partial_args import PartialArgs, Scalar
 from .wire import KEYS, base64_text, camel_case, candidates_of, gemini_error, gemini_fields, usage_of, wire_form, word
 
-Kinds: TypeAlias = dict[str, ProviderEventKind]
-
-OF_RESPONSE: Kinds = {"prompt_feedback": "safety", "model_status": "other"}
+OF_RESPONSE: EventKinds = {"prompt_feedback": "safety", "model_status": "other"}
 """Kinds of the keys of a response."""
-OF_CANDIDATE: Kinds = {
+OF_CANDIDATE: EventKinds = {
     "citation_metadata": "citation",
     "grounding_metadata": "grounding",
     "url_context_metadata": "grounding",
@@ -47,7 +45,7 @@ NOT_UNKNOWN_OF_CANDIDATE = frozenset(
 
 
 def sorted_by_kind(
-    fields: Fields, kinds: Kinds, known: frozenset[str]
+    fields: Fields, kinds: EventKinds, known: frozenset[str]
 ) -> tuple[list[tuple[ProviderEventKind, dict[str, Any]]], dict[str, Any]]:
     """Return the events of an object's keys, and the keys that are unknown.
 
@@ -273,7 +271,7 @@ def _written(candidate: Candidate, partial: PartialArgs, args: Any, leaves: list
     return text
 
 
-def _leaf_value(leaf: Fields, given: Any) -> tuple[Leaf, bool]:
+def _leaf_value(leaf: Fields, given: Any) -> tuple[Scalar, bool]:
     """Return the value of a leaf, and whether it has one, because a missing value differs from null."""
     if isinstance(text := leaf.get("string_value"), str):
         return text, True

@@ -13,7 +13,7 @@ from ...operators.engine.state import Stateful
 from ..base.sdk_fields import without_halves
 
 PathPart: TypeAlias = str | int
-Leaf: TypeAlias = str | float | bool | None
+Scalar: TypeAlias = str | float | bool | None
 
 _STEP = re.compile(
     r"""\.([^.\[\]'"*\s]+) | \[(\d{1,9})\] | \['((?:[^'\\]|\\.)*)'\] | \["((?:[^"\\]|\\.)*)"\]""",
@@ -66,7 +66,7 @@ class PartialArgs(Stateful):
     def has_text(self) -> bool:
         return bool(self._containers)
 
-    def leaf(self, path: str, value: Leaf, *, more: bool = False) -> str | None:
+    def leaf(self, path: str, value: Scalar, *, more: bool = False) -> str | None:
         """Return the text that a leaf adds; None if it cannot be written, which breaks the arguments.
 
         `more`: the string goes on with the next leaf of this path.
@@ -118,7 +118,7 @@ class PartialArgs(Stateful):
     def new_part(self, _name: str, _state: Any, /) -> _Container:
         return _Container(is_array=False)
 
-    def _same_leaf(self, value: Leaf, *, more: bool) -> str | None:
+    def _same_leaf(self, value: Scalar, *, more: bool) -> str | None:
         if self._in_string and isinstance(value, str):
             self._in_string = more
             return _inside(value) + ("" if more else '"')
@@ -127,7 +127,7 @@ class PartialArgs(Stateful):
         self.broken = f"{self._path!r} has its value already"
         return None
 
-    def _value(self, value: Leaf, *, more: bool) -> str | None:
+    def _value(self, value: Scalar, *, more: bool) -> str | None:
         if isinstance(value, str):
             return f'"{_inside(value)}' + ("" if more else '"')
         if isinstance(value, float):

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from ...events.errors import UsageError
 from ...sources.bedrock.wire import frame_ends
-from ...sources.framing.served import Form
+from ...sources.framing.served import BodyForm
 from ...sources.recognition.apis import Api
 from .replay_recordings import Timing, error_in_band, form_of, framed
 
@@ -84,7 +84,7 @@ def split_events(body: bytes) -> list[bytes]:
     return [body[start:end] for start, end in pairwise([0, *ends, len(body)]) if end > start]
 
 
-def is_whole_event(form: Form, event: bytes) -> bool:
+def is_whole_event(form: BodyForm, event: bytes) -> bool:
     """Return whether another event may directly follow this one."""
     if form == "frames":
         return frame_ends(event) == [len(event)]
@@ -162,7 +162,7 @@ class Fault(NamedTuple):
         return f"{self.kind}:{self.number}"
 
 
-class Answer(NamedTuple):
+class FaultyBody(NamedTuple):
     """A faulty body: the events, how it ends, and which bytes were inserted."""
 
     events: tuple[bytes, ...]
@@ -191,7 +191,7 @@ def parse_fault(text: str) -> Fault:
     return fault
 
 
-def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
+def answer_with(fault: Fault | None, body: bytes, api: Api) -> FaultyBody:
     """Apply a fault to a body; `UsageError` if the body has no such event.
 
     - `cut`, `stall`, `reset`: send the first N bytes; then close the connection, send nothing more, or reset it.
@@ -201,9 +201,9 @@ def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
     """
     events = split_events(body)
     if fault is None or fault.kind == "status":
-        return Answer(tuple(events))
+        return FaultyBody(tuple(events))
     if ending := _ENDINGS.get(fault.kind):
-        return Answer(tuple(_first(events, fault.number)), ending)
+        return FaultyBody(tuple(_first(events, fault.number)), ending)
     form = form_of(body)
     if fault.kind == "duplicate":
         if fault.number > len(events):
@@ -224,7 +224,7 @@ def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
         more = b"\n\n" + more
     after = [] if fault.kind == "error" else events[before:]
     at = sum(map(len, events[:before]))
-    return Answer((*events[:before], more, *after), "finished", at, len(more))
+    return FaultyBody((*events[:before], more, *after), "finished", at, len(more))
 
 
 def _first(events: list[bytes], size: int) -> list[bytes]:

@@ -192,7 +192,7 @@ def pipeline_code(
 def strategy_code(strategy: Strategy) -> str:
     """Return the chain of a strategy as it is without options.
 
-    >>> from penstock.pipeline import pass_through
+    >>> from penstock.pipeline.strategies.strategies import pass_through
     >>> print(strategy_code(pass_through))
     Pipeline([
         to_segments(),

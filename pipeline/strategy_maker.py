@@ -62,7 +62,8 @@ def strategy_by_stream(
     """Run `in_text` if `is_text` returns True at the first chunk, else `native`.
 
     >>> from penstock.operators import drive
-    >>> from penstock.pipeline import api_tool_call, hermes
+    >>> from penstock.pipeline import api_tool_call
+    >>> from penstock.pipeline.strategies.strategies import hermes
     >>> chunk = ChunkResponse(content='<tool_call>{"name": "f", "arguments": {}}</tool_call>')
     >>> for is_text in (True, False):
     ...     print(next(drive([chunk], strategy_by_stream(lambda: is_text, api_tool_call(), hermes()))).segment_type)

@@ -79,7 +79,7 @@ def changes(pieces: Sequence[Fragment]) -> tuple[tuple[Path, ...], tuple[Path, .
 class ObjectView(Mapping[str, Any]):
     """A live, read-only view of an object; empty for a root that has not arrived or is not an object.
 
-    >>> from penstock.events import Fragment
+    >>> from penstock.events.segment_event import Fragment
     >>> values = FragmentAggregator()
     >>> view = ObjectView(values)
     >>> values.feed_all([Fragment((), "OPEN", "{"), Fragment(("a",), "OPEN", '"'), Fragment(("a",), "TEXT", "x")])

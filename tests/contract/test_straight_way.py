@@ -16,15 +16,8 @@ from msgspec.structs import replace
 from operator_contract import frozen, raising_after, thawed
 from straight_chains import CHAINS
 
-from penstock.events import (
-    ChunkResponse,
-    ProviderError,
-    SegmentContent,
-    TokenUsage,
-    ToolCallDelta,
-    ToolInvocation,
-    UsageError,
-)
+from penstock.events import ChunkResponse, ProviderError, SegmentContent, ToolCallDelta, ToolInvocation, UsageError
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import (
     compose,
     stage,

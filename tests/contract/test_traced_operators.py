@@ -17,7 +17,8 @@ from straight_chains import CHAINS
 from penstock.events import ChunkResponse
 from penstock.operators import compose, holdback, json_fragments, parse_text, stage, to_invocations, whole_calls
 from penstock.operators.engine.stage import Failed, Operator
-from penstock.studio import Trace, trace
+from penstock.studio import trace
+from penstock.studio.tracing.trace import Trace
 
 by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 HELD_CALL = ['<tool_call>{"name": "f", "arguments": {"a": "', *["word "] * 500]

@@ -31,7 +31,6 @@ from penstock.events import (
 from penstock.operators.engine.stage import Completed
 from penstock.pipeline import Pipeline, call_tools
 from penstock.sinks import (
-    EventStep,
     callbacks,
     collect,
     log_answers,
@@ -41,6 +40,7 @@ from penstock.sinks import (
     to_pydantic_ai,
     write_files,
 )
+from penstock.sinks.acting.step import EventStep
 from penstock.sinks.notebook.event_card import event_bundle
 from penstock.sinks.web.ui_frames import UiFrames
 

@@ -12,7 +12,8 @@ from file_calls import carried_out, invocation, on_disk, results
 
 from penstock.events import AnswerEnd, ChunkResponse, ToolCallDelta, ToolCallStatus, ToolInvocation, ToolResult
 from penstock.pipeline import Pipeline, call_tools
-from penstock.sinks import ApprovalRequest, EventStep, FileTool, write_files
+from penstock.sinks import ApprovalRequest, FileTool, write_files
+from penstock.sinks.acting.step import EventStep
 
 CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("write_file", {}, "'path' is missing and 'content' is missing"),

@@ -16,7 +16,7 @@ from .calls.open_segments import CallFollower
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift, stage
-from .engine.withheld import StraightWay, Withheld
+from .engine.withheld import TextLane, Withheld
 from .fields.field_call import (
     FieldCall,
     StreamedArguments,
@@ -152,7 +152,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             return self._border(event)
         return (event,)
 
-    def take_straight(self, way: StraightWay) -> bool:
+    def take_lane(self, way: TextLane) -> bool:
         """Let the text of a field through as the content of its segment, and that of other segments as it is."""
         call = self._calls.get((way.turn_id, way.segment_id))
         if call is None:
@@ -223,8 +223,8 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
                 del self._calls[call.turn_id, call.segment_id]
                 self._others.note(start)
                 return [*call.held]
-        straight = call.started and call.content_length > 0 and not (call.raw or call.duplicate or call.stripping)
-        call.live_path = call.field_path if straight else None
+        goes_on = call.started and call.content_length > 0 and not (call.raw or call.duplicate or call.stripping)
+        call.live_path = call.field_path if goes_on else None
         return events
 
     def _ended(self, call: FieldCall | StreamedArguments, end: SegmentEnd) -> list[SegmentOutput]:

@@ -41,7 +41,7 @@ PIECES_AT_ONCE: Final = 64
 Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None]
 """For a text that is emitted unchanged if a search finds no marker in it: the search, and the segment's id and type and
 the turn id for its event. It is a plain tuple because unpacking a named one costs more than a call."""
-FastPath: TypeAlias = Callable[[str], Sequence[SegmentOutput] | None]
+EngineLane: TypeAlias = Callable[[str], Sequence[SegmentOutput] | None]
 """Returns the events of a text, or None if there is more to do than to emit it."""
 
 
@@ -50,11 +50,11 @@ class TextReader(Protocol):
 
     @property
     def plain(self) -> Plain | None:
-        """The fast path for text without a marker."""
+        """The lane for text without a marker."""
 
     @property
-    def fast_path(self) -> FastPath | None:
-        """The fast path for other text."""
+    def lane(self) -> EngineLane | None:
+        """The lane for other text."""
 
     def feed(self, text: str, events: list[SegmentOutput], /) -> None:
         """Read the next text and append its events."""
@@ -106,7 +106,7 @@ class AnswerSegments(Stateful):
         "text_reader",
         "text_watch",
     )
-    __slots__ = (*STATE, "__weakref__", "_straight", "ids")
+    __slots__ = (*STATE, "__weakref__", "_has_lanes", "ids")
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class AnswerSegments(Stateful):
         self.number = number
         self.begun = False
         """Whether anything but native calls came."""
-        self._straight = not (eager or with_arguments)
+        self._has_lanes = not (eager or with_arguments)
         self.open_type = ""
         self.open_id = ""
         self.finish: FinishReason | None = None
@@ -291,7 +291,7 @@ class AnswerSegments(Stateful):
 
     def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[SegmentOutput]) -> None:
         """Process the deltas of native calls."""
-        calls, straight = self.calls, self._straight
+        calls, has_lanes = self.calls, self._has_lanes
         open_calls, lanes = calls.open, calls.lanes
         for delta in deltas:
             call = open_calls.get(delta.index)
@@ -304,7 +304,7 @@ class AnswerSegments(Stateful):
             text = delta.arguments_delta
             if text:
                 machine = call.machine
-                if machine is None or not straight or call.is_followed:
+                if machine is None or not has_lanes or call.is_followed:
                     lanes.leave(delta.index)
                     calls.content(call, text, events)
                 else:

@@ -83,7 +83,7 @@ class NativeCalls(Stateful):
         self.is_failing = False
         """Whether a chunk with calls says that the model failed, so that nothing seals calls any more."""
         self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, or may go on, with their text
-        self.lanes = Lanes()  # of the open calls whose next text may have a straight way
+        self.lanes = Lanes()  # of the open calls whose next text may have a lane
         self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
         self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
         self._ids = ids

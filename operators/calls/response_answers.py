@@ -51,8 +51,8 @@ class ResponseAnswers(Stateful):
                 search, segment_id, kind, turn_id = plain
                 if search(text) is None:
                     return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
-            fast_path = reader.fast_path
-            if fast_path is not None and text and (given := fast_path(text)) is not None:
+            lane = reader.lane
+            if lane is not None and text and (given := lane(text)) is not None:
                 return given
             if isinstance(item, str):
                 given = list[SegmentOutput]()
@@ -75,10 +75,10 @@ class ResponseAnswers(Stateful):
         answer.feed(chunk, events)
         return events
 
-    def offer_straight(self, offer: Offer) -> Lanes | None:
-        """Return the straight ways of chunks with nothing but more text for an open string of the first answer.
+    def offer_lanes(self, offer: Offer) -> Lanes | None:
+        """Return the lanes of chunks with nothing but more text for an open string of the first answer.
 
-        They hold until `load`, like every straight way.
+        They hold until `load`, like every lane.
         """
         if self._takes_text:
             return None
@@ -152,7 +152,7 @@ class ResponseAnswers(Stateful):
         return open_lane(self._answers[0].calls.open[chunk.tool_calls[0].index], chunk, ids.turn_id, offer)
 
     def _leave_lanes(self, new: str, known: str | None) -> None:
-        """Leave all straight ways if what is said of the whole response has changed."""
+        """Leave all lanes if what is said of the whole response has changed."""
         if new != known:
             self._answers[0].calls.lanes.leave_all()
 

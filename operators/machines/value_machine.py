@@ -80,7 +80,7 @@ class ValueMachine(Stateful):
         self._path: Path = ()
         """The path of the value that is open, comes next, or closed last."""
         self._text_path: Path | None = None
-        """The path of the open string, if the next text may be all its own; `feed` then takes its fast path."""
+        """The path of the open string, if the next text may be all its own; `feed` then takes its lane."""
         self._pending = ""
         """Raw text, such as an unfinished escape, that is held until the next chunk decides it."""
         self._pieces: list[str] = []

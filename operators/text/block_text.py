@@ -68,7 +68,7 @@ class TextSlot(Stateful):
         self.is_clear = not item.trim
         """Whether a piece is certain unchanged, unless it ends with a character in `edge` or contains an entity."""
         self.edge = _EDGES[item.trim]
-        self.straight = not (item.trim or item.entities or item.chars)
+        self.is_verbatim = not (item.trim or item.entities or item.chars)
         """Whether text passes unchanged and nothing is ever held."""
         self._entities = Entities() if item.entities else None
         self._kept: list[str] = []
@@ -83,7 +83,7 @@ class TextSlot(Stateful):
 
     def feed(self, piece: str) -> str:
         """Return the text that this piece makes certain."""
-        if self.straight:
+        if self.is_verbatim:
             if self.keep:
                 self._kept.append(piece)
             self.gave = len(piece)

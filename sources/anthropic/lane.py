@@ -1,4 +1,4 @@
-"""`AnthropicLane`: the straight way for deltas of text and arguments, and for what begins and ends a block."""
+"""`AnthropicLane`: the lane for deltas of text and arguments, and for what begins and ends a block."""
 
 from __future__ import annotations
 

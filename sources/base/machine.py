@@ -1,4 +1,4 @@
-"""The interface of provider machines, also of their straight way; machines for streams without a provider."""
+"""The interface of provider machines, also of their lane; machines for streams without a provider."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ _decode = Decoder().decode
 
 
 def lane_of(machine: Machine) -> WireLane | None:
-    """Return the straight way of a machine that has one."""
+    """Return the lane of a machine that has one."""
     return getattr(machine, "lane", None)
 
 

@@ -1,4 +1,4 @@
-"""The straight way of Gemini's text and calls: from a response's JSON text to its ChunkResponses."""
+"""The lane of Gemini's text and calls: from a response's JSON text to its ChunkResponses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The straight way of what most events of a Response are: from their JSON text to ChunkResponses."""
+"""The lane of what most events of a Response are: from their JSON text to ChunkResponses."""
 
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ class CheckedMachine(Stateful):
         return responses
 
     def _first_in_lane(self, data: str, /) -> list[ChunkResponse] | None:
-        """Read an event the straight way, which only events of the API fit."""
+        """Read an event in the lane, which only events of the API fit."""
         responses = self._its_lane(data) if self._its_lane else None
         if responses is not None:
             self._understand()

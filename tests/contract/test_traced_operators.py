@@ -10,9 +10,9 @@ from contract_cases import CASES
 from counted_calls import counted
 from depth import some_of
 from dialect_calls import WRITING, written
+from lane_chains import CHAINS
 from looped import looped
 from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, frozen, raising_after
-from straight_chains import CHAINS
 
 from penstock.events import ChunkResponse
 from penstock.operators import compose, holdback, json_fragments, parse_text, stage, to_invocations, whole_calls

@@ -59,7 +59,7 @@ EARLINESS = "tests/laws/test_text_earliness.py"
 SEGMENTS = "tests/operators/test_to_segments.py"
 CUT_MODELS = "tests/laws/test_cut_models.py"
 RESPONSES = "tests/sources/openai_responses/test_openai_responses.py"
-STRAIGHT = "tests/contract/test_straight_way.py"
+STRAIGHT = "tests/contract/test_text_lanes.py"
 SERVERS = "tests/studio/replay/test_server_bounds.py"
 ENDS = "tests/studio/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
@@ -125,7 +125,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
-        "a straight way outlives the string",
+        "a lane outlives the string",
         (
             Edit(
                 "operators/calls/answer_segments.py",
@@ -136,7 +136,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
-        "a straight way is left only by its own call",
+        "a lane is left only by its own call",
         (
             Edit(
                 "operators/calls/native_calls.py",
@@ -147,21 +147,21 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
-        "a straight way does not leave an ended call",
+        "a lane does not leave an ended call",
         (Edit("operators/calls/native_calls.py", "        self.lanes.leave(call.index)\n", ""),),
         (f"{STRAIGHT} comes_in_the_middle",),
     ),
     Mutant(
-        "a straight way ignores what is new for the whole response",
+        "a lane ignores what is new for the whole response",
         (Edit("operators/calls/response_answers.py", "        if new != known:\n", "        if False:\n"),),
         (f"{STRAIGHT} comes_in_the_middle",),
     ),
     Mutant(
-        "a straight way outlives a load",
+        "a lane outlives a load",
         (
             Edit(
                 "operators/engine/stage.py",
-                "            each.load(its_state)\n        self._straight = self._straight_ways()\n",
+                "            each.load(its_state)\n        self._lanes = self._open_lanes()\n",
                 "            each.load(its_state)\n",
             ),
         ),
@@ -2318,7 +2318,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
-        "the wire's straight way: an event that does not fit is dropped",
+        "the wire's lane: an event that does not fit is dropped",
         (
             Edit(
                 "sources/from_wire.py",
@@ -2329,7 +2329,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{LANES} cut_at_random",),
     ),
     Mutant(
-        "the wire's straight way: an unknown key fits",
+        "the wire's lane: an unknown key fits",
         (
             Edit(
                 "sources/openai_chat/lane.py",
@@ -2340,7 +2340,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{LANES} mutated",),
     ),
     Mutant(
-        "the wire's straight way: half a surrogate pair that is held is passed by",
+        "the wire's lane: half a surrogate pair that is held is passed by",
         (
             Edit(
                 "sources/base/call_tracker.py", "call.index < 0 or self._held or self._pending_deltas", "call.index < 0"

@@ -273,7 +273,7 @@ class Choice(Stateful):
 C = TypeVar("C", bound=Choice)
 
 
-class Answers(Response, Generic[C]):
+class MultiChoiceMachine(Response, Generic[C]):
     """A machine without `feed`; only choices that are wanted are read; the end tells which were not."""
 
     CHOICE: type[C]

@@ -1,4 +1,4 @@
-"""The common base of all machines, `Response`, with its token counts; and that for one answer, `OneAnswer`."""
+"""The common base of all machines, `Response`, with its token counts; and that for one answer, `SingleMachine`."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Response(Stateful, ABC):
 TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
 
-class OneAnswer(Response):
+class SingleMachine(Response):
     """A machine without `feed`: builds the chunks of one answer whose parts are streamed one after another.
 
         text("content", "Hi")       ChunkResponse(content="Hi")

@@ -8,7 +8,7 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import COHERE_FINISHES, finish_of
 from ..base.provider_error import error_in_body
-from ..base.response import OneAnswer, token_count
+from ..base.response import SingleMachine, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from .wire import KEYS
 
@@ -34,7 +34,7 @@ _OF_CALL = frozenset(("id", "type", "function"))
 _OF_END = frozenset(("finish_reason", "usage", "error"))
 
 
-class CohereChat(OneAnswer):
+class CohereChat(SingleMachine):
     """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         tool-call-start  f {}       [ChunkResponse(tool_calls=(f,))]

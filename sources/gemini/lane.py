@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
-from ..base.answers import Answers, Choice
+from ..base.answers import Choice, MultiChoiceMachine
 from ..base.call_tracker import CallTracker
 from ..base.finish_reasons import GEMINI_FINISHES, finish_of
 from ..base.machine import UNFIT
@@ -93,7 +93,7 @@ class Candidate(Choice):
         return PartialArgs()
 
 
-class GeminiLane(Answers[Candidate]):
+class GeminiLane(MultiChoiceMachine[Candidate]):
     """The machine of Gemini's responses without `feed`; `lane` returns what `feed` would, or None.
 
     What fits is one candidate with texts, calls, code that Google runs, a finish and usage.

@@ -10,7 +10,7 @@ from ..base.ended_calls import Key
 from ..base.finish_reasons import INTERACTIONS_FINISHES, finish_of
 from ..base.kept_message import Joined, set_json
 from ..base.provider_error import error_in_body
-from ..base.response import OneAnswer, token_count
+from ..base.response import SingleMachine, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..base.shown_text import ShownText, add_shown
 from .wire import KEYS
@@ -81,7 +81,7 @@ def add_result(result: Joined, given: Fields) -> None:
 _OF_INTERACTION = frozenset({"id", "model", "status", "usage", "steps"}) | KEYS.left_out("interaction.*: interaction")
 
 
-class Interactions(OneAnswer):
+class Interactions(SingleMachine):
     """The machine: the SDK's events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         step.start  function_call f          [ChunkResponse(tool_calls=(f,))]
@@ -94,7 +94,7 @@ class Interactions(OneAnswer):
     """
 
     KEYS = KEYS
-    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_has_steps", "_results", "_shown")
+    STATE = (*SingleMachine.STATE, "_has_clients_calls", "_has_steps", "_results", "_shown")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)

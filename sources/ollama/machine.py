@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
-from ..base.answers import Answers, Choice
+from ..base.answers import Choice, MultiChoiceMachine
 from ..base.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
 from ..base.provider_error import error_in_body, reported_error
 from ..base.response import token_count
@@ -29,7 +29,7 @@ class _Answer(Choice):
     """The number of calls that have begun."""
 
 
-class Ollama(Answers[_Answer]):
+class Ollama(MultiChoiceMachine[_Answer]):
     """The machine: the SDK's objects or the wire's plain dicts in, ChunkResponses out.
 
         {"message": {"content": "Hi"}, "done": false}   [ChunkResponse(content="Hi")]

@@ -8,7 +8,7 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import ASSISTANTS_FINISHES, finish_of
 from ..base.provider_error import error_in_body, reported_error
-from ..base.response import OneAnswer, TextStream, token_count
+from ..base.response import SingleMachine, TextStream, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..base.shown_text import ShownText, add_shown
 from .wire import KEYS
@@ -20,7 +20,7 @@ _STREAMS: tuple[TextStream, ...] = ("content", "refusal")
 _RESULTS = {"code_interpreter": "outputs", "file_search": "results"}
 
 
-class Assistants(OneAnswer):
+class Assistants(SingleMachine):
     """The machine: SDK events or the wire's, `{"event": ..., "data": ...}`, in; equal ChunkResponses out for both.
 
         thread.message.delta  "Hi"                     [ChunkResponse(content="Hi")]
@@ -33,7 +33,7 @@ class Assistants(OneAnswer):
 
     KEYS = KEYS
     NAMES_IN_PIECES = True
-    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_keys", "_results", "_spoken")
+    STATE = (*SingleMachine.STATE, "_has_clients_calls", "_keys", "_results", "_spoken")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)

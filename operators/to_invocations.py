@@ -47,8 +47,8 @@ class ToolLike(Protocol):
 
 
 Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | ToolLike]
-CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd
-Result: TypeAlias = AnySegmentEvent | CallResult
+InvocationOutput: TypeAlias = ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd
+Result: TypeAlias = AnySegmentEvent | InvocationOutput
 
 _NOT_ENDED = "the call has not ended"
 _WHOLE = "the arguments are whole, and the call has not ended"
@@ -63,7 +63,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentInput, CallResult]: ...
+) -> Operator[SegmentInput, InvocationOutput]: ...
 @overload
 def to_invocations(
     tools: Tools | None = None,

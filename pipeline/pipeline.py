@@ -34,7 +34,18 @@ from ..sources.from_stream import (
 )
 from ..sources.recognition.providers import provider_of
 from ..sources.streams.wake_stream import wake_stream
-from .chain import Chain, Change, ChangedStrategy, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
+from .chain import (
+    Chain,
+    ChainChange,
+    ChainPart,
+    ChangedStrategy,
+    chain_of,
+    dialect_in,
+    is_ours,
+    operator_of,
+    parted,
+    place_of,
+)
 from .outputs.output_type import OutputType, options_for
 from .pipeline_code import INDENT, pipeline_code
 from .runs.async_run import AsyncRun
@@ -56,7 +67,7 @@ from .strategy_maker import (
 from .tools.tool import Tool, as_tools
 from .tools.tool_schemas import schemas_for, tool_choice
 
-Tap: TypeAlias = Callable[[Any], Any]
+SourceTap: TypeAlias = Callable[[Any], Any]
 """Takes a source, and returns one that yields the same."""
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
@@ -127,7 +138,7 @@ class Pipeline:
         when_full: WhenFull = "block",
         close_timeout: float = 10.0,
         keep_answer: bool = True,
-        record: Tap | None = None,
+        record: SourceTap | None = None,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
@@ -387,7 +398,7 @@ class Pipeline:
         """
         return self._code(indent=INDENT)
 
-    def replace(self, name: str, operator: Part) -> Pipeline:
+    def replace(self, name: str, operator: ChainPart) -> Pipeline:
         """Return a pipeline with another operator in the place of the one with this name.
 
             Pipeline(tools=[now]).replace("to_segments", to_segments(eager=True))
@@ -398,7 +409,7 @@ class Pipeline:
         """
         return self._changed(name, "replace", operator)
 
-    def insert(self, operator: Part, *, before: str | None = None, after: str | None = None) -> Pipeline:
+    def insert(self, operator: ChainPart, *, before: str | None = None, after: str | None = None) -> Pipeline:
         """Return a pipeline with one more operator, before or after the one with this name.
 
             Pipeline("hermes").insert(whole_calls(), after="parse_text")
@@ -436,7 +447,7 @@ class Pipeline:
         }
         return pipeline_code(self._new_chain(None), given, self._limits, is_shown=is_shown, indent=indent)
 
-    def _changed(self, name: str, how: Change, operator: Part) -> Pipeline:
+    def _changed(self, name: str, how: ChainChange, operator: ChainPart) -> Pipeline:
         parameters = signature(Pipeline).parameters
         known = {key: each for key, each in self._arguments.items() if key in parameters}
         options = {key: each for key, each in self._arguments.items() if key not in parameters}

@@ -20,7 +20,7 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.stage import Operator, compose
 from ..operators.engine.step import OperatorCall, quoted, short_form
 from ..operators.schemas.value_typing import TypingRules
-from .chain import Chain, Part, chain_of, is_ours, name_of, takes, without_tools
+from .chain import Chain, ChainPart, chain_of, is_ours, name_of, takes, without_tools
 from .strategies.strategy import Strategy
 
 _CONSTANTS: Final[Mapping[str, Any]] = {
@@ -201,5 +201,5 @@ def strategy_code(strategy: Strategy) -> str:
     return pipeline_code(chain_of([strategy()]), {}, DEFAULT_LIMITS, indent=INDENT)
 
 
-def _operator(part: Part, code: ChainCode) -> str:
+def _operator(part: ChainPart, code: ChainCode) -> str:
     return code.operator(part) if is_ours(part) else code.named(part, "an Rx operator", short=name_of(part))

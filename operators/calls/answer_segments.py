@@ -18,7 +18,7 @@ from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
-from ..schemas.tool_parameters import Schema
+from ..schemas.json_schema import Schema
 from .native_calls import NativeCalls
 from .open_segments import end_status
 

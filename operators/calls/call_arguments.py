@@ -31,11 +31,11 @@ class CallMachine(FollowedCall, Protocol):
         """Return what makes the one event of further text of an open string; None while that is not all."""
 
 
-NewMachine: TypeAlias = Callable[[SegmentStart, str, Specs, Limits], CallMachine]
+NewCallMachine: TypeAlias = Callable[[SegmentStart, str, Specs, Limits], CallMachine]
 
 
 def each_call(
-    new_machine: NewMachine, *, keep_segments: bool, fields: Iterable[FieldSpec], limits: Limits
+    new_machine: NewCallMachine, *, keep_segments: bool, fields: Iterable[FieldSpec], limits: Limits
 ) -> Operator[Any, Any]:
     """Make an operator that runs a machine for each call.
 
@@ -48,7 +48,7 @@ def each_call(
 
 class _EachCall(CallFollower[CallMachine]):
     def __init__(
-        self, new_machine: NewMachine, fields: tuple[FieldSpec, ...], limits: Limits, *, keep_segments: bool
+        self, new_machine: NewCallMachine, fields: tuple[FieldSpec, ...], limits: Limits, *, keep_segments: bool
     ) -> None:
         super().__init__(keep_segments=keep_segments)
         self._new_machine = new_machine

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .text_block import TextBlock
 
-Found: TypeAlias = Literal["", "argument", "call", "end", "no"]
+AheadFound: TypeAlias = Literal["", "argument", "call", "end", "no"]
 
 LONGEST: Final = 1024
 """The most characters that are looked at behind a quote."""
@@ -45,7 +45,7 @@ _PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in
 class CodeAhead(Stateful):
     """Reads on behind a quote, or behind the opener of a block, until it is known what stands there."""
 
-    found: Found = ""
+    found: AheadFound = ""
     first: str = ""
     """The first character behind the quote that is not a blank."""
     used: str = ""
@@ -141,7 +141,7 @@ class CodeAhead(Stateful):
                 break
             self._length += upto - position
             position = upto
-            if cast("Found", self.found) in ("call", "end") and (self.used or self.is_undeclared):
+            if cast("AheadFound", self.found) in ("call", "end") and (self.used or self.is_undeclared):
                 self.found = "call" if self._is_opener else "argument"
             if self._length > LONGEST and not self.found:
                 is_checked = self.used or self.is_undeclared

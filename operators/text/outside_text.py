@@ -39,7 +39,7 @@ _UNOPENED: Final = (
 )
 
 
-class Opener(NamedTuple):
+class BlockOpener(NamedTuple):
     """The opening of a block: its possible meanings, in the order to try them, and its start in the buffer."""
 
     readings: Sequence[Meaning]
@@ -153,7 +153,7 @@ class OutsideText(Stateful):
     def _place(self) -> Place:
         return NO_CODE if self._code is None else self._code.place
 
-    def read(self, *, final: bool) -> Opener | None:
+    def read(self, *, final: bool) -> BlockOpener | None:
         """Read on in the buffer up to where a block opens, and return that; `final`: nothing more will arrive."""
         source_buffer = self._source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
@@ -239,7 +239,7 @@ class OutsideText(Stateful):
         """Whether nothing but blanks has arrived since the beginning or the last block."""
         return self._leading
 
-    def _opener(self, left: Sequence[Meaning], start: int, *, final: bool) -> Opener | None:
+    def _opener(self, left: Sequence[Meaning], start: int, *, final: bool) -> BlockOpener | None:
         """Return the opener of the block at a marker; read a marker that opens no block."""
         self.readings = ()
         if not left:
@@ -247,7 +247,7 @@ class OutsideText(Stateful):
             return None
         marker, at = left[0]
         if at:
-            return Opener(left, start)
+            return BlockOpener(left, start)
         ends_reasoning = self.kind == "reasoning" and marker in self._grammar.reasoning.values()
         if marker in END_TOKENS and not ends_reasoning:
             self._take_end(marker, start, final=final)

@@ -25,7 +25,7 @@ from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText, open_text
 from .broken_call import BrokenCall
 from .call_in_reasoning import HeldCall, NewEngine
-from .outside_text import Opener, OutsideText
+from .outside_text import BlockOpener, OutsideText
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
 
@@ -159,7 +159,7 @@ class TextBlock(Stateful):
 
     # ------------------------------------------------------------------ into a block and out of it
 
-    def open(self, opener: Opener) -> States | None:
+    def open(self, opener: BlockOpener) -> States | None:
         """Open the block at an opener; return the positions if the opener is the first character of a slot."""
         source_buffer = self.source_buffer
         grammar = self.grammar = self.outside.grammar  # which may have learned a suffix

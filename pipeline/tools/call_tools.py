@@ -19,7 +19,7 @@ from ...events.result_text import result_data
 from ...events.tool_invocation import ToolInvocation, ToolResult
 from ...operators.engine.stage import How
 from ...operators.engine.where_raised import where_raised
-from ...sinks.acting.approval import Approve, CallStatus, Postponed, gate
+from ...sinks.acting.approval import Approve, Postponed, StatusMaker, gate
 from ...sinks.acting.beside_stream import CLEAN_UP, StepStream, TaskGroup
 from ...sinks.acting.step import check_options
 from ...sinks.acting.user_code import UserCodeError, in_thread, message_of, result_of
@@ -182,7 +182,7 @@ class CalledTools:
         if refused is not None:
             self._answer(refused)
             return
-        status = CallStatus(call)
+        status = StatusMaker(call)
         async with self._slots:
             work.emit(status("started"))
             try:
@@ -216,7 +216,7 @@ class CalledTools:
         identity = (call.turn_id, call.id)
         if self._waiting.get(identity, call) is None:
             words = f"the call was interrupted: {reason}"
-            self._work.emit(CallStatus(call)("failed", words))
+            self._work.emit(StatusMaker(call)("failed", words))
             self._answer(ToolResult(call.id, turn_id=call.turn_id, error=words))
 
     def _answered_by_others(self, result: ToolResult) -> None:

@@ -20,8 +20,19 @@ from ...operators.calls.call_arguments import CallArguments, as_json
 from ...operators.calls.field_spec import KNOWN_FILE_TOOLS, is_argument, spec_by_type
 from ...operators.calls.open_segments import OpenSegments
 from ...operators.engine.stage import How
-from ..wording.event_words import ending, failure_reason
-from .answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind, TextStart, TurnStart
+from ..wording.event_words import Verdict, ending, failure_reason
+from .answer_parts import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Media,
+    PartCall,
+    TextDelta,
+    TextEnd,
+    TextKind,
+    TextStart,
+    TurnStart,
+)
 from .json_text import JsonText
 
 
@@ -50,8 +61,6 @@ class EventChoices:
                 return 0
 
 
-Verdict: TypeAlias = ToolInvocation | InvocationFailed
-
 _SPECS: Final = spec_by_type(KNOWN_FILE_TOOLS)
 
 
@@ -67,7 +76,7 @@ class OpenCall:
     def __init__(self, start: SegmentStart, wire_id: str) -> None:
         metadata = start.metadata
         name = tool_of(start) or ""
-        self.call = Call(
+        self.call = PartCall(
             wire_id,
             name,
             "text" if metadata.get("kind") == "text" else "json",
@@ -110,7 +119,7 @@ class OpenCall:
 def whole_call(verdict: Verdict, wire_id: str) -> list[CallStart | CallDelta | CallEnd]:
     """Return the parts of a call that has an invocation or a failure, but no segment."""
     native = verdict.native if isinstance(verdict, ToolInvocation) else None
-    call = Call(wire_id, verdict.name, "json", "client", verdict.turn_id, native)
+    call = PartCall(wire_id, verdict.name, "json", "client", verdict.turn_id, native)
     if isinstance(verdict, ToolInvocation):
         text = as_json(verdict.arguments)
         end = CallEnd(call, "complete", text, verdict.arguments, None)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
     from starlette.routing import BaseRoute
 
-Events: TypeAlias = AsyncIterable[Any]
+EventStream: TypeAlias = AsyncIterable[Any]
 FrameForm: TypeAlias = Literal["sse", "json_lines"]
 
 
@@ -32,7 +32,7 @@ def id_in_request(request: Any) -> str | None:
 
 def stream_routes(  # noqa: PLR0913 - each has a default that serves most
     path: str,
-    start: Callable[[Any], Events | Awaitable[Events]],
+    start: Callable[[Any], EventStream | Awaitable[EventStream]],
     *,
     runs: StreamRuns | None = None,
     protocol: UiProtocol = "segments",

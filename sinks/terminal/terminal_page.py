@@ -13,10 +13,10 @@ from ..wording.event_words import LineEvent, event_line, stream_error
 from .call_block import CallBlock
 from .file_panel import FilePanel, PanelGroup
 from .markdown_flow import MarkdownFlow
-from .terminal_blocks import Block, BlockKey, Flow, Kind, Medium, OneLine, SegmentBlock
+from .terminal_blocks import Block, BlockKey, BlockKind, Medium, OneLine, RowFlow, SegmentBlock
 from .terminal_region import Line
 
-FLOWS: dict[str, tuple[Kind, str, str, str, str]] = {
+FLOWS: dict[str, tuple[BlockKind, str, str, str, str]] = {
     "text": ("prose", "", "", "", ""),
     "reasoning": ("prose", "dim italic", "│ ", "│ ", "reasoning"),
     "refusal": ("prose", "yellow", "refused: ", "", ""),
@@ -48,7 +48,7 @@ class TerminalPage:
         """The call that ended last; an invocation or failure that directly follows replaces its line."""
         self._ends: list[OneLine] = []
         """The lines about answers that ended, which are not shown if the error of the stream follows."""
-        self._last: Kind | None = None  # of what went to the scrollback last
+        self._last: BlockKind | None = None  # of what went to the scrollback last
         self._front: Block | None = None  # the block of which a part is there
 
     def feed(self, event: Any) -> bool:
@@ -86,7 +86,7 @@ class TerminalPage:
         """End all open blocks, and add a line for the error that ended the stream, if any."""
         self._settle()
         for segment in self._open.values():
-            said = error is not None and isinstance(segment, Flow | MarkdownFlow)  # by the line below
+            said = error is not None and isinstance(segment, RowFlow | MarkdownFlow)  # by the line below
             segment.end("complete" if said else "interrupted", None)
         self._open.clear()
         self._blocks += self._ends if error is None else [OneLine(stream_error(error), "red")]
@@ -153,7 +153,7 @@ class TerminalPage:
         if kind == "text" and self._markdown:
             return self._add(MarkdownFlow(self._console, self._theme))
         if kind in FLOWS:
-            return self._add(Flow(*FLOWS[kind]))
+            return self._add(RowFlow(*FLOWS[kind]))
         if kind == "media":
             return self._add(Medium(str(metadata.get("media_type", kind))))
         if kind == "tool_call":
@@ -171,7 +171,7 @@ class TerminalPage:
         text = event_line(event)
         return [OneLine(text, STYLES[type(event)])] if text else []
 
-    def _add(self, block: MarkdownFlow | Flow | Medium | CallBlock) -> SegmentBlock:
+    def _add(self, block: MarkdownFlow | RowFlow | Medium | CallBlock) -> SegmentBlock:
         self._blocks.append(block)
         return block
 
@@ -185,5 +185,5 @@ class TerminalPage:
             self._unsettled.waits_for_verdict = False
             self._unsettled = None
 
-    def _gap(self, before: Kind | None, after: Kind) -> list[Line]:
+    def _gap(self, before: BlockKind | None, after: BlockKind) -> list[Line]:
         return [[]] if before is not None and "prose" in (before, after) else []

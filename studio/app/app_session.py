@@ -41,7 +41,7 @@ def disk_text(root: Path, path: str) -> str | None:
         return None
 
 
-RunState: TypeAlias = Literal["running", "complete", "paused", "truncated", "interrupted", "failed"]
+AppRunState: TypeAlias = Literal["running", "complete", "paused", "truncated", "interrupted", "failed"]
 
 _TOGETHER = coalesce(seconds=0.03, chars=16_000)
 """A page draws sixty times a second at most; pieces that come closer together are one."""
@@ -57,7 +57,7 @@ class RunNote(Struct):
     title: str
     source: str
     started_at: float
-    state: RunState = "running"
+    state: AppRunState = "running"
     ended_at: float | None = None
 
 
@@ -80,7 +80,7 @@ class AppRun:
         _end(self._note, "interrupted")
 
     async def _shown(self) -> AsyncGenerator[Any, None]:
-        state: RunState = "interrupted"
+        state: AppRunState = "interrupted"
         try:
             async for event in self._stream:
                 if isinstance(event, AnswerEnd):
@@ -93,7 +93,7 @@ class AppRun:
             _end(self._note, state)
 
 
-def _end(note: RunNote, state: RunState) -> None:
+def _end(note: RunNote, state: AppRunState) -> None:
     if note.state == "running":
         note.state, note.ended_at = state, time()
 

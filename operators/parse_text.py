@@ -15,8 +15,8 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.turn_ids import TurnIds
+from .grammar.compiled_grammar import compiled
 from .grammar.dialect import Dialect
-from .grammar.dialect_positions import compiled
 from .schemas.tool_parameters import tool_parameters
 from .text.text_options import ParseTextOptions, TextOptions, spelled_out
 

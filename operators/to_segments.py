@@ -20,7 +20,7 @@ from .engine.turn_ids import TurnIds
 from .schemas.tool_parameters import tool_parameters
 
 if TYPE_CHECKING:
-    from .grammar.dialect_positions import CompiledGrammar
+    from .grammar.compiled_grammar import CompiledGrammar
     from .text.text_engine import TextEngine
     from .text.text_options import TextOptions
 
@@ -135,7 +135,7 @@ def _unseen_reader(options: TextOptions) -> TextEngine:
 def _any_dialect() -> CompiledGrammar:
     """Return the dialects that a model may fall into; only the names of tools tell their calls from other text."""
     from .catalogue.dialect_for import dialects_named  # noqa: PLC0415 - as above
-    from .grammar.dialect_positions import compiled  # noqa: PLC0415
+    from .grammar.compiled_grammar import compiled  # noqa: PLC0415
 
     dialects = dialects_named("auto", "cline", "pythonic", has_tools=True)
     return compiled(tuple(replace(each, reasoning=(), only_declared=True) for each in dialects))

@@ -15,8 +15,8 @@ from reactivex.subject import Subject
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import Limits
+from ..operators.engine.operator_call import reiterable
 from ..operators.engine.stage import Operator, stage
-from ..operators.engine.step import reiterable
 from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
 from ..sinks.acting.step import EventStep, checked_steps

@@ -17,8 +17,8 @@ from ..events.errors import UsageError
 from ..operators.calls.field_spec import FILE_TOOLS, KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 from ..operators.catalogue.dialect_for import dialect_name
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..operators.engine.operator_call import OperatorCall, quoted, short_form
 from ..operators.engine.stage import Operator, compose
-from ..operators.engine.step import OperatorCall, quoted, short_form
 from ..operators.schemas.value_typing import TypingRules
 from .chain import Chain, ChainPart, chain_of, is_ours, name_of, takes, without_tools
 from .strategies.strategy import Strategy

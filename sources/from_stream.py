@@ -22,9 +22,9 @@ from .base.provider_error import provider_error
 from .bedrock.wire import bedrock_events
 from .framing.served import WireBody
 from .from_wire import wire_machine
-from .recognition.any_provider import DetectingDecoder
 from .recognition.apis import APIS
 from .recognition.checked_machine import checked_machine
+from .recognition.detecting_decoder import DetectingDecoder
 from .recognition.recognised_api import KNOWN_APIS
 from .sdk_sources import check_choices, check_gemini_stream
 from .streams.response_bytes import bytes_of_stream, raw_bytes

@@ -7,8 +7,8 @@ from functools import partial, wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
+from .operator_call import OperatorCall, reiterable, snapshot
 from .stage import Operator
-from .step import OperatorCall, reiterable, snapshot
 
 P = ParamSpec("P")
 In = TypeVar("In")

@@ -16,7 +16,7 @@ from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ...events.errors import UsageError
-from .step import OperatorCall, stage_name
+from .operator_call import OperatorCall, stage_name
 from .turn_ids import Attempts, TurnIds
 from .withheld import OpenLanes, Withheld, open_lanes, withheld_by
 

@@ -14,7 +14,7 @@ from ..machines.marker_search import BLANK_RUN, BLANKS
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Item, Json, Many, Maybe, Text
 
 if TYPE_CHECKING:
-    from .dialect_positions import CompiledGrammar, States
+    from .compiled_grammar import CompiledGrammar, States
 
 
 BRACKETS: Final = {"object": "{", "array": "[", "any": "{["}
@@ -258,7 +258,7 @@ def look_ahead(grammar: CompiledGrammar, opener: str, at: States) -> re.Pattern[
     wherever the text's end leaves that open.
 
     >>> from penstock.operators.grammar.dialect import NAME, Dialect, Json
-    >>> from penstock.operators.grammar.dialect_positions import CompiledGrammar
+    >>> from penstock.operators.grammar.compiled_grammar import CompiledGrammar
     >>> pattern = look_ahead(CompiledGrammar([Dialect("bare", (Json(),))]), "{", (0,))
     >>> [pattern.match(text) is not None for text in ('"name', ' "a" :', '"a" 1', "x")]
     [True, True, False, False]

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from ..engine.state import Stateful
 from ..machines.marker_search import Marker, MarkerSearch, end_of_run, literal_search
-from .dialect_positions import CompiledGrammar, States
+from .compiled_grammar import CompiledGrammar, States
 
 _BACKTICKS: Final = re.compile(r"`*+")
 _BLANKS: Final = re.compile(r"[ \t\r]*+")

@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..machines.marker_search import MarkerSearch
+from .compiled_grammar import CompiledGrammar, PathStep, States
 from .dialect import Alt, Back, Call, CallArgs, Item, Json, Many, Text
-from .dialect_positions import CompiledGrammar, PathStep, States
 from .grammar_items import BRACKETS, leaves_of, rows_of
 from .opener_forms import Opener, openers_of
 

@@ -22,7 +22,7 @@ from .code_end import CodeEnd
 
 if TYPE_CHECKING:
     from ..engine.stage import How
-    from ..grammar.dialect_positions import States
+    from ..grammar.compiled_grammar import States
     from .text_block import TextBlock
 
 

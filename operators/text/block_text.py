@@ -22,7 +22,7 @@ from ..schemas.value_typing import is_container
 from .value_end import ValueEnd
 
 if TYPE_CHECKING:
-    from ..grammar.dialect_positions import States
+    from ..grammar.compiled_grammar import States
     from .text_block import TextBlock
 
 

@@ -20,8 +20,8 @@ from ..calls.text_call_watch import NameSearch, TextCallWatch, name_search
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
+from ..grammar.compiled_grammar import CompiledGrammar, compiled
 from ..grammar.dialect import Dialect
-from ..grammar.dialect_positions import CompiledGrammar, compiled
 from ..machines.marker_search import Marker, MarkerSearch, literal_search
 from .block_json import BlockAttrs, BlockJson
 from .block_text import BlockText

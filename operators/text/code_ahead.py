@@ -16,8 +16,8 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from ..engine.state import Stateful
+from ..grammar.compiled_grammar import States
 from ..grammar.dialect import CallArgs
-from ..grammar.dialect_positions import States
 from ..machines.marker_search import BLANK_RUN, characters, end_of_run
 
 if TYPE_CHECKING:

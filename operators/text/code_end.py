@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ..calls.open_segments import ended_regularly
 from ..engine.state import Stateful
+from ..grammar.compiled_grammar import States
 from ..grammar.dialect import CallArgs
-from ..grammar.dialect_positions import States
 from ..machines.marker_search import BLANKS, Marker, MarkerSearch, end_of_run, literal_search
 from .code_ahead import CodeAhead
 

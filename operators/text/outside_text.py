@@ -13,7 +13,7 @@ from ...events.segment_event import SegmentContent
 from ...events.tool_invocation import Notice
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
-from ..grammar.dialect_positions import CompiledGrammar, States
+from ..grammar.compiled_grammar import CompiledGrammar, States
 from ..grammar.outside_markers import (
     CODE_TOKENS,
     END_TOKENS,

@@ -15,8 +15,8 @@ from ..calls.answer_segments import AnswerSegments
 from ..calls.open_segments import end_status, ended_regularly
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
+from ..grammar.compiled_grammar import Boundary, CompiledGrammar, States
 from ..grammar.dialect import Attrs, Back
-from ..grammar.dialect_positions import Boundary, CompiledGrammar, States
 from ..grammar.outside_markers import Meaning
 from ..grammar.tag_attributes import ATTRIBUTE_START
 from ..machines.marker_search import BLANK_RUN, MarkerSearch

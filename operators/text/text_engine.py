@@ -23,7 +23,7 @@ from ..calls.answer_segments import AnswerSegments, EngineLane, Plain, SegmentOu
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld
-from ..grammar.dialect_positions import CompiledGrammar
+from ..grammar.compiled_grammar import CompiledGrammar
 from ..grammar.outside_markers import Meaning
 from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json

@@ -21,8 +21,8 @@ from ...events.segment_event import JsonError
 from ..calls.open_segments import ended_regularly
 from ..engine.stage import How
 from ..engine.state import Stateful
+from ..grammar.compiled_grammar import States
 from ..grammar.dialect import Text
-from ..grammar.dialect_positions import States
 from ..grammar.opener_forms import LONGEST_OPENER, Opener
 from ..grammar.value_ends import Behind, ValueEnds, value_ends
 from ..machines.marker_search import BLANK_RUN, Marker, MarkerSearch, end_of_run, literal_search, rest_of_markers

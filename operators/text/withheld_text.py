@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Final
 
 from ..engine.withheld import Withheld, held_by, tail_of
+from ..grammar.compiled_grammar import CompiledGrammar, States
 from ..grammar.dialect import Attrs
-from ..grammar.dialect_positions import CompiledGrammar, States
 from ..grammar.outside_markers import END_TOKENS
 from ..machines.marker_search import BLANKS, MAY_BE_MARKER, MarkerSearch, rest_of_markers
 from .block_json import BlockJson

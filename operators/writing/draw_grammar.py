@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
+from ..grammar.compiled_grammar import CompiledGrammar, compiled
 from ..grammar.dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Role, Text
-from ..grammar.dialect_positions import CompiledGrammar, compiled
 from ..grammar.grammar_items import Leaf
 
 SLOTS: Final[dict[Role, str]] = {

@@ -11,8 +11,8 @@ from ..calls.answer_segments import AnswerSegments, SegmentOutput
 from ..engine.limits import DEFAULT_LIMITS
 from ..engine.stage import Completed
 from ..engine.turn_ids import TurnIds
+from ..grammar.compiled_grammar import compiled
 from ..grammar.dialect import Dialect, Text
-from ..grammar.dialect_positions import compiled
 from ..grammar.grammar_items import leaves_of
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..text.text_engine import TextEngine

@@ -13,8 +13,8 @@ from ...operators.catalogue.dialect_for import dialects_named
 from ...operators.catalogue.table import DIALECTS
 from ...operators.engine.known_names import known_names
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...operators.engine.operator_call import reiterable
 from ...operators.engine.stage import Operator, compose
-from ...operators.engine.step import reiterable
 from ...operators.grammar.dialect import Dialect
 from ...operators.parse_text import parse_text
 from ...operators.text.text_options import ParseTextOptions, spelled_out

@@ -20,8 +20,8 @@ from ...events.tool_invocation import ToolInvocation, ToolResult
 from ...operators.engine.stage import How
 from ...operators.engine.where_raised import where_raised
 from ...sinks.acting.approval import Approve, Postponed, StatusMaker, gate
-from ...sinks.acting.beside_stream import CLEAN_UP, StepStream, TaskGroup
 from ...sinks.acting.step import check_options
+from ...sinks.acting.step_stream import CLEAN_UP, StepStream, TaskGroup
 from ...sinks.acting.user_code import UserCodeError, in_thread, message_of, result_of
 from .tool import Tool, as_tools
 from .tool_from_function import checked_call, is_async

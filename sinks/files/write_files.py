@@ -22,8 +22,8 @@ from ...events.tool_invocation import FileChange, FileResult, InvocationFailed, 
 from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve, Postponed, gate
-from ..acting.beside_stream import StepStream, TaskGroup
 from ..acting.step import EventStep, check_options
+from ..acting.step_stream import StepStream, TaskGroup
 from .commit_files import commit_files
 from .disk.path_rules import ProtectedPaths, confined_path, fold
 from .disk.root_folder import RootFolder

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
+from ...operators.engine.operator_call import OperatorCall
 from ...operators.engine.stage import Completed, Failed, How, Operator
-from ...operators.engine.step import OperatorCall
 from ...sources.base.answers import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire

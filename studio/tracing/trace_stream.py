@@ -10,8 +10,8 @@ from time import perf_counter_ns
 from typing import Any, cast
 
 from ...events.errors import UsageError
+from ...operators.engine.operator_call import OperatorCall
 from ...operators.engine.stage import Operator
-from ...operators.engine.step import OperatorCall
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategy_maker import StreamParts

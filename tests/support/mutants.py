@@ -1604,12 +1604,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "keep-alives over the limit vanish",
         (
             Edit(
-                "sources/recognition/any_provider.py",
+                "sources/recognition/detecting_decoder.py",
                 "return [ChunkResponse(raw=(plain,))] if plain else []",
                 "return []",
             ),
         ),
-        ("tests/sources/recognition/test_any_provider.py keep_alives",),
+        ("tests/sources/recognition/test_detecting_decoder.py keep_alives",),
     ),
     Mutant(
         "rows beyond the shown ones are not counted",
@@ -1735,7 +1735,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a step waits for its reader after each event of a read",
-        (Edit("sinks/acting/beside_stream.py", '"has_waiting", False)', '"has_waited", False)'),),
+        (Edit("sinks/acting/step_stream.py", '"has_waiting", False)', '"has_waited", False)'),),
         ("tests/pipeline/runs/test_async_turns.py turns",),
     ),
     Mutant(
@@ -2067,12 +2067,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "a broken answer leaves its tools running",
         (
             Edit(
-                "sinks/acting/beside_stream.py",
+                "sinks/acting/step_stream.py",
                 'if isinstance(event, AnswerEnd) and event.status in ("interrupted", "failed"):',
                 "if False:",
             ),
         ),
-        ("tests/sinks/acting/test_beside_stream.py breaks_off",),
+        ("tests/sinks/acting/test_step_stream.py breaks_off",),
     ),
     Mutant(
         "a cancelled run leaves its tools running",

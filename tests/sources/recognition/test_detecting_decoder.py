@@ -19,8 +19,8 @@ from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.sources.base.machine import Machine
 from penstock.sources.openai_chat.machine import OpenAIChat
-from penstock.sources.recognition.any_provider import HELD_AT_MOST, DetectingDecoder
 from penstock.sources.recognition.apis import api_of
+from penstock.sources.recognition.detecting_decoder import HELD_AT_MOST, DetectingDecoder
 
 PING = {"type": "ping"}
 EVERY_API = [sdk.api for sdk in SDKS]
@@ -225,7 +225,7 @@ class Strange:
         ({"type": ["ping"]}, "does not show"),
         (5, "int, does not show"),
         (["a"], "list, does not show"),
-        (Strange(), "test_any_provider.Strange, does not show"),
+        (Strange(), "test_detecting_decoder.Strange, does not show"),
         (ProviderError("x"), "penstock.events.errors.ProviderError"),
         ({"choices": [], "candidates": []}, "may be from openai-chat or gemini"),
     ],

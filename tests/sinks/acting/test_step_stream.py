@@ -13,7 +13,7 @@ import virtual_time
 
 from penstock.events import AnswerEnd
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
-from penstock.sinks.acting.beside_stream import StepStream, TaskGroup
+from penstock.sinks.acting.step_stream import StepStream, TaskGroup
 from penstock.sinks.acting.user_code import in_thread
 
 

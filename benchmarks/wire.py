@@ -5,7 +5,7 @@
 
 The bytes come an event at a time; a delta is four characters. Ratios of CPU time, taken in turns, hardly move. An
 answer that falls back has an unknown key in each event; it is compared with reading it by `json.loads` and without a
-straight way, which is what all events cost before there was one.
+lane, which is what all events cost before there was one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ import checkout  # noqa: F401 - first of all
 import httpx2 as httpx
 import openai
 from google import genai
-from lanes import APIS, straight_of
+from lanes import APIS, lane_counts
 
 from penstock.events import SegmentContent
 from penstock.operators import lift, stage, to_segments
@@ -177,7 +177,7 @@ def gemini_call() -> list[bytes]:
 
 
 def unfit(pieces: list[bytes]) -> list[bytes]:
-    """Return the events with one more key, which no straight way knows."""
+    """Return the events with one more key, which no lane knows."""
     return [piece.replace(b"data: {", b'data: {"new_key":0,') for piece in pieces]
 
 
@@ -252,7 +252,7 @@ def own(api: str) -> Callable[[bytes], Any]:
     return stage(decode_wire(api), to_segments()).feed
 
 
-def without_straight_way(api: str) -> Callable[[bytes], Any]:
+def without_lane(api: str) -> Callable[[bytes], Any]:
     def new() -> MachineStage:
         machine = checked_machine(api)
         machine.lane = machine._its_lane = None  # noqa: SLF001 - as if the API had none
@@ -266,7 +266,7 @@ def general_seconds(api: str, pieces: list[bytes]) -> float:
     module: Any = sys.modules[WireMachine.__module__]
     fast, module.json_value = module.json_value, json.loads
     try:
-        return own_seconds(without_straight_way(api), pieces)
+        return own_seconds(without_lane(api), pieces)
     finally:
         module.json_value = fast
 
@@ -286,7 +286,7 @@ def shares(folders: list[Path]) -> int:
         body = path.read_bytes()
         api = next((api for api in apis_of_body(body) if api in APIS), None)
         if api is not None and path.name != "index.json":
-            fits, count = straight_of(api, body)
+            fits, count = lane_counts(api, body)
             straight[api] += fits
             total[api] += count
     for api, count in total.items():

@@ -16,6 +16,7 @@ from msgspec import NODEFAULT, Meta
 from msgspec.structs import FieldInfo, fields
 
 from penstock import events
+from penstock.events import answer_end, chunk_response, segment_event, tool_invocation
 
 HEAD = Path(__file__).with_name("events.md")
 SECTIONS = {
@@ -44,15 +45,21 @@ def whole_page() -> str:
     """Return the whole page."""
     blocks = [HEAD.read_text(encoding="utf-8").rstrip()]
     for title, names in SECTIONS.items():
-        kinds = [getattr(events, name) for name in names]
+        kinds = [_named(name) for name in names]
         rows = (
             f"| [`{kind.__name__}`](#{kind.__name__.lower()}) | {_tag(kind)} | {_summary(kind)} |" for kind in kinds
         )
         blocks += [f"## {title}", "\n".join(("| | `type` in JSON | |", "| --- | --- | --- |", *rows))]
         blocks += [block for kind in kinds for block in _blocks(kind)]
-    names = (f"| `{name}` | {_type(getattr(events, name))} |" for name in ALIASES)
+    names = (f"| `{name}` | {_type(_named(name))} |" for name in ALIASES)
     blocks += ["## Names for types of fields", "\n".join(("| name | type |", "| --- | --- |", *names))]
     return "\n\n".join(blocks) + "\n"
+
+
+def _named(name: str) -> Any:
+    """Return a type of the room, also one that is imported from where it lives."""
+    files = (events, answer_end, chunk_response, segment_event, tool_invocation)
+    return next(getattr(file, name) for file in files if hasattr(file, name))
 
 
 def _blocks(kind: Any) -> Iterator[str]:
@@ -60,7 +67,7 @@ def _blocks(kind: Any) -> Iterator[str]:
     yield getdoc(kind) or ""
     hints = get_type_hints(kind, include_extras=True)
     rows = [
-        f"| `{each.name}` | {_type(hints[each.name])} | {_default(each)} | {_said(hints[each.name])} |"
+        f"| `{each.name}` | {_type(hints[each.name])} | {_default(each)} | {_description(hints[each.name])} |"
         for each in fields(kind)
     ]
     yield "\n".join(("| field | type | default | |", "| --- | --- | --- | --- |", *rows))
@@ -92,7 +99,7 @@ def _bare(hint: Any) -> Any:
     return get_args(hint)[0] if get_origin(hint) is Annotated else hint
 
 
-def _said(hint: Any) -> str:
+def _description(hint: Any) -> str:
     """Return what the type itself says of a field."""
     metas = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return _cell(next((each.description for each in metas if isinstance(each, Meta) and each.description), ""))

@@ -31,6 +31,18 @@ ROOMS = {
     "tracing": SEEN,
 }
 """What stands in these sub-folders is told under these titles, after the operators."""
+ELSEWHERE = {
+    FOLDER: {
+        "aggregate_fragments": ["PathValue"],
+        "calls.field_spec": ["FILE_TOOLS", "KNOWN_FILE_TOOLS", "MARKED_FILE_TOOLS"],
+        "engine.stage": ["Stage"],
+        "engine.withheld": ["Withheld"],
+        "grammar.dialect": ["ModelDialect"],
+        "schemas.value_typing": ["TypingRules"],
+    },
+    STUDIO: {"marble_diagrams.marbles": ["MarblePicture"], "tracing.trace": ["Trace"]},
+}
+"""Names that users may need, and that are imported from the file where they live."""
 MARBLES = re.compile(r" {4}\w+ {2,}-\S*-")
 """The beginning of a marble diagram: the name of an input, and its marbles."""
 
@@ -54,10 +66,13 @@ def whole_page() -> str:
 
 
 def _public(folder: Path) -> Iterator[tuple[Path, str, list[str]]]:
-    """Yield a room's files with public names, and these."""
+    """Yield a room's files with public names, and these, with those of `ELSEWHERE`."""
+    elsewhere = dict(ELSEWHERE[folder])
     for node in ast.walk(ast.parse((folder / "__init__.py").read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level and not str(node.module).endswith("engine.lazy_names"):
-            yield folder, str(node.module), [alias.name for alias in node.names]
+            names = [alias.name for alias in node.names]
+            yield folder, str(node.module), names + elsewhere.pop(str(node.module), [])
+    yield from ((folder, module, names) for module, names in elsewhere.items())
 
 
 class _Definition:

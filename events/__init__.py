@@ -1,27 +1,20 @@
 """The events: immutable values that every stage takes and emits. Imports nothing else of Penstock."""
 
-from .answer_end import AnswerEnd, AnswerStatus, Output, OutputFailed, OutputFailure
-from .chunk_response import ChunkResponse, ProviderEvent, ProviderEventKind, TokenUsage, ToolCallDelta
+from .answer_end import AnswerEnd, Output, OutputFailed
+from .chunk_response import ChunkResponse, ProviderEvent, ToolCallDelta
 from .errors import PenstockError, ProviderError, UsageError
-from .json_form import Event, from_json, json_schema, to_dict, to_json
+from .json_form import from_json, json_schema, to_dict, to_json
 from .segment_event import (
-    AnySegmentEvent,
-    Fragment,
-    JsonError,
-    Path,
     SegmentContent,
     SegmentEnd,
     SegmentEvent,
     SegmentStart,
 )
 from .tool_invocation import (
-    FileAction,
-    FileChange,
     FileResult,
     InvocationFailed,
     Notice,
     ToolCallArgumentProgress,
-    ToolCallState,
     ToolCallStatus,
     ToolCallUpdate,
     ToolInvocation,
@@ -30,33 +23,21 @@ from .tool_invocation import (
 
 __all__ = [
     "AnswerEnd",
-    "AnswerStatus",
-    "AnySegmentEvent",
     "ChunkResponse",
-    "Event",
-    "FileAction",
-    "FileChange",
     "FileResult",
-    "Fragment",
     "InvocationFailed",
-    "JsonError",
     "Notice",
     "Output",
     "OutputFailed",
-    "OutputFailure",
-    "Path",
     "PenstockError",
     "ProviderError",
     "ProviderEvent",
-    "ProviderEventKind",
     "SegmentContent",
     "SegmentEnd",
     "SegmentEvent",
     "SegmentStart",
-    "TokenUsage",
     "ToolCallArgumentProgress",
     "ToolCallDelta",
-    "ToolCallState",
     "ToolCallStatus",
     "ToolCallUpdate",
     "ToolInvocation",

@@ -7,23 +7,21 @@ from typing import TYPE_CHECKING
 from .engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from .aggregate_fragments import PathValue, aggregate_fragments
+    from .aggregate_fragments import aggregate_fragments
     from .argument_progress import argument_progress
-    from .calls.field_spec import FILE_TOOLS, KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+    from .calls.field_spec import FieldSpec
     from .catalogue.dialect_for import dialect_for
     from .engine.drive import adrive, drive
     from .engine.limits import Limits
-    from .engine.stage import Completed, Failed, Interrupted, Operator, Stage, compose, lift, stage
-    from .engine.withheld import Withheld
+    from .engine.stage import Completed, Failed, Interrupted, Operator, compose, lift, stage
     from .extract_json_fields import extract_json_fields
-    from .grammar.dialect import Dialect, ModelDialect
+    from .grammar.dialect import Dialect
     from .holdback import holdback
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
     from .partial_output import PartialOutput, partial_output
-    from .schemas.value_typing import TypingRules
     from .split_reasoning import split_reasoning
     from .stream_fields import stream_fields
     from .strip_markers import strip_markers
@@ -36,23 +34,15 @@ if TYPE_CHECKING:
     from .writing.render_call import render_call
 
 __all__ = [
-    "FILE_TOOLS",
-    "KNOWN_FILE_TOOLS",
-    "MARKED_FILE_TOOLS",
     "Completed",
     "Dialect",
     "Failed",
     "FieldSpec",
     "Interrupted",
     "Limits",
-    "ModelDialect",
     "Operator",
     "PartialArguments",
     "PartialOutput",
-    "PathValue",
-    "Stage",
-    "TypingRules",
-    "Withheld",
     "adrive",
     "aggregate_fragments",
     "argument_progress",
@@ -84,17 +74,14 @@ lazy_names(
     __name__,
     __all__,
     {
-        "aggregate_fragments": ("PathValue",),
-        "calls.field_spec": ("FILE_TOOLS", "MARKED_FILE_TOOLS", "FieldSpec", "KNOWN_FILE_TOOLS"),
+        "calls.field_spec": ("FieldSpec",),
         "catalogue.dialect_for": ("dialect_for",),
         "engine.drive": ("adrive", "drive"),
         "engine.limits": ("Limits",),
-        "engine.stage": ("Completed", "Failed", "Interrupted", "Operator", "Stage", "compose", "lift", "stage"),
-        "engine.withheld": ("Withheld",),
-        "grammar.dialect": ("Dialect", "ModelDialect"),
+        "engine.stage": ("Completed", "Failed", "Interrupted", "Operator", "compose", "lift", "stage"),
+        "grammar.dialect": ("Dialect",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
-        "schemas.value_typing": ("TypingRules",),
         "writing.dialect_instructions": ("dialect_instructions",),
         "writing.render_call": ("render_call",),
     },

@@ -74,6 +74,6 @@ class _Progress(CallArguments):
 
     start = end = content
 
-    def straight(self) -> FurtherEvent | None:
+    def further_event(self) -> FurtherEvent | None:
         segment_id, name = self.segment_id, self.name
         return (lambda _, piece: ToolCallArgumentProgress(segment_id, name, piece)) if self._parsed else None

@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from .calls.answer_segments import AnswerSegments, Segment
+from .calls.answer_segments import AnswerSegments, SegmentOutput
 from .calls.response_answers import ResponseAnswers
 from .catalogue.dialect_for import dialect_name, dialects_named, with_names
 from .catalogue.table import DIALECTS
@@ -15,8 +15,8 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.turn_ids import TurnIds
+from .grammar.compiled_grammar import compiled
 from .grammar.dialect import Dialect
-from .grammar.dialect_positions import compiled
 from .schemas.tool_parameters import tool_parameters
 from .text.text_options import ParseTextOptions, TextOptions, spelled_out
 
@@ -29,7 +29,7 @@ def parse_text(
     turn_id: str | None = None,
     limits: Limits = DEFAULT_LIMITS,
     **options: Unpack[ParseTextOptions],
-) -> Operator[str | ChunkResponse, Segment]:
+) -> Operator[str | ChunkResponse, SegmentOutput]:
     """Find tool calls and reasoning in text while it streams; native calls in the same chunks pass through.
 
         text                  --a------b--c----------|

@@ -107,7 +107,7 @@ class _Partial(CallArguments):
 
     start = content
 
-    def straight(self) -> FurtherEvent | None:
+    def further_event(self) -> FurtherEvent | None:
         return (lambda _, piece: self._event((piece,))) if self._parsed else None
 
     def end(self, event: SegmentEnd) -> Sequence[PartialArguments]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from ..events.chunk_response import ChunkResponse
-from .calls.answer_segments import Segment
+from .calls.answer_segments import SegmentOutput
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
 from .grammar.dialect import Dialect
@@ -18,7 +18,7 @@ def split_reasoning(
     starts_in_reasoning: bool | Literal["auto"] = "auto",
     blanks: Literal["lone", "keep", "drop"] = "lone",
     turn_id: str | None = None,
-) -> Operator[str | ChunkResponse, Segment]:
+) -> Operator[str | ChunkResponse, SegmentOutput]:
     """Separate reasoning from text by the markers around it; calls in the text stay text.
 
         text               --<thi--nk>Why--?</think>So--|

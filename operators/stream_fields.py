@@ -10,13 +10,13 @@ from msgspec.structs import replace
 
 from ..events.errors import UsageError
 from ..events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentStart
-from .calls.answer_segments import Segment, SegmentInput
+from .calls.answer_segments import SegmentInput, SegmentOutput
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, spec_by_type
 from .calls.open_segments import CallFollower
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift, stage
-from .engine.withheld import StraightWay, Withheld
+from .engine.withheld import TextLane, Withheld
 from .fields.field_call import (
     FieldCall,
     StreamedArguments,
@@ -44,7 +44,7 @@ def stream_fields(
     start: Literal["deferred", "immediate"] = "deferred",
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentInput, Segment]:
+) -> Operator[SegmentInput, SegmentOutput]:
     r"""Turn calls of named tools into segments of their own type that stream one decoded argument.
 
         chunks           --a------b--c--d--|
@@ -128,7 +128,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         self._deferred = deferred
         self._limits = limits
 
-    def feed(self, event: Any) -> Sequence[Segment]:
+    def feed(self, event: Any) -> Sequence[SegmentOutput]:
         if type(event) is SegmentContent:
             call = self._calls.get((event.turn_id, event.segment_id)) if self._calls else None
             if call is None:
@@ -152,7 +152,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             return self._border(event)
         return (event,)
 
-    def take_straight(self, way: StraightWay) -> bool:
+    def take_lane(self, way: TextLane) -> bool:
         """Let the text of a field through as the content of its segment, and that of other segments as it is."""
         call = self._calls.get((way.turn_id, way.segment_id))
         if call is None:
@@ -193,10 +193,10 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
     def _tool(self, name: str) -> str:
         return name.casefold() if self._ignore_case else name
 
-    def _started(self, call: FieldCall | StreamedArguments, start: SegmentStart) -> list[Segment]:
+    def _started(self, call: FieldCall | StreamedArguments, start: SegmentStart) -> list[SegmentOutput]:
         if isinstance(call, StreamedArguments):
             return [start, *call.take(start)]
-        events: list[Segment] = []
+        events: list[SegmentOutput] = []
         self._take(call, start)
         if not self._deferred:
             self._give_start(call, {}, events)
@@ -204,11 +204,11 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             call.held.append(start)
         return events
 
-    def _content(self, call: FieldCall | StreamedArguments, event: SegmentContent) -> list[Segment]:
+    def _content(self, call: FieldCall | StreamedArguments, event: SegmentContent) -> list[SegmentOutput]:
         if isinstance(call, StreamedArguments):
             return [event, *call.take(event)]
         text = self._take(call, event)
-        events: list[Segment] = []
+        events: list[SegmentOutput] = []
         if call.started:
             if text:
                 self._give_content(call, text, events)
@@ -223,15 +223,15 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
                 del self._calls[call.turn_id, call.segment_id]
                 self._others.note(start)
                 return [*call.held]
-        straight = call.started and call.content_length > 0 and not (call.raw or call.duplicate or call.stripping)
-        call.live_path = call.field_path if straight else None
+        goes_on = call.started and call.content_length > 0 and not (call.raw or call.duplicate or call.stripping)
+        call.live_path = call.field_path if goes_on else None
         return events
 
-    def _ended(self, call: FieldCall | StreamedArguments, end: SegmentEnd) -> list[Segment]:
+    def _ended(self, call: FieldCall | StreamedArguments, end: SegmentEnd) -> list[SegmentOutput]:
         if isinstance(call, StreamedArguments):
             return _ended_with(call, end)
         text = self._take(call, end, ending=True)
-        events: list[Segment] = []
+        events: list[SegmentOutput] = []
         if call.held and call.due is None and (end.status in ("complete", None) or call.needs_field):
             end = replace(end, segment_type=call.held[0].segment_type)
             return [*call.held, end]
@@ -256,7 +256,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         )
         return events
 
-    def _give_start(self, call: FieldCall, known: dict[str, Any], events: list[Segment]) -> None:
+    def _give_start(self, call: FieldCall, known: dict[str, Any], events: list[SegmentOutput]) -> None:
         call.started = True
         call.held.clear()
         metadata = {**call.metadata, **self._streamed(call), **known}
@@ -267,7 +267,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             self._give_content(call, "".join(call.content), events)
             call.content.clear()
 
-    def _give_content(self, call: FieldCall, text: str, events: list[Segment]) -> None:
+    def _give_content(self, call: FieldCall, text: str, events: list[SegmentOutput]) -> None:
         raw, fragments = taken(call)
         kind = call.segment_type
         events.append(SegmentContent(call.segment_id, kind, text, turn_id=call.turn_id, raw=raw, fragments=fragments))
@@ -365,7 +365,7 @@ def _of_one_kind(specs: tuple[FieldSpec, ...], *, deferred: bool) -> tuple[Field
     return tuple(spec for spec in specs if not spec.paths)
 
 
-def _ended_with(call: StreamedArguments, end: SegmentEnd) -> list[Segment]:
+def _ended_with(call: StreamedArguments, end: SegmentEnd) -> list[SegmentOutput]:
     """Return the ENDs of a call and of its open argument."""
     events = [*call.take(end), *call.cut(end.status, end.reason)]
     if call.duplicate and end.status in ("complete", None):

@@ -22,7 +22,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
-from .engine.withheld import StraightWay, Withheld, tail_of
+from .engine.withheld import TextLane, Withheld, tail_of
 from .fields.specs_by_tool import specs_by_tool
 from .machines.fragment_aggregator import FragmentAggregator, GrowingText
 from .machines.json_machine import decode_json
@@ -47,8 +47,8 @@ class ToolLike(Protocol):
 
 
 Tools: TypeAlias = Mapping[str, Model | ToolLike] | Iterable[type[BaseModel] | ToolLike]
-CallResult: TypeAlias = ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd
-Result: TypeAlias = AnySegmentEvent | CallResult
+InvocationOutput: TypeAlias = ToolInvocation | InvocationFailed | Notice | ProviderEvent | AnswerEnd
+Result: TypeAlias = AnySegmentEvent | InvocationOutput
 
 _NOT_ENDED = "the call has not ended"
 _WHOLE = "the arguments are whole, and the call has not ended"
@@ -63,7 +63,7 @@ def to_invocations(
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[SegmentInput, CallResult]: ...
+) -> Operator[SegmentInput, InvocationOutput]: ...
 @overload
 def to_invocations(
     tools: Tools | None = None,
@@ -198,7 +198,7 @@ class _ToInvocations(CallFollower[_Call]):
                 found += (Withheld(text, reason, (), call.segment_id, self._keep),)
         return found
 
-    def take_straight(self, way: StraightWay) -> bool:
+    def take_lane(self, way: TextLane) -> bool:
         """Keep the text of a call, whose fragments an earlier operator parsed, and emit its event only if asked to."""
         call = self._calls.get((way.turn_id, way.segment_id))
         if call is not None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from .calls.answer_segments import AnswerSegments, Segment
+from .calls.answer_segments import AnswerSegments, SegmentOutput
 from .calls.response_answers import NewAnswer, ResponseAnswers
 from .calls.text_call_watch import TextCallWatch, name_search
 from .engine.limits import DEFAULT_LIMITS, Limits
@@ -20,7 +20,7 @@ from .engine.turn_ids import TurnIds
 from .schemas.tool_parameters import tool_parameters
 
 if TYPE_CHECKING:
-    from .grammar.dialect_positions import Positions
+    from .grammar.compiled_grammar import CompiledGrammar
     from .text.text_engine import TextEngine
     from .text.text_options import TextOptions
 
@@ -34,7 +34,7 @@ def to_segments(
     eager: bool = False,
     end_arguments: bool = False,
     limits: Limits = DEFAULT_LIMITS,
-) -> Operator[ChunkResponse, Segment]:
+) -> Operator[ChunkResponse, SegmentOutput]:
     """Turn a provider's chunks into segment events: text, reasoning, refusal, media and tool calls.
 
         chunks         --a------b--c--------d--e--|
@@ -132,10 +132,10 @@ def _unseen_reader(options: TextOptions) -> TextEngine:
 
 
 @lru_cache(maxsize=1)
-def _any_dialect() -> Positions:
+def _any_dialect() -> CompiledGrammar:
     """Return the dialects that a model may fall into; only the names of tools tell their calls from other text."""
     from .catalogue.dialect_for import dialects_named  # noqa: PLC0415 - as above
-    from .grammar.dialect_positions import compiled  # noqa: PLC0415
+    from .grammar.compiled_grammar import compiled  # noqa: PLC0415
 
     dialects = dialects_named("auto", "cline", "pythonic", has_tools=True)
     return compiled(tuple(replace(each, reasoning=(), only_declared=True) for each in dialects))

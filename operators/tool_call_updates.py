@@ -80,7 +80,7 @@ class _Updates(CallArguments):
         text = self.text(event)
         return (self._update(text, is_complete=False),) if text else ()
 
-    def straight(self) -> FurtherEvent | None:
+    def further_event(self) -> FurtherEvent | None:
         return (lambda text, _: self._update(text, is_complete=False)) if self._given else None
 
     def end(self, event: SegmentEnd) -> Sequence[ToolCallUpdate]:

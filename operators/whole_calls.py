@@ -21,9 +21,9 @@ from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .engine.withheld import Withheld, tail_of
 
-Identity: TypeAlias = tuple[str | None, str]
+SegmentKey: TypeAlias = tuple[str | None, str]
 End: TypeAlias = tuple[Status, str | None]
-Held: TypeAlias = AnySegmentEvent | ProviderEvent | AnswerEnd
+HeldEvent: TypeAlias = AnySegmentEvent | ProviderEvent | AnswerEnd
 
 
 # Any event: it may be placed between any two operators, with or without invocations among the events.
@@ -70,10 +70,10 @@ class _WholeCalls(Stateful):
     STATE = ("_broken", "_open", "_queue", "_undecided")
 
     def __init__(self) -> None:
-        self._queue: list[Held] = []
+        self._queue: list[HeldEvent] = []
         """The held events, from the START of the first undecided call on."""
-        self._undecided: set[Identity] = set()
-        self._broken: dict[Identity, End] = {}
+        self._undecided: set[SegmentKey] = set()
+        self._broken: dict[SegmentKey, End] = {}
         """The calls in the queue that become text, with the way each ended."""
         self._open = OpenSegments()
         self._told, self._tail = 0, ""
@@ -119,9 +119,9 @@ class _WholeCalls(Stateful):
         self._undecided.clear()
         return [*self._decided(), *self._open.ends(how)]
 
-    def _decided(self) -> list[Held]:
+    def _decided(self) -> list[HeldEvent]:
         """Return the events before the next undecided call, removed from the queue."""
-        queue, events, count = self._queue, list[Held](), 0
+        queue, events, count = self._queue, list[HeldEvent](), 0
         for count, event in enumerate(queue):  # noqa: B007 - where it stopped
             if isinstance(event, ProviderEvent | AnswerEnd):
                 events.append(event)
@@ -144,7 +144,7 @@ class _WholeCalls(Stateful):
     def _forget_told(self) -> None:
         self._told, self._tail = 0, ""
 
-    def _raw_of(self, identity: Identity) -> str:
+    def _raw_of(self, identity: SegmentKey) -> str:
         segments = (each for each in self._queue if isinstance(each, SegmentStart | SegmentContent | SegmentEnd))
         return "".join(each.raw for each in segments if (each.turn_id, each.segment_id) == identity)
 

@@ -200,7 +200,7 @@ class _Within(Stateful):
             items = text.chain.last_words
         events = self._contents(text, end, items)
         if text.unparsed and end.segment_type not in _NO_CALLS:
-            events.append(self._said(text, end, ""))
+            events.append(self._content_of(text, end, ""))
         if text.raw:
             raw, fragments = text.taken()
             together = (*(fragments or ()), *(end.fragments or ()))
@@ -217,10 +217,10 @@ class _Within(Stateful):
                 message = f"within needs operators from str to str; {self._text_operator!r} returned {item!r}"
                 self._error = self._error or UsageError(message)
             elif item:
-                events.append(self._said(text, event, item))
+                events.append(self._content_of(text, event, item))
         return events
 
-    def _said(self, text: _Text, event: SegmentContent | SegmentEnd, said: str) -> SegmentContent:
+    def _content_of(self, text: _Text, event: SegmentContent | SegmentEnd, said: str) -> SegmentContent:
         raw, pieces = text.taken()
         kind = event.segment_type
         return SegmentContent(event.segment_id, kind, said, turn_id=event.turn_id, raw=raw, fragments=pieces)

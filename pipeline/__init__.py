@@ -10,26 +10,14 @@ if TYPE_CHECKING:
     from .answers.answer import Answer
     from .outputs.output_type import OutputType, output_options
     from .pipeline import Pipeline
-    from .runs.async_run import AsyncRun
-    from .runs.run import Run
     from .settings import Settings
     from .strategies.strategies import (
         STRATEGIES,
         TextStrategy,
         api_tool_call,
-        auto,
-        harmony,
-        hermes,
-        json_answer,
-        pass_through,
-        pythonic,
-        qwen3_coder,
-        sentinel,
-        tool_call,
     )
     from .strategies.strategies import json as json
     from .strategies.strategies import xml as xml
-    from .strategies.strategy import PipelineEvent, StrategyEvent
     from .tools.call_tools import call_tools
     from .tools.file_tools import FILE_TOOL_DEFINITIONS
     from .tools.streamed import Streamed
@@ -40,30 +28,17 @@ __all__ = [
     "FILE_TOOL_DEFINITIONS",
     "STRATEGIES",
     "Answer",
-    "AsyncRun",
     "OutputType",
     "Pipeline",
-    "PipelineEvent",
-    "Run",
     "Settings",
-    "StrategyEvent",
     "Streamed",
     "TextStrategy",
     "Tool",
     "api_tool_call",
     "as_tools",
-    "auto",
     "call_tools",
-    "harmony",
-    "hermes",
-    "json_answer",
     "output_options",
-    "pass_through",
-    "pythonic",
-    "qwen3_coder",
-    "sentinel",
     "tool",
-    "tool_call",
     "tool_choice",
     "tool_schemas",
 ]
@@ -76,26 +51,14 @@ lazy_names(
         "answers.answer": ("Answer",),
         "outputs.output_type": ("OutputType", "output_options"),
         "pipeline": ("Pipeline",),
-        "runs.async_run": ("AsyncRun",),
-        "runs.run": ("Run",),
         "settings": ("Settings",),
         "strategies.strategies": (
             "STRATEGIES",
             "TextStrategy",
             "api_tool_call",
-            "auto",
-            "harmony",
-            "hermes",
             "json",
-            "json_answer",
-            "pass_through",
-            "pythonic",
-            "qwen3_coder",
-            "sentinel",
-            "tool_call",
             "xml",
         ),
-        "strategies.strategy": ("PipelineEvent", "StrategyEvent"),
         "tools.call_tools": ("call_tools",),
         "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
         "tools.streamed": ("Streamed",),

@@ -16,8 +16,8 @@ from ..operators.parse_text import parse_text
 from ..operators.to_invocations import to_invocations
 from .tools.tool import Tool
 
-Part: TypeAlias = Operator[Any, Any] | RxOperator
-Chain: TypeAlias = tuple[Part, ...]
+ChainPart: TypeAlias = Operator[Any, Any] | RxOperator
+Chain: TypeAlias = tuple[ChainPart, ...]
 
 
 def chain_of(given: Iterable[Any], name: str = "Pipeline") -> Chain:
@@ -51,7 +51,7 @@ def operator_of(chain: Chain, name: str) -> Operator[Any, Any]:
     return compose(*ours)
 
 
-def name_of(part: Part) -> str:
+def name_of(part: ChainPart) -> str:
     """Return the name of an operator of a chain.
 
     >>> from penstock.operators import to_segments
@@ -103,7 +103,7 @@ def with_turn_id(chain: Chain, turn_id: str | None) -> Chain:
         return chain
     if not takes(chain, "turn_id"):
         message = (
-            f"turn_id= needs to_segments, parse_text or split_reasoning in the chain, which has only: {said(chain)}"
+            f"turn_id= needs to_segments, parse_text or split_reasoning in the chain, which has only: {names_in(chain)}"
         )
         raise UsageError(message)
     return _with(chain, "turn_id", turn_id)
@@ -133,7 +133,7 @@ class Parted(NamedTuple):
 
 def parted(chain: Chain) -> Parted:
     """Return a chain for an Observable, with adjacent operators of Penstock composed into one."""
-    groups: list[Part] = []
+    groups: list[ChainPart] = []
     for each in chain:
         last = groups[-1] if groups else None
         if is_ours(each) and is_ours(last):
@@ -146,7 +146,7 @@ def parted(chain: Chain) -> Parted:
     return Parted(groups, None, ())
 
 
-def said(chain: Chain) -> str:
+def names_in(chain: Chain) -> str:
     return ", ".join(map(name_of, chain))
 
 
@@ -192,16 +192,16 @@ def _is_of(part: object, function: Callable[..., Any]) -> bool:
     return is_ours(part) and part.steps[0].function is function
 
 
-def _takes(part: Part, setting: str) -> bool:
+def _takes(part: ChainPart, setting: str) -> bool:
     return is_ours(part) and part.steps[0].takes(setting)
 
 
-def _again(part: Part, **settings: Any) -> Part:
+def _again(part: ChainPart, **settings: Any) -> ChainPart:
     return part.steps[0].again(**settings) if is_ours(part) else part
 
 
 def _with(chain: Chain, setting: str, value: Any) -> Chain:
-    def completed(part: Part) -> Part:
+    def completed(part: ChainPart) -> ChainPart:
         if not is_ours(part) or not _takes(part, setting):
             return part
         own = part.steps[0].settings.get(setting)
@@ -215,7 +215,7 @@ def _with(chain: Chain, setting: str, value: Any) -> Chain:
     return tuple(map(completed, chain))
 
 
-Change: TypeAlias = Literal["replace", "before", "after"]
+ChainChange: TypeAlias = Literal["replace", "before", "after"]
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class ChangedStrategy:
     options: Mapping[str, Any]
     name: str
     """The name of the operator that is replaced, or beside which the other one is put."""
-    how: Change
+    how: ChainChange
     new: Chain
 
     def changed(self, chain: Chain, tools: tuple[Tool, ...] | None, turn_id: str | None) -> Chain:

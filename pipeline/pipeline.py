@@ -15,26 +15,37 @@ from reactivex.subject import Subject
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import Limits
+from ..operators.engine.operator_call import reiterable
 from ..operators.engine.stage import Operator, stage
-from ..operators.engine.step import lasting
 from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
-from ..sinks.acting.step import Step, checked_steps
+from ..sinks.acting.step import EventStep, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.base.answers import Choices
 from ..sources.from_stream import (
     Decode,
-    any_machine,
     check_decode,
     decode_through,
+    decoder_factory,
     opened,
     stream_through,
     stream_to_read,
 )
 from ..sources.recognition.providers import provider_of
 from ..sources.streams.wake_stream import wake_stream
-from .chain import Chain, Change, ChangedStrategy, Part, chain_of, dialect_in, is_ours, operator_of, parted, place_of
+from .chain import (
+    Chain,
+    ChainChange,
+    ChainPart,
+    ChangedStrategy,
+    chain_of,
+    dialect_in,
+    is_ours,
+    operator_of,
+    parted,
+    place_of,
+)
 from .outputs.output_type import OutputType, options_for
 from .pipeline_code import INDENT, pipeline_code
 from .runs.async_run import AsyncRun
@@ -56,7 +67,7 @@ from .strategy_maker import (
 from .tools.tool import Tool, as_tools
 from .tools.tool_schemas import schemas_for, tool_choice
 
-Tap: TypeAlias = Callable[[Any], Any]
+SourceTap: TypeAlias = Callable[[Any], Any]
 """Takes a source, and returns one that yields the same."""
 _Cancellable = TypeVar("_Cancellable", bound="Run | AsyncRun | _Signal")
 
@@ -121,24 +132,24 @@ class Pipeline:
         logprobs: bool = False,
         decode: Decode = "sdk",
         turn_id: str | None = None,
-        steps: Iterable[Step] = (),
+        steps: Iterable[EventStep] = (),
         sinks: Iterable[Callable[..., Any]] = (),
         queue_size: int = 1024,
         when_full: WhenFull = "block",
         close_timeout: float = 10.0,
         keep_answer: bool = True,
-        record: Tap | None = None,
+        record: SourceTap | None = None,
         settings: Settings | None = None,
         **options: Any,
     ) -> None:
         settings = settings or settings_from_environment()
-        options = {key: lasting(value) for key, value in options.items()}
+        options = {key: reiterable(value) for key, value in options.items()}
         if request is not None and model is None:
             message = "request= says how a model thinks; pass model= too"
             raise UsageError(message)
         if model is not None:
             strategy, options = _for_model(strategy, model, request, options)
-        strategy = lasting(strategy)
+        strategy = reiterable(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
         self.steps = checked_steps(steps)
         self.sinks = _checked_sinks(sinks)
@@ -200,7 +211,7 @@ class Pipeline:
             "keep_message": keep_answer,
             "logprobs": logprobs,
         }
-        self._new_machine = any_machine(api, **self._of_machines)
+        self._new_machine = decoder_factory(api, **self._of_machines)
         sink_lines(self.sinks, **self._queue)  # raises for wrong options
 
     def stream(self, source: Any, *, turn_id: str | None = None, sinks: Iterable[Callable[..., Any]] = ()) -> Run:
@@ -225,7 +236,7 @@ class Pipeline:
         source: Any,
         *,
         turn_id: str | None = None,
-        steps: Iterable[Step] = (),
+        steps: Iterable[EventStep] = (),
         sinks: Iterable[Callable[..., Any]] = (),
     ) -> AsyncRun:
         """Return the events of a stream, for an async loop.
@@ -387,7 +398,7 @@ class Pipeline:
         """
         return self._code(indent=INDENT)
 
-    def replace(self, name: str, operator: Part) -> Pipeline:
+    def replace(self, name: str, operator: ChainPart) -> Pipeline:
         """Return a pipeline with another operator in the place of the one with this name.
 
             Pipeline(tools=[now]).replace("to_segments", to_segments(eager=True))
@@ -398,7 +409,7 @@ class Pipeline:
         """
         return self._changed(name, "replace", operator)
 
-    def insert(self, operator: Part, *, before: str | None = None, after: str | None = None) -> Pipeline:
+    def insert(self, operator: ChainPart, *, before: str | None = None, after: str | None = None) -> Pipeline:
         """Return a pipeline with one more operator, before or after the one with this name.
 
             Pipeline("hermes").insert(whole_calls(), after="parse_text")
@@ -436,7 +447,7 @@ class Pipeline:
         }
         return pipeline_code(self._new_chain(None), given, self._limits, is_shown=is_shown, indent=indent)
 
-    def _changed(self, name: str, how: Change, operator: Part) -> Pipeline:
+    def _changed(self, name: str, how: ChainChange, operator: ChainPart) -> Pipeline:
         parameters = signature(Pipeline).parameters
         known = {key: each for key, each in self._arguments.items() if key in parameters}
         options = {key: each for key, each in self._arguments.items() if key not in parameters}

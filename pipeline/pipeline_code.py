@@ -17,10 +17,10 @@ from ..events.errors import UsageError
 from ..operators.calls.field_spec import FILE_TOOLS, KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
 from ..operators.catalogue.dialect_for import dialect_name
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
+from ..operators.engine.operator_call import OperatorCall, quoted, short_form
 from ..operators.engine.stage import Operator, compose
-from ..operators.engine.step import Step, quoted, short_form
 from ..operators.schemas.value_typing import TypingRules
-from .chain import Chain, Part, chain_of, is_ours, name_of, takes, without_tools
+from .chain import Chain, ChainPart, chain_of, is_ours, name_of, takes, without_tools
 from .strategies.strategy import Strategy
 
 _CONSTANTS: Final[Mapping[str, Any]] = {
@@ -54,7 +54,7 @@ class ChainCode:
         written = [self.step(step) for step in operator.steps]
         return written[0] if len(written) == 1 else self._written(compose, f"compose({', '.join(written)})")
 
-    def step(self, step: Step) -> str:
+    def step(self, step: OperatorCall) -> str:
         name = step.function.__name__
         argument = partial(self._item, name=f"{name}(...)")
         return self._written(
@@ -192,7 +192,7 @@ def pipeline_code(
 def strategy_code(strategy: Strategy) -> str:
     """Return the chain of a strategy as it is without options.
 
-    >>> from penstock.pipeline import pass_through
+    >>> from penstock.pipeline.strategies.strategies import pass_through
     >>> print(strategy_code(pass_through))
     Pipeline([
         to_segments(),
@@ -201,5 +201,5 @@ def strategy_code(strategy: Strategy) -> str:
     return pipeline_code(chain_of([strategy()]), {}, DEFAULT_LIMITS, indent=INDENT)
 
 
-def _operator(part: Part, code: ChainCode) -> str:
+def _operator(part: ChainPart, code: ChainCode) -> str:
     return code.operator(part) if is_ours(part) else code.named(part, "an Rx operator", short=name_of(part))

@@ -16,7 +16,7 @@ from ..operators.grammar.dialect import Dialect
 from ..operators.interrupt_on import RxOperator
 from ..operators.partial_output import partial_output
 from ..sources.base.machine import Machine
-from ..sources.from_stream import SdkOrWire
+from ..sources.from_stream import AutoDecoder
 from .chain import Chain, ChangedStrategy, chain_of, name_of, with_tools, with_turn_id
 from .outputs.output_type import OutputType
 from .settings import Settings
@@ -53,7 +53,7 @@ class Machines:
         return self._last
 
     def are_of_text(self) -> bool:
-        return isinstance(self._last, SdkOrWire) and self._last.is_text
+        return isinstance(self._last, AutoDecoder) and self._last.is_text
 
 
 def strategy_by_stream(
@@ -62,7 +62,8 @@ def strategy_by_stream(
     """Run `in_text` if `is_text` returns True at the first chunk, else `native`.
 
     >>> from penstock.operators import drive
-    >>> from penstock.pipeline import api_tool_call, hermes
+    >>> from penstock.pipeline import api_tool_call
+    >>> from penstock.pipeline.strategies.strategies import hermes
     >>> chunk = ChunkResponse(content='<tool_call>{"name": "f", "arguments": {}}</tool_call>')
     >>> for is_text in (True, False):
     ...     print(next(drive([chunk], strategy_by_stream(lambda: is_text, api_tool_call(), hermes()))).segment_type)

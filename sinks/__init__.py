@@ -7,55 +7,41 @@ from typing import TYPE_CHECKING
 from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from .acting.approval import ApprovalRequest, Approve, Denied, Postponed
-    from .acting.step import Step
+    from .acting.approval import ApprovalRequest, Denied, Postponed
     from .adapters.ag_ui_approval import ag_ui_approval
     from .adapters.to_acp import acp_approval, to_acp
     from .adapters.to_langchain import to_langchain
     from .adapters.to_pydantic_ai import to_pydantic_ai
     from .callbacks import callbacks
     from .collect import acollect, collect
-    from .collected.collected import Collected, Segment
     from .files.file_tool import FileTool
     from .files.write_files import write_files
     from .json_lines import json_lines, read_json_lines
     from .notebook_view import notebook_view
     from .plain_view import plain_view
-    from .queues import AsyncQueue, ThreadQueue, async_queue, thread_queue
+    from .queues import async_queue, thread_queue
     from .remote_readers import JSON_LINES_HEADERS, SSE_HEADERS, sse_headers, to_json_lines, to_sse, to_websocket
     from .resume.stream_routes import stream_routes
-    from .resume.stream_runs import StreamRun, StreamRuns
+    from .resume.stream_runs import StreamRuns
     from .running.channel import StreamCutError
     from .running.coalesce import coalesce
-    from .running.sink import Sink, SyncSink, Target, TwinSink, each_event
+    from .running.sink import each_event
     from .running.sink_line import SlowSinkError, StuckSinkError
     from .telemetry.log_answers import log_answers
-    from .telemetry.observe_otel import OtelObserver, observe_otel
+    from .telemetry.observe_otel import observe_otel
     from .terminal_view import terminal_view
 
 __all__ = [
     "JSON_LINES_HEADERS",
     "SSE_HEADERS",
     "ApprovalRequest",
-    "Approve",
-    "AsyncQueue",
-    "Collected",
     "Denied",
     "FileTool",
-    "OtelObserver",
     "Postponed",
-    "Segment",
-    "Sink",
     "SlowSinkError",
-    "Step",
     "StreamCutError",
-    "StreamRun",
     "StreamRuns",
     "StuckSinkError",
-    "SyncSink",
-    "Target",
-    "ThreadQueue",
-    "TwinSink",
     "acollect",
     "acp_approval",
     "ag_ui_approval",
@@ -89,11 +75,9 @@ lazy_names(
     {
         "acting.approval": (
             "ApprovalRequest",
-            "Approve",
             "Denied",
             "Postponed",
         ),
-        "acting.step": ("Step",),
         "adapters.ag_ui_approval": ("ag_ui_approval",),
         "adapters.to_acp": (
             "acp_approval",
@@ -102,16 +86,10 @@ lazy_names(
         "adapters.to_langchain": ("to_langchain",),
         "adapters.to_pydantic_ai": ("to_pydantic_ai",),
         "collect": ("acollect",),
-        "collected.collected": (
-            "Collected",
-            "Segment",
-        ),
         "files.file_tool": ("FileTool",),
         "files.write_files": ("write_files",),
         "json_lines": ("read_json_lines",),
         "queues": (
-            "AsyncQueue",
-            "ThreadQueue",
             "async_queue",
             "thread_queue",
         ),
@@ -124,27 +102,15 @@ lazy_names(
             "to_websocket",
         ),
         "resume.stream_routes": ("stream_routes",),
-        "resume.stream_runs": (
-            "StreamRun",
-            "StreamRuns",
-        ),
+        "resume.stream_runs": ("StreamRuns",),
         "running.channel": ("StreamCutError",),
         "running.coalesce": ("coalesce",),
-        "running.sink": (
-            "Sink",
-            "SyncSink",
-            "Target",
-            "TwinSink",
-            "each_event",
-        ),
+        "running.sink": ("each_event",),
         "running.sink_line": (
             "SlowSinkError",
             "StuckSinkError",
         ),
         "telemetry.log_answers": ("log_answers",),
-        "telemetry.observe_otel": (
-            "OtelObserver",
-            "observe_otel",
-        ),
+        "telemetry.observe_otel": ("observe_otel",),
     },
 )

@@ -22,9 +22,9 @@ from .base.provider_error import provider_error
 from .bedrock.wire import bedrock_events
 from .framing.served import WireBody
 from .from_wire import wire_machine
-from .recognition.any_provider import AnyProvider
 from .recognition.apis import APIS
 from .recognition.checked_machine import checked_machine
+from .recognition.detecting_decoder import DetectingDecoder
 from .recognition.recognised_api import KNOWN_APIS
 from .sdk_sources import check_choices, check_gemini_stream
 from .streams.response_bytes import bytes_of_stream, raw_bytes
@@ -32,7 +32,7 @@ from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge, check_stream
 
 
-class SdkOrWire:
+class AutoDecoder:
     """The machine for what an SDK streams, or for the bytes of its response, after a `WireBody`.
 
     {"type": "message_start", ...}         the machine of the SDK's items, from here on
@@ -70,13 +70,15 @@ class SdkOrWire:
             "logprobs": logprobs,
         }
         self._wire: str | None = None
-        self._of_items: Machine = AnyProvider(**self._options) if api is None else checked_machine(api, **self._options)
+        self._of_items: Machine = (
+            DetectingDecoder(**self._options) if api is None else checked_machine(api, **self._options)
+        )
         self._machine: Machine = _First(self, self._of_items)
 
     @property
     def is_text(self) -> bool:
         """Whether the stream is plain text, in which no native call can come."""
-        return isinstance(self._machine, AnyProvider) and self._machine.is_text
+        return isinstance(self._machine, DetectingDecoder) and self._machine.is_text
 
     def close(self, how: How, /) -> list[ChunkResponse]:
         return self._machine.close(how)
@@ -114,7 +116,7 @@ class _First:
     stopped = False
     failure = None
 
-    def __init__(self, owner: SdkOrWire, of_items: Machine) -> None:
+    def __init__(self, owner: AutoDecoder, of_items: Machine) -> None:
         self._owner = owner
         self.close, self.dump, self.load = of_items.close, of_items.dump, of_items.load
 
@@ -177,7 +179,7 @@ def from_stream(
       a stream that was read before, and for one without a response, as Google's and Ollama's are.
     - `choices`, `turn_id`, `limits`, `keep_message`, `logprobs`, `dispose()` and errors: as with the provider's source.
     """
-    new_machine = any_machine(
+    new_machine = decoder_factory(
         api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
     )
     return stream_through(opened(source, decode=decode), new_machine)
@@ -196,7 +198,7 @@ def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observ
     return bridge(source, new_machine, _is_checked)
 
 
-def any_machine(
+def decoder_factory(
     api: str | None = None,
     *,
     choices: Choices = 0,
@@ -204,14 +206,14 @@ def any_machine(
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
     logprobs: bool = False,
-) -> Callable[..., SdkOrWire]:
+) -> Callable[..., AutoDecoder]:
     """Return a function that makes the machine of an API; without a name, a machine that detects the API.
 
     It may be called with another `turn_id=`. The machines take an SDK's items, or the bytes of a response.
     """
     check_choices(choices)
     new_machine = partial(
-        SdkOrWire,
+        AutoDecoder,
         api,
         choices=choices,
         turn_id=turn_id,
@@ -314,7 +316,9 @@ def decode_sdk(
     exceptions pass unchanged.
     """
     return decode_through(
-        any_machine(api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs)
+        decoder_factory(
+            api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
+        )
     )
 
 

@@ -15,7 +15,7 @@ from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
 from ..operators.engine.state import Stateful
 from .base.answers import Choices
-from .base.machine import Lane, Machine, MachineStage, json_value, lane_of
+from .base.machine import Machine, MachineStage, WireLane, json_value, lane_of
 from .base.provider_error import invalid_data
 from .framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .recognition.apis import Decoder, api_of
@@ -83,7 +83,7 @@ class WireMachine(Stateful):
         self._unread = _Unread(machine) if isinstance(machine, CheckedMachine) else None
         self._failure: ProviderError | None = None
         self._is_done = False
-        self._lane: Lane | None = lane_of(machine)
+        self._lane: WireLane | None = lane_of(machine)
 
     @property
     def stopped(self) -> bool:
@@ -123,7 +123,7 @@ class WireMachine(Stateful):
     def new_part(self, _name: str, _state: Any, /) -> _Unread:
         return _Unread(cast("CheckedMachine", self._machine))
 
-    def _events(self, events: list[ServerSentEvent], lane: Lane | None = None) -> list[ChunkResponse]:
+    def _events(self, events: list[ServerSentEvent], lane: WireLane | None = None) -> list[ChunkResponse]:
         responses: list[ChunkResponse] = []
         for _, data in events:
             if lane is not None and not self._is_done and (chunks := lane(data)) is not None:

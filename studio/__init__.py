@@ -12,19 +12,16 @@ from ..operators.engine.lazy_names import lazy_names
 if TYPE_CHECKING:
     from .explorer.explore import explore
     from .marble_diagrams.marble_string import marble_string
-    from .marble_diagrams.marbles import MarblePicture, marbles
+    from .marble_diagrams.marbles import marbles
     from .recordings.from_recording import from_recording
     from .recordings.record import record
     from .replay.replay_server import ReplayServer
     from .tracing.first_divergence import first_divergence
-    from .tracing.trace import Trace
     from .tracing.trace import trace as trace
     from .tracing.trace_stream import atrace_stream, trace_stream
 
 __all__ = [
-    "MarblePicture",
     "ReplayServer",
-    "Trace",
     "atrace_stream",
     "explore",
     "first_divergence",
@@ -42,12 +39,12 @@ lazy_names(
     {
         "explorer.explore": ("explore",),
         "marble_diagrams.marble_string": ("marble_string",),
-        "marble_diagrams.marbles": ("MarblePicture", "marbles"),
+        "marble_diagrams.marbles": ("marbles",),
         "recordings.from_recording": ("from_recording",),
         "recordings.record": ("record",),
         "replay.replay_server": ("ReplayServer",),
         "tracing.first_divergence": ("first_divergence",),
-        "tracing.trace": ("Trace", "trace"),
+        "tracing.trace": ("trace",),
         "tracing.trace_stream": ("atrace_stream", "trace_stream"),
     },
 )

@@ -36,7 +36,7 @@ def connected(name: str, request: Request, key: str) -> Generator[Callable[[], A
         except PenstockError:
             raise
         except Exception as error:  # an SDK looks at more of the environment than its key
-            message = f"{name}'s SDK failed to start: {_said(error)}"
+            message = f"{name}'s SDK failed to start: {_without_url(error)}"
             raise UsageError(message) from error
         yield lambda: ask(name, client, request)
 
@@ -46,7 +46,7 @@ def ask(name: str, client: Any, request: Request) -> Any:
     return PROVIDERS[name].ask(client, request, tool_schemas(request.tools, name))
 
 
-def _said(error: Exception) -> object:
+def _without_url(error: Exception) -> object:
     # The HTTP client's message about a wrong URL may contain a piece of a password.
     wrong_url = "its address, or a proxy of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY), is not a URL"
     return wrong_url if type(error).__name__ == "InvalidURL" else error

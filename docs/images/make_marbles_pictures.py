@@ -12,7 +12,9 @@ from random import Random
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators import stream_fields, to_invocations, to_segments
-from penstock.studio import MarblePicture, Trace, marbles, trace
+from penstock.studio import marbles, trace
+from penstock.studio.marble_diagrams.marbles import MarblePicture
+from penstock.studio.tracing.trace import Trace
 
 PICTURES = Path(__file__).parent
 NANOSECONDS = 1_000_000_000

@@ -18,14 +18,14 @@ from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
-from ..schemas.tool_parameters import Schema
+from ..schemas.json_schema import Schema
 from .native_calls import NativeCalls
 from .open_segments import end_status
 
 if TYPE_CHECKING:
     from .text_call_watch import TextCallWatch
 
-Segment: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
+SegmentOutput: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
 """What an operator emits that makes segments."""
 SegmentInput: TypeAlias = SegmentEvent | Notice | ProviderEvent | AnswerEnd
 """What an operator takes that reads segments."""
@@ -41,7 +41,7 @@ PIECES_AT_ONCE: Final = 64
 Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None]
 """For a text that is emitted unchanged if a search finds no marker in it: the search, and the segment's id and type and
 the turn id for its event. It is a plain tuple because unpacking a named one costs more than a call."""
-FastPath: TypeAlias = Callable[[str], Sequence[Segment] | None]
+EngineLane: TypeAlias = Callable[[str], Sequence[SegmentOutput] | None]
 """Returns the events of a text, or None if there is more to do than to emit it."""
 
 
@@ -50,22 +50,22 @@ class TextReader(Protocol):
 
     @property
     def plain(self) -> Plain | None:
-        """The fast path for text without a marker."""
+        """The lane for text without a marker."""
 
     @property
-    def fast_path(self) -> FastPath | None:
-        """The fast path for other text."""
+    def lane(self) -> EngineLane | None:
+        """The lane for other text."""
 
-    def feed(self, text: str, events: list[Segment], /) -> None:
+    def feed(self, text: str, events: list[SegmentOutput], /) -> None:
         """Read the next text and append its events."""
 
     def choose_way(self) -> None:
         """Note that the answer may have another segment open now."""
 
-    def split_by_server(self, events: list[Segment], /) -> None:
+    def split_by_server(self, events: list[SegmentOutput], /) -> None:
         """Note that reasoning came apart from the text."""
 
-    def close(self, how: How, finish: str | None, events: list[Segment], /) -> None:
+    def close(self, how: How, finish: str | None, events: list[SegmentOutput], /) -> None:
         """Append all remaining events at the end."""
 
     def withheld(self) -> Iterable[Withheld]:
@@ -106,7 +106,7 @@ class AnswerSegments(Stateful):
         "text_reader",
         "text_watch",
     )
-    __slots__ = (*STATE, "__weakref__", "_straight", "ids")
+    __slots__ = (*STATE, "__weakref__", "_has_lanes", "ids")
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class AnswerSegments(Stateful):
         self.number = number
         self.begun = False
         """Whether anything but native calls came."""
-        self._straight = not (eager or with_arguments)
+        self._has_lanes = not (eager or with_arguments)
         self.open_type = ""
         self.open_id = ""
         self.finish: FinishReason | None = None
@@ -150,7 +150,7 @@ class AnswerSegments(Stateful):
         """Whether anything of this answer came."""
         return self.begun or self.calls.have_begun
 
-    def feed(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+    def feed(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
         """Process a chunk of this answer, and append its events."""
         if chunk.reasoning or (chunk.native and self.open_type in ("", "reasoning")):
             self._reasoning(chunk, events)
@@ -184,7 +184,7 @@ class AnswerSegments(Stateful):
         if self.text_reader is not None:
             self.text_reader.choose_way()
 
-    def _reasoning(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+    def _reasoning(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
         if self.text_reader is not None:
             self.text_reader.split_by_server(events)
         reader = self.reasoning_reader
@@ -218,13 +218,13 @@ class AnswerSegments(Stateful):
         else:
             self.signed[-1:] = [{**known, **native, **lists}]
 
-    def text(self, kind: str, text: str, events: list[Segment]) -> None:
+    def text(self, kind: str, text: str, events: list[SegmentOutput]) -> None:
         if self.open_type != kind:
             self.start_text(kind, events)
         if text:
             events.append(SegmentContent(self.open_id, kind, text, turn_id=self.ids.turn_id, raw=text))
 
-    def media(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+    def media(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
         kinds = (("image", chunk.image_urls), ("audio", chunk.audio_urls), ("video", chunk.video_urls))
         for media_type, urls in kinds:
             for url in urls:
@@ -232,7 +232,7 @@ class AnswerSegments(Stateful):
                 events.append(SegmentContent(self.open_id, "media", url, turn_id=self.ids.turn_id, raw=url))
                 self.end_text(events)
 
-    def other(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+    def other(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
         """Process what a chunk has besides its segments: what only its provider has, an error, the whole message."""
         self.begun = True
         turn_id = None
@@ -254,7 +254,7 @@ class AnswerSegments(Stateful):
     def start_text(
         self,
         kind: str,
-        events: list[Segment],
+        events: list[SegmentOutput],
         metadata: dict[str, Any] | None = None,
         raw: str = "",
     ) -> None:
@@ -271,7 +271,7 @@ class AnswerSegments(Stateful):
 
     def end_text(
         self,
-        events: list[Segment],
+        events: list[SegmentOutput],
         status: Status = "complete",
         reason: str | None = None,
         metadata: dict[str, Any] | None = None,
@@ -289,9 +289,9 @@ class AnswerSegments(Stateful):
                 self.start_text("reasoning", events)
                 self.end_text(events, metadata={"native": native})
 
-    def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[Segment]) -> None:
+    def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[SegmentOutput]) -> None:
         """Process the deltas of native calls."""
-        calls, straight = self.calls, self._straight
+        calls, has_lanes = self.calls, self._has_lanes
         open_calls, lanes = calls.open, calls.lanes
         for delta in deltas:
             call = open_calls.get(delta.index)
@@ -304,7 +304,7 @@ class AnswerSegments(Stateful):
             text = delta.arguments_delta
             if text:
                 machine = call.machine
-                if machine is None or not straight or call.is_followed:
+                if machine is None or not has_lanes or call.is_followed:
                     lanes.leave(delta.index)
                     calls.content(call, text, events)
                 else:
@@ -329,7 +329,7 @@ class AnswerSegments(Stateful):
             if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
                 calls.settle(call, delta, events)
 
-    def take_finish(self, chunk: ChunkResponse, events: list[Segment]) -> None:
+    def take_finish(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
         """Process the provider's finish of the answer."""
         self.begun = True
         finish = chunk.finish_reason or "stop"
@@ -339,7 +339,7 @@ class AnswerSegments(Stateful):
         if finish != "error":
             self.calls.finish(events, is_regular=is_regular)
 
-    def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
+    def close(self, how: How, finish: str | None, events: list[SegmentOutput]) -> None:
         """Append the events of the end; `finish` is the answer's finish reason, or `stop` for plain text."""
         readers = (self.reasoning_reader, self.text_reader)
         # What is open goes on before another segment begins.
@@ -357,7 +357,7 @@ class AnswerSegments(Stateful):
         """Return the status and reason of text that is open at the end; `finish` is the answer's finish reason."""
         return end_status(how, finish, self.irregular_words)
 
-    def _close_calls(self, how: How, finish: str | None, events: list[Segment]) -> None:
+    def _close_calls(self, how: How, finish: str | None, events: list[SegmentOutput]) -> None:
         """End the calls that are open at the end of the stream; `finish` is the answer's finish reason."""
         status, reason = self.end_of(how, finish)
         if status == "complete":

@@ -12,7 +12,7 @@ from ...events.segment_event import AnySegmentEvent, Fragment, SegmentContent, S
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..engine.stage import Operator, lift
 from ..engine.state import Stateful
-from ..engine.withheld import FurtherEvent, StraightWay, Withheld, held_by
+from ..engine.withheld import FurtherEvent, TextLane, Withheld, held_by
 from ..machines.json_machine import JsonMachine
 from .field_spec import FieldSpec, Specs, called_name, spec_by_type, told_arguments
 from .open_segments import CallFollower, FollowedCall
@@ -27,15 +27,15 @@ class CallMachine(FollowedCall, Protocol):
     def withheld(self, *, in_raw: bool) -> Sequence[Withheld]: ...
     def dump(self) -> Any: ...
     def load(self, state: Any, /) -> None: ...
-    def straight(self) -> FurtherEvent | None:
+    def further_event(self) -> FurtherEvent | None:
         """Return what makes the one event of further text of an open string; None while that is not all."""
 
 
-NewMachine: TypeAlias = Callable[[SegmentStart, str, Specs, Limits], CallMachine]
+NewCallMachine: TypeAlias = Callable[[SegmentStart, str, Specs, Limits], CallMachine]
 
 
 def each_call(
-    new_machine: NewMachine, *, keep_segments: bool, fields: Iterable[FieldSpec], limits: Limits
+    new_machine: NewCallMachine, *, keep_segments: bool, fields: Iterable[FieldSpec], limits: Limits
 ) -> Operator[Any, Any]:
     """Make an operator that runs a machine for each call.
 
@@ -48,7 +48,7 @@ def each_call(
 
 class _EachCall(CallFollower[CallMachine]):
     def __init__(
-        self, new_machine: NewMachine, fields: tuple[FieldSpec, ...], limits: Limits, *, keep_segments: bool
+        self, new_machine: NewCallMachine, fields: tuple[FieldSpec, ...], limits: Limits, *, keep_segments: bool
     ) -> None:
         super().__init__(keep_segments=keep_segments)
         self._new_machine = new_machine
@@ -70,11 +70,11 @@ class _EachCall(CallFollower[CallMachine]):
             found += call.withheld(in_raw=self._keep)
         return found
 
-    def take_straight(self, way: StraightWay) -> bool:
+    def take_lane(self, way: TextLane) -> bool:
         """Let the event of the text pass if segments are kept, and add that of its call."""
         call = self._calls.get((way.turn_id, way.segment_id))
         if call is not None:
-            make = call.straight()
+            make = call.further_event()
             if make is None:
                 return False
             way.further.insert(0, make)

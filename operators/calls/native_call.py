@@ -1,6 +1,6 @@
-"""One open native call: its identity, its arguments so far, whether their root has closed, and its straight way.
+"""One open native call: its identity, its arguments so far, whether their root has closed, and its lane.
 
-The straight way is for a chunk that has nothing but more text for an open string of one call.
+The lane is for a chunk that has nothing but more text for an open string of one call.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ...events.chunk_response import ArgumentsKind, CallStatus, ChunkResponse, E
 from ...events.segment_event import Fragment, JsonError, SegmentContent
 from ..engine.limits import Limits
 from ..engine.state import Stateful
-from ..engine.withheld import FurtherEvent, Offer, StraightFeed, StraightWay
+from ..engine.withheld import FurtherEvent, LaneFeed, Offer, TextLane
 from ..machines.fragment_aggregator import MANY, GrowingText
 from ..machines.json_machine import JsonMachine, decode_whole
 
@@ -221,8 +221,8 @@ class NativeCall(Stateful):
         self.over_limit = self.over_limit or self.excess > 0
 
 
-Lane: TypeAlias = StraightFeed
-"""The straight way of the text of one call."""
+CallLane: TypeAlias = LaneFeed
+"""The lane of the text of one call."""
 
 
 def no_lane(_: ChunkResponse, _lanes: Lanes) -> None:
@@ -245,8 +245,8 @@ def find_lane(chunk: ChunkResponse, lanes: Lanes) -> list[Any] | None:
     return lane(chunk, lanes)
 
 
-class Lanes(dict[int, Lane]):
-    """By index the lanes of the open calls whose next text may have a straight way.
+class Lanes(dict[int, CallLane]):
+    """By index the lanes of the open calls whose next text may have a lane.
 
     - `current`: the way of the next chunk; None while no chunk has one.
     - `opened`: opens the lane of a chunk's call; None where no chain asks for one.
@@ -259,12 +259,12 @@ class Lanes(dict[int, Lane]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.current: Lane | None = None
-        self.opened: Callable[[ChunkResponse], Lane] | None = None
+        self.current: CallLane | None = None
+        self.opened: Callable[[ChunkResponse], CallLane] | None = None
         self.last = -1
 
     def may_open(self, index: int) -> None:
-        """Note that the next text of a call may have a straight way, which is not known yet."""
+        """Note that the next text of a call may have a lane, which is not known yet."""
         if self.get(index) is not no_lane:
             self[index] = lane_to_open
             self.current = find_lane
@@ -278,13 +278,13 @@ class Lanes(dict[int, Lane]):
         self.current = None
 
 
-def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer) -> Lane:
+def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer) -> CallLane:
     """Offer the call's open string to the stages behind, and return its lane."""
     machine = call.machine
     path = None if machine is None else machine.open_path
     if machine is None or path is None:
         return lane_to_open
-    way = StraightWay(call.segment_id, "tool_call", turn_id, path)
+    way = TextLane(call.segment_id, "tool_call", turn_id, path)
     if not offer(way):
         return no_lane
     # A chunk goes straight if it equals this one but for the text; one comparison looks at all fields.

@@ -25,14 +25,15 @@ from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.json_machine import decode_json
 from ..schemas.inner_schema import property_names
-from ..schemas.tool_parameters import Schema, grown_name, is_begun_name, known_name, may_grow
+from ..schemas.json_schema import Schema
+from ..schemas.tool_parameters import grown_name, is_begun_name, known_name, may_grow
 from .native_call import BLANKS, Lanes, NativeCall
 from .open_segments import error_detail
 
 Events: TypeAlias = list[AnySegmentEvent | Notice | ProviderEvent | AnswerEnd]
 
 
-class EndsText(Protocol):
+class TextOwner(Protocol):
     """The answer that the calls are of, which ends its open text before a call begins."""
 
     def end_text(self, events: Events, /) -> None: ...
@@ -69,7 +70,7 @@ class NativeCalls(Stateful):
         choice: int,
         ids: TurnIds,
         limits: Limits,
-        answer: EndsText,
+        answer: TextOwner,
         *,
         eager: bool,
         with_arguments: bool,
@@ -83,7 +84,7 @@ class NativeCalls(Stateful):
         self.is_failing = False
         """Whether a chunk with calls says that the model failed, so that nothing seals calls any more."""
         self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, or may go on, with their text
-        self.lanes = Lanes()  # of the open calls whose next text may have a straight way
+        self.lanes = Lanes()  # of the open calls whose next text may have a lane
         self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
         self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
         self._ids = ids

@@ -15,8 +15,8 @@ from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Offer, Withheld
-from .answer_segments import AnswerSegments, Segment
-from .native_call import Lane, Lanes, lane_to_open, open_lane
+from .answer_segments import AnswerSegments, SegmentOutput
+from .native_call import CallLane, Lanes, lane_to_open, open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""
@@ -42,7 +42,7 @@ class ResponseAnswers(Stateful):
         self._usage: TokenUsage | None = None
         self._model: str | None = None
 
-    def feed(self, item: str | ChunkResponse) -> Sequence[Segment]:
+    def feed(self, item: str | ChunkResponse) -> Sequence[SegmentOutput]:
         reader = self._reader
         if reader is not None:
             text = item if isinstance(item, str) else self._only_content(item)
@@ -51,11 +51,11 @@ class ResponseAnswers(Stateful):
                 search, segment_id, kind, turn_id = plain
                 if search(text) is None:
                     return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
-            fast_path = reader.fast_path
-            if fast_path is not None and text and (given := fast_path(text)) is not None:
+            lane = reader.lane
+            if lane is not None and text and (given := lane(text)) is not None:
                 return given
             if isinstance(item, str):
-                given = list[Segment]()
+                given = list[SegmentOutput]()
                 reader.feed(item, given)
                 return given
             self._text_only = False
@@ -71,14 +71,14 @@ class ResponseAnswers(Stateful):
         if chunk.model is not self._model and chunk.model:
             self._leave_lanes(chunk.model, self._model)
             self._model = chunk.model
-        events: list[Segment] = []
+        events: list[SegmentOutput] = []
         answer.feed(chunk, events)
         return events
 
-    def offer_straight(self, offer: Offer) -> Lanes | None:
-        """Return the straight ways of chunks with nothing but more text for an open string of the first answer.
+    def offer_lanes(self, offer: Offer) -> Lanes | None:
+        """Return the lanes of chunks with nothing but more text for an open string of the first answer.
 
-        They hold until `load`, like every straight way.
+        They hold until `load`, like every lane.
         """
         if self._takes_text:
             return None
@@ -86,8 +86,8 @@ class ResponseAnswers(Stateful):
         lanes.opened = partial(ResponseAnswers._opened_lane, proxy(self), offer)  # weak: it holds the lanes
         return lanes
 
-    def close(self, how: How) -> Sequence[Segment]:
-        events: list[Segment] = []
+    def close(self, how: How) -> Sequence[SegmentOutput]:
+        events: list[SegmentOutput] = []
         for answer in self._answers.values():
             finish = "stop" if self._text_only else answer.finish
             answer.close(how, finish, events)
@@ -144,7 +144,7 @@ class ResponseAnswers(Stateful):
         self._text_only = False
         return chunk.content
 
-    def _opened_lane(self, offer: Offer, chunk: ChunkResponse) -> Lane:
+    def _opened_lane(self, offer: Offer, chunk: ChunkResponse) -> CallLane:
         """Return the lane of the chunk's call, once nothing in the chunk is new for the whole response."""
         ids = self.ids
         if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
@@ -152,7 +152,7 @@ class ResponseAnswers(Stateful):
         return open_lane(self._answers[0].calls.open[chunk.tool_calls[0].index], chunk, ids.turn_id, offer)
 
     def _leave_lanes(self, new: str, known: str | None) -> None:
-        """Leave all straight ways if what is said of the whole response has changed."""
+        """Leave all lanes if what is said of the whole response has changed."""
         if new != known:
             self._answers[0].calls.lanes.leave_all()
 

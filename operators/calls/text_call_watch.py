@@ -11,7 +11,7 @@ from ...events.segment_event import SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import Notice
 from ..engine.stage import How
 from ..engine.state import Stateful
-from .answer_segments import Segment, TextReader
+from .answer_segments import SegmentOutput, TextReader
 
 SNIPPET: Final = 240
 _SOURCE: Final = 4 * SNIPPET
@@ -95,14 +95,14 @@ class TextCallWatch(Stateful):
             self.reader = self._new_reader()
             text = "".join(self._before)
             self._before.clear()
-        found: list[Segment] = []
+        found: list[SegmentOutput] = []
         self.reader.feed(text, found)
         yield from self._notices(found)
 
     def close(self, how: How, finish: str | None) -> Iterator[Notice]:
         """Yield the notices of the end; `finish` is the answer's finish reason."""
         yield from self.look()
-        found: list[Segment] = []
+        found: list[SegmentOutput] = []
         if self.reader is not None:
             self.reader.close(how, finish, found)
         yield from self._notices(found)
@@ -110,7 +110,7 @@ class TextCallWatch(Stateful):
     def new_part(self, _name: str, _state: Any, /) -> TextReader:
         return self._new_reader()
 
-    def _notices(self, found: Iterable[Segment]) -> Iterator[Notice]:
+    def _notices(self, found: Iterable[SegmentOutput]) -> Iterator[Notice]:
         for event in found:
             if isinstance(event, SegmentStart) and event.segment_type == "tool_call":
                 self._call_id, self._name = event.segment_id, event.metadata["tool_name"]

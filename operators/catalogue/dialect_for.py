@@ -104,7 +104,7 @@ def thinking_switch(
 
 def _all_said(request: Mapping[str, Any], switches: Container[str], low_efforts: Container[str]) -> Iterator[bool]:
     for name in _SWITCHES:
-        if (found := _said(request.get(name), low_efforts)) is not None:
+        if (found := _thinks(request.get(name), low_efforts)) is not None:
             yield found
     for name in _TEMPLATE:
         if isinstance(inner := request.get(name), Mapping):
@@ -116,10 +116,12 @@ def _all_said(request: Mapping[str, Any], switches: Container[str], low_efforts:
             yield from _all_said(cast("Mapping[str, Any]", inner), switches, low_efforts)
 
 
-def _said(value: Any, low_efforts: Container[str]) -> bool | None:
+def _thinks(value: Any, low_efforts: Container[str]) -> bool | None:
     if isinstance(value, Mapping):
         inner = cast("Mapping[str, Any]", value)
-        found = (_said(inner[key], low_efforts) for key in ("enabled", "type", "effort", "max_tokens") if key in inner)
+        found = (
+            _thinks(inner[key], low_efforts) for key in ("enabled", "type", "effort", "max_tokens") if key in inner
+        )
         return next((each for each in found if each is not None), None)
     if isinstance(value, str):
         word = value.casefold()

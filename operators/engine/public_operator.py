@@ -7,8 +7,8 @@ from functools import partial, wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar, cast, overload
 
+from .operator_call import OperatorCall, reiterable, snapshot
 from .stage import Operator
-from .step import Step, kept, lasting
 
 P = ParamSpec("P")
 In = TypeVar("In")
@@ -23,7 +23,7 @@ def public_operator(
 ) -> Callable[[Callable[P, Operator[In, Out]]], Callable[P, Operator[In, Out]]]: ...
 
 
-def public_operator(function: Any = None, /, *, positional: Callable[[Any], Any] = kept) -> Any:
+def public_operator(function: Any = None, /, *, positional: Callable[[Any], Any] = snapshot) -> Any:
     """Record, in the operators that `function` returns, its name and the arguments that are not the defaults.
 
     >>> from penstock.operators import holdback, stream_fields
@@ -45,8 +45,8 @@ def _made(
 
     @wraps(function)
     def made(*args: P.args, **kwargs: P.kwargs) -> Operator[In, Out]:
-        given: list[Any] = [lasting(each) for each in args]
-        named: dict[str, Any] = {key: lasting(each) for key, each in kwargs.items()}
+        given: list[Any] = [reiterable(each) for each in args]
+        named: dict[str, Any] = {key: reiterable(each) for key, each in kwargs.items()}
         # Before the call: what takes `**options` must refuse wrong names as any other function does.
         try:
             bound = called.bind(*given, **named)
@@ -62,9 +62,9 @@ def _made(
                 by_position += map(positional, value)
             elif parameter.default is Parameter.empty:
                 by_position.append(positional(value))
-            elif not _is_default(kept(value), parameter.default):
-                settings[name] = kept(value)
-        step = Step(made, function.__name__, tuple(by_position), settings, operator.factories)
+            elif not _is_default(snapshot(value), parameter.default):
+                settings[name] = snapshot(value)
+        step = OperatorCall(made, function.__name__, tuple(by_position), settings, operator.factories)
         return Operator(steps=(step,))
 
     return made

@@ -16,9 +16,9 @@ from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ...events.errors import UsageError
-from .step import Step, stage_name
+from .operator_call import OperatorCall, stage_name
 from .turn_ids import Attempts, TurnIds
-from .withheld import StraightWays, Withheld, straight_ways, withheld_by
+from .withheld import OpenLanes, Withheld, open_lanes, withheld_by
 
 
 class Completed(Struct, frozen=True):
@@ -63,8 +63,8 @@ class Stage(Protocol[In_contra, Out_co]):
     keeps back after the last `feed`, why, and what the text may still become. It changes nothing. For a stage without
     it, `trace` finds the withheld text itself, and does not know the reason.
 
-    A stage may offer text in the middle of a string a straight way to the end of the chain, with a method
-    `offer_straight`, and take part in one with `take_straight`; see withheld.py. Without them it declines.
+    A stage may offer text in the middle of a string a lane to the end of the chain, with a method
+    `offer_lanes`, and take part in one with `take_lane`; see withheld.py. Without them it declines.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
@@ -82,8 +82,10 @@ class Operator(Generic[In_contra, Out_co]):
 
     __slots__ = ("factories", "steps")
 
-    def __init__(self, *factories: Callable[[], Stage[Any, Any]], steps: tuple[Step, ...] | None = None) -> None:
-        self.steps = steps or tuple(Step(lift, stage_name(each), (each,), {}, (each,)) for each in factories)
+    def __init__(
+        self, *factories: Callable[[], Stage[Any, Any]], steps: tuple[OperatorCall, ...] | None = None
+    ) -> None:
+        self.steps = steps or tuple(OperatorCall(lift, stage_name(each), (each,), {}, (each,)) for each in factories)
         self.factories: tuple[Callable[[], Stage[Any, Any]], ...] = tuple(
             factory for step in self.steps for factory in step.factories
         )
@@ -119,7 +121,7 @@ _NOTHING: Any = ()
 class StageChain(Generic[In, Out]):
     """A chain of stages, run as one stage; see `stage`."""
 
-    __slots__ = ("_closed", "_first", "_is_behind", "_rest", "_stages", "_straight", "_three", "last_words")
+    __slots__ = ("_closed", "_first", "_is_behind", "_lanes", "_rest", "_stages", "_three", "last_words")
 
     def __init__(self, stages: list[Stage[Any, Any]]) -> None:
         self._stages = stages
@@ -127,9 +129,9 @@ class StageChain(Generic[In, Out]):
         self._rest: list[Callable[[Any], Any]] = [later.feed for later in stages[1:]]
         # Most chains have three stages; unrolling halves the cost.
         self._three = (self._first, *self._rest) if len(self._rest) == 2 else None
-        # A straight way may begin behind one stage, such as the one that decodes a wire.
-        self._is_behind = len(stages) > 1 and not hasattr(stages[0], "offer_straight")
-        self._straight = self._straight_ways()
+        # A lane may begin behind one stage, such as the one that decodes a wire.
+        self._is_behind = len(stages) > 1 and not hasattr(stages[0], "offer_lanes")
+        self._lanes = self._open_lanes()
         self._closed = False
         self.last_words: list[Out] = []
         """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
@@ -143,21 +145,21 @@ class StageChain(Generic[In, Out]):
         if self._closed:
             message = "this chain is closed; make a new one with stage(...)"
             raise UsageError(message)
-        ways = self._straight
+        lanes = self._lanes
         number = 1
         given: list[Any] = _NOTHING
         final: list[Out] = _NOTHING
         try:
-            if ways is not None and (straight := ways.current) is not None:
+            if lanes is not None and (lane := lanes.current) is not None:
                 if not self._is_behind:
-                    if (events := straight(item, ways)) is not None:
+                    if (events := lane(item, lanes)) is not None:
                         return events
                 else:
                     final = []
                     for each in self._first(item):
                         number, given, events = 2, _NOTHING, None
-                        if (straight := ways.current) is not None:
-                            events = straight(each, ways)
+                        if (lane := lanes.current) is not None:
+                            events = lane(each, lanes)
                         if events is None:
                             events = [each]
                             number = 1
@@ -190,8 +192,8 @@ class StageChain(Generic[In, Out]):
             raise
         return given if self._rest else [*events]
 
-    def _straight_ways(self) -> StraightWays | None:
-        return straight_ways(self._stages[self._is_behind :])
+    def _open_lanes(self) -> OpenLanes | None:
+        return open_lanes(self._stages[self._is_behind :])
 
     def close(self, how: How | None = None) -> list[Out]:
         """Return what the end makes certain; a second close returns nothing."""
@@ -238,7 +240,7 @@ class StageChain(Generic[In, Out]):
         self._closed = closed
         for each, its_state in zip(self._stages, states, strict=True):
             each.load(its_state)
-        self._straight = self._straight_ways()
+        self._lanes = self._open_lanes()
 
     def _fail(self, error: Exception, number: int, given: Sequence[Any], final: Sequence[Out]) -> None:
         """Close the stages after stage `number` (from 1), which raised after it had returned `given`."""

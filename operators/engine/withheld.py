@@ -1,8 +1,8 @@
-"""`Withheld`: text that a stage keeps back for the moment, and why; `StraightWay`: how text passes without events.
+"""`Withheld`: text that a stage keeps back for the moment, and why; `TextLane`: how text passes without events.
 
-The straight way through a chain is for text in the middle of an open string. The stage that reads the string offers a
-`StraightWay` to each stage behind it in turn. A stage that takes it writes into it what becomes of the text there. A
-stage that does not, or has no `take_straight`, declines, and the text goes from stage to stage as events. Both ways
+The lane through a chain is for text in the middle of an open string. The stage that reads the string offers a
+`TextLane` to each stage behind it in turn. A stage that takes it writes into it what becomes of the text there. A
+stage that does not, or has no `take_lane`, declines, and the text goes from stage to stage as events. Both ways
 have the same results.
 """
 
@@ -17,22 +17,22 @@ from ...events.segment_event import Fragment, Path
 
 FurtherEvent: TypeAlias = Callable[[str, Fragment], Any]
 """Returns an event for a source text and its TEXT."""
-Offer: TypeAlias = Callable[["StraightWay"], bool]
+Offer: TypeAlias = Callable[["TextLane"], bool]
 """Offers a way to all stages behind the first one; False if one of them declines."""
-StraightFeed: TypeAlias = Callable[[Any, Any], "list[Any] | None"]
+LaneFeed: TypeAlias = Callable[[Any, Any], "list[Any] | None"]
 """Returns the events of the whole chain for an item; None, with nothing done, if it has to be fed to the stages.
 
-Its second argument is the `StraightWays` that it is one of."""
+Its second argument is the `OpenLanes` that it is one of."""
 
 
-class StraightWays(Protocol):
-    """The straight ways of a chain: `current` is that of the next item, None while nothing is open that has one."""
+class OpenLanes(Protocol):
+    """The lanes of a chain: `current` is that of the next item, None while nothing is open that has one."""
 
     @property
-    def current(self) -> StraightFeed | None: ...
+    def current(self) -> LaneFeed | None: ...
 
 
-class Kept(Protocol):
+class GrowingPieces(Protocol):
     """A text that is kept in pieces, which `join` joins when there are many."""
 
     pieces: list[str]
@@ -40,7 +40,7 @@ class Kept(Protocol):
     def join(self) -> None: ...
 
 
-class StraightWay:
+class TextLane:
     """What becomes of further text of one open string: of content events of one segment with one TEXT fragment each.
 
     It holds until another event of that segment comes, or until a `load`.
@@ -63,17 +63,17 @@ class StraightWay:
         self.is_decoded = False
         self.is_heard = True
         self.further: list[FurtherEvent] = []
-        self.kept: tuple[Kept, Kept] | None = None
+        self.kept: tuple[GrowingPieces, GrowingPieces] | None = None
 
 
-def straight_ways(stages: Sequence[Any]) -> StraightWays | None:
-    """Return the straight ways through stages, if the first has one to offer and all others can take it."""
-    begin: Callable[[Offer], StraightWays | None] | None = getattr(stages[0], "offer_straight", None)
-    takers: list[Offer | None] = [getattr(each, "take_straight", None) for each in stages[1:]]
+def open_lanes(stages: Sequence[Any]) -> OpenLanes | None:
+    """Return the lanes through stages, if the first has one to offer and all others can take it."""
+    begin: Callable[[Offer], OpenLanes | None] | None = getattr(stages[0], "offer_lanes", None)
+    takers: list[Offer | None] = [getattr(each, "take_lane", None) for each in stages[1:]]
     if begin is None or None in takers:
         return None
 
-    def offer(way: StraightWay) -> bool:
+    def offer(way: TextLane) -> bool:
         return all(take is not None and (not way.is_heard or take(way)) for take in takers)
 
     return begin(offer)

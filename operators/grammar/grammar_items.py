@@ -14,7 +14,7 @@ from ..machines.marker_search import BLANK_RUN, BLANKS
 from .dialect import Alt, Attrs, Back, Call, CallArgs, Item, Json, Many, Maybe, Text
 
 if TYPE_CHECKING:
-    from .dialect_positions import At, Positions
+    from .compiled_grammar import CompiledGrammar, States
 
 
 BRACKETS: Final = {"object": "{", "array": "[", "any": "{["}
@@ -251,18 +251,18 @@ _IN_ARGUMENTS: Final = rf"{_BLANK_RUN}(?:\Z|\)|[\w$@./-]++{_BLANK_RUN}(?:\Z|=))"
 """What may follow the parenthesis of arguments as code, up to the first name and what is behind it."""
 
 
-def look_ahead(grammar: Positions, opener: str, at: At) -> re.Pattern[str] | None:
+def look_ahead(grammar: CompiledGrammar, opener: str, at: States) -> re.Pattern[str] | None:
     r"""Return what the text behind the opener of a block at some positions must match; None if it may be anything.
 
     A text that does not match is one at which reading the block would fail before anything of it is certain. It matches
     wherever the text's end leaves that open.
 
     >>> from penstock.operators.grammar.dialect import NAME, Dialect, Json
-    >>> from penstock.operators.grammar.dialect_positions import Positions
-    >>> pattern = look_ahead(Positions([Dialect("bare", (Json(),))]), "{", (0,))
+    >>> from penstock.operators.grammar.compiled_grammar import CompiledGrammar
+    >>> pattern = look_ahead(CompiledGrammar([Dialect("bare", (Json(),))]), "{", (0,))
     >>> [pattern.match(text) is not None for text in ('"name', ' "a" :', '"a" 1', "x")]
     [True, True, False, False]
-    >>> pattern = look_ahead(Positions([Dialect("tags", ("<", NAME, ">"))]), "<", (0,))
+    >>> pattern = look_ahead(CompiledGrammar([Dialect("tags", ("<", NAME, ">"))]), "<", (0,))
     >>> [pattern.match(text) is not None for text in ("", "f", " f >", "f<", "f g")]
     [True, True, True, False, False]
     """
@@ -295,7 +295,7 @@ def may_begin(item: object, char: str) -> bool:
     return isinstance(item, Text) and (not item.chars or re.match(f"[{item.chars}]", char) is not None)
 
 
-def _begin(grammar: Positions, here: int, beside: Iterable[int]) -> str | None:
+def _begin(grammar: CompiledGrammar, here: int, beside: Iterable[int]) -> str | None:
     """Return what may come, behind blanks, at a position that stands beside others; None if it may be anything."""
     item = grammar.items[here]
     if isinstance(item, Attrs | Back) or (isinstance(item, Text) and not item.chars):
@@ -307,7 +307,7 @@ def _begin(grammar: Positions, here: int, beside: Iterable[int]) -> str | None:
     return _any_of(_firsts(grammar, (here,)))
 
 
-def _begin_text(grammar: Positions, here: int, item: Text, beside: Iterable[int]) -> str | None:
+def _begin_text(grammar: CompiledGrammar, here: int, item: Text, beside: Iterable[int]) -> str | None:
     """Return what may come at a slot for some characters: what ends the slot is waited for, even if it is empty."""
     after = sorted(grammar.follow[here])
     if any(isinstance(grammar.items[each], Attrs | Back | Text) for each in after):
@@ -320,7 +320,7 @@ def _begin_text(grammar: Positions, here: int, item: Text, beside: Iterable[int]
     return rf"[{item.chars}]*+{_BLANK_RUN}(?:\Z|{_code_or_marker(grammar, after)})"
 
 
-def _code_or_marker(grammar: Positions, at: Sequence[int]) -> str:
+def _code_or_marker(grammar: CompiledGrammar, at: Sequence[int]) -> str:
     """Return what may come behind a name."""
     code = [here for here in at if isinstance(grammar.items[here], CallArgs)]
     kinds = {grammar.items[here] for here in code}
@@ -334,7 +334,7 @@ def _waits_for_name(code: CallArgs) -> bool:
     return code.unmarked and (code.open, code.close, code.assign) == ("(", ")", "=")
 
 
-def _firsts(grammar: Positions, at: Iterable[int]) -> set[str]:
+def _firsts(grammar: CompiledGrammar, at: Iterable[int]) -> set[str]:
     """Return the characters with which the markers, the JSON and the code at some positions may begin."""
     found: set[str] = set()
     for here in at:

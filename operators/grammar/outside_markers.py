@@ -14,8 +14,8 @@ from types import MappingProxyType
 from typing import Final, NamedTuple, TypeAlias
 
 from ..engine.state import Stateful
-from ..machines.marker_search import Literal, MarkerSearch, end_of_run, literal_search
-from .dialect_positions import At, Positions
+from ..machines.marker_search import Marker, MarkerSearch, end_of_run, literal_search
+from .compiled_grammar import CompiledGrammar, States
 
 _BACKTICKS: Final = re.compile(r"`*+")
 _BLANKS: Final = re.compile(r"[ \t\r]*+")
@@ -48,7 +48,7 @@ class CodeSpans(Stateful):
     - `language`: the word behind the opener of the fence, in lower case.
     """
 
-    STATE = __slots__ = ("_length", "_run", "_said", "_state", "language")
+    STATE = __slots__ = ("_length", "_run", "_info", "_state", "language")
 
     def __init__(self) -> None:
         self._state = "text"
@@ -56,7 +56,7 @@ class CodeSpans(Stateful):
         """Of the backticks that began the code."""
         self._run = 0
         """Of the backticks that came last, if more may come."""
-        self._said = ""
+        self._info = ""
         """What came in the line behind the backticks."""
         self.language = ""
 
@@ -82,7 +82,7 @@ class CodeSpans(Stateful):
 
     def note(self, text: str) -> None:
         """Note text of the line, in which there is no marker."""
-        self._said = (self._said + text)[:_LONGEST_LANGUAGE]
+        self._info = (self._info + text)[:_LONGEST_LANGUAGE]
 
     def go_on(self, buffer: str, position: int) -> int:
         """Read on from a position, at which a marker is unless it is undecided; return how far."""
@@ -107,7 +107,7 @@ class CodeSpans(Stateful):
     def _end_run(self) -> None:
         length, self._run = self._run, 0
         if self._state == "text":
-            self._state, self._length, self._said = "span", length, ""
+            self._state, self._length, self._info = "span", length, ""
         elif self._state == "span" and length == self._length:
             self._state = "text"
         elif self._state == "span":
@@ -116,7 +116,7 @@ class CodeSpans(Stateful):
             self._state = "closing"
 
     def _end_line(self) -> None:
-        said = _LANGUAGE.fullmatch(self._said) if self.keeps_line else None
+        said = _LANGUAGE.fullmatch(self._info) if self.keeps_line else None
         self._state = "text" if said is None else "fence"
         self.language = "" if said is None else said[1].casefold()
 
@@ -208,7 +208,7 @@ class Meaning(NamedTuple):
     """What a marker may mean: the beginning of a block at these positions; without positions, reasoning or code."""
 
     marker: str
-    at: At
+    at: States
 
 
 class MarkerRules(NamedTuple):
@@ -226,7 +226,7 @@ class Where(NamedTuple):
     kind: str
     closer: str
     """The marker that ends the current reasoning; empty if any closer ends it."""
-    resume: At
+    resume: States
     """The positions at which the last block ended, if a later marker may continue it."""
     expects_closer: bool
     """Whether a closer of reasoning may come that has no opener: nothing has come, or a call ended the reasoning."""
@@ -251,7 +251,7 @@ class Markers(NamedTuple):
 
 
 @lru_cache(maxsize=1024)
-def markers_at(grammar: Positions, rules: MarkerRules, where: Where) -> Markers:
+def markers_at(grammar: CompiledGrammar, rules: MarkerRules, where: Where) -> Markers:
     """Return the markers that mean something where the text is."""
     search, meant, *_ = _compiled(grammar, tuple(_markers(grammar, rules, where).items()))
     if where.leading or not where.may_close or where.kind != "text":
@@ -268,12 +268,12 @@ def markers_at(grammar: Positions, rules: MarkerRules, where: Where) -> Markers:
     )
 
 
-def _markers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, tuple[At, ...]]:
+def _markers(grammar: CompiledGrammar, rules: MarkerRules, where: Where) -> dict[str, tuple[States, ...]]:
     """Return the markers, each with the positions that it may lead to."""
     hidden = _hidden(grammar, rules, where)
     stops = stops_in(where.code) if where.kind == "text" or _reads_reasoning(grammar, rules) else ()
     plain = (*stops, *END_TOKENS, *(each for each in OPENED_BY.values() if each not in where.opened))
-    found: dict[str, tuple[At, ...]] = dict.fromkeys(plain, ((),))
+    found: dict[str, tuple[States, ...]] = dict.fromkeys(plain, ((),))
     for text, several in _openers(grammar, rules, where).items():
         ends = {place for place, each in enumerate(grammar.dialects) if text in each.ends_reasoning}
         shut = hidden - ends if where.kind == "reasoning" else hidden
@@ -286,7 +286,7 @@ def _markers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, 
     return found
 
 
-def _hidden(grammar: Positions, rules: MarkerRules, where: Where) -> frozenset[int]:
+def _hidden(grammar: CompiledGrammar, rules: MarkerRules, where: Where) -> frozenset[int]:
     """Return the dialects in which nothing that comes next is a call, because it is code or reasoning."""
     dialects = enumerate(grammar.dialects)
     if where.kind == "reasoning":
@@ -298,21 +298,21 @@ def _hidden(grammar: Positions, rules: MarkerRules, where: Where) -> frozenset[i
     )
 
 
-def _reads_reasoning(grammar: Positions, rules: MarkerRules) -> bool:
+def _reads_reasoning(grammar: CompiledGrammar, rules: MarkerRules) -> bool:
     """Return whether some opener of a call counts inside reasoning."""
     if rules.opener_in_reasoning is None:
         return rules.calls and any(each.calls_in_reasoning for each in grammar.dialects)
     return rules.calls and rules.opener_in_reasoning == "ends"
 
 
-def _openers(grammar: Positions, rules: MarkerRules, where: Where) -> dict[str, tuple[At, ...]]:
+def _openers(grammar: CompiledGrammar, rules: MarkerRules, where: Where) -> dict[str, tuple[States, ...]]:
     """Return the markers of blocks and of reasoning, each with the positions that it may lead to."""
-    found: dict[str, tuple[At, ...]] = {}
+    found: dict[str, tuple[States, ...]] = {}
     if rules.calls and (where.kind == "text" or rules.opener_in_reasoning != "text"):
         opening = grammar.openers(leading=where.leading)
         if where.resume:
             # Right behind a call its block may end though something before the closer is missing, or is there twice.
-            closers: Mapping[str, At] = grammar.block_closers(where.resume) if where.leading else {}
+            closers: Mapping[str, States] = grammar.block_closers(where.resume) if where.leading else {}
             for text, at in {**closers, **grammar.boundary(where.resume).literals}.items():
                 # What may come any number of times is a marker too many: behind text, it is text.
                 due = at if where.leading else tuple(here for here in at if here not in grammar.follow[here])
@@ -345,10 +345,10 @@ def _drops_repeated(rules: MarkerRules, opener: str) -> bool:
 
 
 @lru_cache(maxsize=512)
-def _compiled(grammar: Positions, markers: tuple[tuple[str, tuple[At, ...]], ...]) -> Markers:
+def _compiled(grammar: CompiledGrammar, markers: tuple[tuple[str, tuple[States, ...]], ...]) -> Markers:
     """Return the search for some markers, and the meanings of each; those of a marker that is its prefix come last."""
     literals = {
-        text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Literal(text)
+        text: grammar.literal(text, tuple(here for at in several for here in at)) if all(several) else Marker(text)
         for text, several in markers
     }
     readings = dict(markers)

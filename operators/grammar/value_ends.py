@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..machines.marker_search import MarkerSearch
+from .compiled_grammar import CompiledGrammar, PathStep, States
 from .dialect import Alt, Back, Call, CallArgs, Item, Json, Many, Text
-from .dialect_positions import At, Positions, Step
 from .grammar_items import BRACKETS, leaves_of, rows_of
 from .opener_forms import Opener, openers_of
 
@@ -21,7 +21,7 @@ class Behind(NamedTuple):
     """What may follow closers, by its first marker."""
 
     search: MarkerSearch
-    closers: Mapping[str, At]
+    closers: Mapping[str, States]
     arguments: frozenset[str]
     calls: tuple[Opener, ...]
     others: frozenset[str]
@@ -46,7 +46,7 @@ class ValueEnds:
       are content, but may belong to a call inside; `held`: for those that count behind the end of a block.
     """
 
-    def __init__(self, grammar: Positions, at: At, back: Mapping[str, str]) -> None:
+    def __init__(self, grammar: CompiledGrammar, at: States, back: Mapping[str, str]) -> None:
         self._grammar = grammar
         self._at = at
         self._back = back
@@ -98,9 +98,9 @@ class ValueEnds:
         return openers | {f"{each.before}{key}{each.after}": -1 for each, key in named}
 
     @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
-    def after(self, at: At) -> dict[str, At]:
+    def after(self, at: States) -> dict[str, States]:
         """Return the closers that may come next, each with the positions that it leads to."""
-        found: dict[str, At] = {}
+        found: dict[str, States] = {}
         for here in sorted({after for each in at for after in self._grammar.follow[each]}):
             if _is_closer(self._grammar.items[here], self._grammar.paths[here]):
                 for text in self._texts(here):
@@ -108,7 +108,7 @@ class ValueEnds:
         return found
 
     @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
-    def behind(self, at: At) -> Behind:
+    def behind(self, at: States) -> Behind:
         """Return what may follow closers."""
         closers = self.after(at)
         following = {after for here in at for after in self._grammar.follow[here]}
@@ -122,20 +122,20 @@ class ValueEnds:
         return Behind(self._search((*markers, *others)), closers, arguments, calls, others, blank)
 
     @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
-    def ends_call(self, reached: At, count: int) -> bool:
+    def ends_call(self, reached: States, count: int) -> bool:
         """Return whether some closers in a row are the end of a call, rather than only of an argument."""
         behind = self.behind(reached)
         return count >= self.need and not (behind.arguments and behind.closers)
 
-    def may_end(self, at: At) -> bool:
+    def may_end(self, at: States) -> bool:
         """Return whether the block may end at these positions."""
         return any(here in self._grammar.last for here in at)
 
     def _search(self, literals: Iterable[str]) -> MarkerSearch:
         return self._grammar.search(dict.fromkeys(literals, self._at))
 
-    def _closers(self) -> dict[str, At]:
-        found: dict[str, At] = {}
+    def _closers(self) -> dict[str, States]:
+        found: dict[str, States] = {}
         beside = (here for here in self._values for at in self._at if self._is_beside(here, at))
         todo = [self._at, *((here,) for here in beside)]
         while todo:
@@ -145,7 +145,7 @@ class ValueEnds:
                     todo.append(new)
         return found
 
-    def _may_have_argument(self, at: At) -> bool:
+    def _may_have_argument(self, at: States) -> bool:
         grammar = self._grammar
         return any(
             isinstance(item := grammar.items[after], str)
@@ -216,7 +216,7 @@ class ValueEnds:
                 yield from self._openers((*items, *inside), here, has_value=group is None)
 
 
-def _is_closer(item: object, path: tuple[Step, ...]) -> bool:
+def _is_closer(item: object, path: tuple[PathStep, ...]) -> bool:
     """Return whether a marker comes after what it belongs to: no slot follows it in its group."""
     if not isinstance(item, str | Back):
         return False
@@ -228,7 +228,7 @@ def _is_closer(item: object, path: tuple[Step, ...]) -> bool:
     return True
 
 
-def _arguments_of(path: tuple[Step, ...]) -> Item | None:
+def _arguments_of(path: tuple[PathStep, ...]) -> Item | None:
     """Return the innermost group of a call that repeats: that of its arguments."""
     for step in reversed(path):
         if isinstance(step.group, Many):
@@ -238,18 +238,18 @@ def _arguments_of(path: tuple[Step, ...]) -> Item | None:
     return None
 
 
-def _is_usual(path: Sequence[Step]) -> bool:
+def _is_usual(path: Sequence[PathStep]) -> bool:
     """Return whether a value is read as it usually is, and not as where the marker before it is missing."""
     step = path[-1]
     return step.place > 0 or not isinstance(step.group, Alt) or step.row[0] in rows_of(step.group)[0]
 
 
-def _before(path: Sequence[Step]) -> list[Item]:
+def _before(path: Sequence[PathStep]) -> list[Item]:
     """Return the items that come before the leaf of a path."""
     return [item for step in path for item in step.row[: step.place]]
 
 
 @lru_cache(maxsize=256)
-def value_ends(grammar: Positions, at: At, back: tuple[tuple[str, str], ...]) -> ValueEnds:
+def value_ends(grammar: CompiledGrammar, at: States, back: tuple[tuple[str, str], ...]) -> ValueEnds:
     """Return the markers around the values at some positions; `back`: the last slot of each role."""
     return ValueEnds(grammar, at, dict(back))

@@ -116,7 +116,7 @@ class FragmentAggregator(Stateful):
         self.path: Path = ()
 
     def feed_all(self, fragments: Sequence[Fragment | JsonError]) -> None:
-        """Add fragments; a single piece of text is the fast path."""
+        """Add fragments; a single piece of text has a lane of its own."""
         if len(fragments) == 1:
             only = fragments[0]
             if type(only) is Fragment and only.kind == "TEXT":

@@ -17,7 +17,7 @@ from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from .fragment_aggregator import FragmentAggregator
 from .number_states import JSON_NUMBER_STATES
-from .value_machine import BLANKS, WORD_VALUES, WORDS, Item, Step, ValueMachine, replace_surrogates
+from .value_machine import BLANKS, WORD_VALUES, WORDS, Parsed, StateReader, ValueMachine, replace_surrogates
 
 _scan: Final = cast("Callable[[str, int], tuple[str, int]]", scanstring)
 
@@ -73,7 +73,7 @@ class JsonMachine(ValueMachine):
         self.control_characters = control_characters
         self.bare: list[int] = []
 
-    def feed(self, text: str) -> Sequence[Item]:
+    def feed(self, text: str) -> Sequence[Parsed]:
         """Return the fragments that this text makes certain."""
         path = self._text_path
         if path is not None:
@@ -89,7 +89,7 @@ class JsonMachine(ValueMachine):
                     return (Fragment(path, "TEXT", text, at),)
         if self.bare:
             self.bare = []
-        out: list[Item] = []
+        out: list[Parsed] = []
         end = self.at + len(text)
         if self._pending or self.error is not None or not self.at < end <= self._longest:
             self._feed(text, out)
@@ -97,7 +97,7 @@ class JsonMachine(ValueMachine):
             self._read_plain(text, end, out)
         return out
 
-    def _read_plain(self, text: str, end: int, out: list[Item]) -> None:  # noqa: C901, PLR0912, PLR0915 - for its speed
+    def _read_plain(self, text: str, end: int, out: list[Parsed]) -> None:  # noqa: C901, PLR0912, PLR0915 - for its speed
         """Read a text that ends at an offset and of which nothing is held, in one loop.
 
         All that is not the plainest form of JSON is left to the steps, which say what is wrong.
@@ -256,7 +256,7 @@ class JsonMachine(ValueMachine):
         """The path object of the open string, if the next text may be all its own."""
         return self._text_path
 
-    def _read_value(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_value(self, text: str, position: int, out: list[Parsed]) -> int:
         char = text[position]
         if char == '"':
             out.append(Fragment(self._path, "OPEN", char, self._base + position))
@@ -274,7 +274,7 @@ class JsonMachine(ValueMachine):
             return self._close_container(position, out)
         return self._unexpected(text, position, out)
 
-    def _read_key(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_key(self, text: str, position: int, out: list[Parsed]) -> int:
         char = text[position]
         if char == '"':
             self._start = self._base + position + 1
@@ -284,7 +284,7 @@ class JsonMachine(ValueMachine):
             return self._close_container(position, out)
         return self._after_blanks(text, position, out)
 
-    def _read_key_text(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_key_text(self, text: str, position: int, out: list[Parsed]) -> int:
         decoded, end = _decode(text, position)
         self._pieces.append(decoded)
         cut = _match_cut_escape(text, end)
@@ -304,13 +304,13 @@ class JsonMachine(ValueMachine):
         self._end_key()
         return end + 1
 
-    def _read_assign(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_assign(self, text: str, position: int, out: list[Parsed]) -> int:
         if text[position] == ":":
             self._state = "value"
             return position + 1
         return self._after_blanks(text, position, out)
 
-    def _read_string(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_string(self, text: str, position: int, out: list[Parsed]) -> int:
         decoded, end = _decode(text, position)
         if decoded:
             out.append(Fragment(self._path, "TEXT", decoded, self._base + position))
@@ -332,7 +332,7 @@ class JsonMachine(ValueMachine):
         self._pending = cut[0]
         return len(text)
 
-    def _open_number(self, char: str, text: str, position: int, out: list[Item]) -> int:
+    def _open_number(self, char: str, text: str, position: int, out: list[Parsed]) -> int:
         self._open_scalar(char, position)
         match = _match_number(text, position)
         if match is None or len(match[0]) > self._limits.number_length:
@@ -344,7 +344,7 @@ class JsonMachine(ValueMachine):
     def _follows_value(self, char: str) -> bool:
         return char in _DELIMITERS
 
-    def _fail_in_text(self, text: str, position: int, out: list[Item]) -> int:
+    def _fail_in_text(self, text: str, position: int, out: list[Parsed]) -> int:
         if text[position] != "\\":
             return self._fail("malformed", text, position, NOT_BARE, out)
         wrong = _wrong_in_escape(text, position)
@@ -361,7 +361,7 @@ class JsonMachine(ValueMachine):
         "key_text": "the closing {quote!r} of a key",
         "assign": "':'",
     }
-    STEPS: ClassVar[dict[str, Step]] = {
+    STEPS: ClassVar[dict[str, StateReader]] = {
         **ValueMachine.STEPS,
         "begin": _read_value,
         "value": _read_value,

@@ -22,8 +22,8 @@ from .number_states import LENIENT_NUMBER_STATES, NUMBER_STATES
 from .value_machine import (
     BLANKS,
     WORDS,
-    Item,
-    Step,
+    Parsed,
+    StateReader,
     ValueMachine,
     replace_surrogates,
 )
@@ -153,7 +153,7 @@ class LiteralMachine(ValueMachine):
         self.has_stray = False
         """Whether a quote in a string was taken for text, because of what follows it."""
 
-    def feed(self, text: str) -> Sequence[Item]:
+    def feed(self, text: str) -> Sequence[Parsed]:
         """Return the fragments that this text makes certain."""
         path = self._text_path
         if path is not None:
@@ -201,7 +201,7 @@ class LiteralMachine(ValueMachine):
         """Whether only the first quote of a string has come."""
         return self._state == "opening"
 
-    def take_quote(self) -> Sequence[Item]:
+    def take_quote(self) -> Sequence[Parsed]:
         """Read the quote of the open string as a part of its text."""
         quote = self._form.quote
         is_in_escape = self._pending and self._form.reads == "escapes"
@@ -229,7 +229,7 @@ class LiteralMachine(ValueMachine):
             self._text_path = None
         self._first = self._form.quote[0]
 
-    def _read_open(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_open(self, text: str, position: int, out: list[Parsed]) -> int:
         char = text[position]
         if char == self._open:
             out.append(Fragment((), "OPEN", "{", self._base + position))
@@ -238,7 +238,7 @@ class LiteralMachine(ValueMachine):
             return position + 1
         return self._after_blanks(text, position, out)
 
-    def _read_value(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_value(self, text: str, position: int, out: list[Parsed]) -> int:
         char = text[position]
         self._in_key = self._joining = False
         if char in self._quote_starts:
@@ -260,7 +260,7 @@ class LiteralMachine(ValueMachine):
             return self._close_container(position, out)
         return self._after_blanks(text, position, out)
 
-    def _read_bare(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_bare(self, text: str, position: int, out: list[Parsed]) -> int:
         """Read a number, a word, or a string whose opening quote is missing; what ends it tells which it is."""
         char = text[position]
         scalar = _match_scalar(text, position) if char in _SCALAR_STARTS else None
@@ -282,7 +282,7 @@ class LiteralMachine(ValueMachine):
         upto = position if stop is None or stop.start() - position > _MOST_BARE else stop.start()
         return self._unexpected(text, upto, out)
 
-    def _end_bare(self, quote: str, text: str, position: int, end: int, out: list[Item]) -> int:
+    def _end_bare(self, quote: str, text: str, position: int, end: int, out: list[Parsed]) -> int:
         """End a string without an opening quote, where what follows shows that the quote is a closing one."""
         bracket, closer, _ = self._containers[-1]
         said, behind = text[position:end], end_of_run(BLANK_RUN, text, end + len(quote))
@@ -299,7 +299,7 @@ class LiteralMachine(ValueMachine):
         self._done(self._base + end, out)
         return end + len(quote)
 
-    def _read_key(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_key(self, text: str, position: int, out: list[Parsed]) -> int:
         char = text[position]
         self._in_key = True
         self._joining = False
@@ -313,7 +313,7 @@ class LiteralMachine(ValueMachine):
             return self._close_container(position, out)
         return self._after_blanks(text, position, out)
 
-    def _read_bare_key(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_bare_key(self, text: str, position: int, out: list[Parsed]) -> int:
         match = (_match_key_with_blanks if self._mends else _match_bare_key)(text, position)
         end = match.end() if match else position
         if end > position:
@@ -330,7 +330,7 @@ class LiteralMachine(ValueMachine):
             self._note_dict()
         return position
 
-    def _read_assign(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_assign(self, text: str, position: int, out: list[Parsed]) -> int:
         if text[position] == self._assign_here():
             self._note_dict()
             self._state = "value"
@@ -357,7 +357,7 @@ class LiteralMachine(ValueMachine):
         if self._is_undecided():
             self._decide("{")
 
-    def _make_set(self, out: list[Item]) -> None:
+    def _make_set(self, out: list[Parsed]) -> None:
         """Read the first key of braces as the first string of a set, which is an array."""
         said = self._path[-1]
         self._decide("[")
@@ -367,7 +367,7 @@ class LiteralMachine(ValueMachine):
             out.append(Fragment(self._path, "TEXT", said, self._text_at))
         self._done(self._mark, out)
 
-    def _open_quote(self, text: str, position: int, out: list[Item]) -> int:
+    def _open_quote(self, text: str, position: int, out: list[Parsed]) -> int:
         wrong = position
         for quote in self._quotes:
             right = position
@@ -384,7 +384,7 @@ class LiteralMachine(ValueMachine):
             return wrong
         return self._fail("malformed", text, wrong, "the rest of a quote", out)
 
-    def _open_text(self, quote: str, position: int, out: list[Item], *, is_raw: bool = False) -> int:
+    def _open_text(self, quote: str, position: int, out: list[Parsed], *, is_raw: bool = False) -> int:
         reads: Reads = "plain"
         if len(quote) == 1 and (is_raw or self._escapes):
             reads = "guards" if is_raw else "escapes"
@@ -399,12 +399,12 @@ class LiteralMachine(ValueMachine):
         self._state = "opening" if len(quote) == 1 else "string"
         return position
 
-    def _read_prefix(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_prefix(self, text: str, position: int, out: list[Parsed]) -> int:
         if text[position] in self._short_quotes:
             return self._open_text(text[position], position + 1, out, is_raw=self._word in "rR")
         return self._unexpected(text, position, out)
 
-    def _read_opening(self, text: str, position: int, _: list[Item]) -> int:
+    def _read_opening(self, text: str, position: int, _: list[Parsed]) -> int:
         """Read on after an opening quote: two more make a long quote, one more closes the string, else text begins."""
         form = self._form
         quote = form.quote
@@ -425,7 +425,7 @@ class LiteralMachine(ValueMachine):
         self._state = "closed"
         return position + 1
 
-    def _read_string(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_string(self, text: str, position: int, out: list[Parsed]) -> int:
         form = self._form
         match = form.pattern.match(text, position)
         end = match.end() if match else position
@@ -450,11 +450,11 @@ class LiteralMachine(ValueMachine):
         self._pending = text[end:]
         return len(text)
 
-    def _read_guarded(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_guarded(self, text: str, position: int, out: list[Parsed]) -> int:
         self._state = "string"
         return self._give(replace_surrogates("\ufffd", text[position]), text, position, position + 1, out)
 
-    def _give(self, said: str, text: str, position: int, end: int, out: list[Item]) -> int:
+    def _give(self, said: str, text: str, position: int, end: int, out: list[Parsed]) -> int:
         """Add the decoded text from `position` to `end` to the value or the key."""
         if not self._in_key:
             if said:
@@ -466,7 +466,7 @@ class LiteralMachine(ValueMachine):
         self._pieces.append(said)
         return end
 
-    def _read_closed(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_closed(self, text: str, position: int, out: list[Parsed]) -> int:
         """Read on after a quote of one character; it closed the string only if what follows may follow a string."""
         char = text[position]
         is_lenient = self._lenient and len(self._form.quote) == 1
@@ -496,7 +496,7 @@ class LiteralMachine(ValueMachine):
             return position + 1
         return self._open_text(char, position + 1, out)
 
-    def _end_string(self, out: list[Item]) -> None:
+    def _end_string(self, out: list[Parsed]) -> None:
         if self._in_key:
             self._end_key()
         else:
@@ -505,14 +505,14 @@ class LiteralMachine(ValueMachine):
     def _follows_value(self, char: str) -> bool:
         return char in BLANKS or char in (",", self._containers[-1][1])
 
-    def _open_container(self, bracket: str, text: str, position: int, out: list[Item]) -> int:
+    def _open_container(self, bracket: str, text: str, position: int, out: list[Parsed]) -> int:
         end = super()._open_container(bracket, text, position, out)
         if self.error is None and (bracket == "(" or (bracket == "{" and self._lenient)):
             super()._decide("(")
             self._groups.open()
         return end
 
-    def _close_container(self, position: int, out: list[Item]) -> int:
+    def _close_container(self, position: int, out: list[Parsed]) -> int:
         bracket, closer, _ = self._containers[-1]
         if bracket == "(":
             if self._state == "next":  # parentheses around a value
@@ -537,7 +537,7 @@ class LiteralMachine(ValueMachine):
         signs = super()._signs() | {"open": self._open, "assign": assign, "quote": self._form.quote}
         return signs | {"after": repr(assign) if self._in_key else f"',' or {signs['closer']!r}"}
 
-    def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
+    def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Parsed]) -> int:
         if self._in_key:
             self._state = "key"
         self._groups.clear()  # `out` may be what they hold
@@ -565,7 +565,7 @@ class LiteralMachine(ValueMachine):
         "opening": ("quote",),
         "guarded": ("quote",),
     }
-    STEPS: ClassVar[dict[str, Step]] = {
+    STEPS: ClassVar[dict[str, StateReader]] = {
         **ValueMachine.STEPS,
         "begin": _read_open,
         "value": _read_value,

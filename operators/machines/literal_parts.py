@@ -14,7 +14,7 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from ...events.segment_event import Fragment, Path
 from ..engine.state import Stateful
-from .value_machine import Item
+from .value_machine import Parsed
 
 
 class LiteralGroups(Stateful):
@@ -32,7 +32,7 @@ class LiteralGroups(Stateful):
     STATE = __slots__ = ("held", "undecided")
 
     def __init__(self) -> None:
-        self.held: list[Item] = []
+        self.held: list[Parsed] = []
         self.undecided: list[int] = []
         """The indexes in `held` of the brackets that are undecided."""
 
@@ -59,7 +59,7 @@ class LiteralGroups(Stateful):
             if isinstance(item, Fragment):
                 self.held[index] = Fragment(moved[item.path], item.kind, item.value, item.at)
 
-    def certain(self) -> list[Item]:
+    def certain(self) -> list[Parsed]:
         """Return what comes before the first undecided bracket, and hold it no longer."""
         if not self.undecided:
             certain, self.held = self.held, []

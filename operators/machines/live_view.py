@@ -18,16 +18,16 @@ class LiveEvent(Struct, frozen=True, gc=False, eq=False):
     """An event whose last field is a live view; two are equal if all their other fields are equal."""
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._said == other._said
+        return type(other) is type(self) and self._fields == other._fields
 
     def __ne__(self, other: object) -> bool:  # msgspec's own does not ask `__eq__`
         return not self == other
 
     def __hash__(self) -> int:
-        return hash(self._said)
+        return hash(self._fields)
 
     @property
-    def _said(self) -> tuple[Any, ...]:
+    def _fields(self) -> tuple[Any, ...]:
         return structs.astuple(self)[:-1]
 
 
@@ -79,7 +79,7 @@ def changes(pieces: Sequence[Fragment]) -> tuple[tuple[Path, ...], tuple[Path, .
 class ObjectView(Mapping[str, Any]):
     """A live, read-only view of an object; empty for a root that has not arrived or is not an object.
 
-    >>> from penstock.events import Fragment
+    >>> from penstock.events.segment_event import Fragment
     >>> values = FragmentAggregator()
     >>> view = ObjectView(values)
     >>> values.feed_all([Fragment((), "OPEN", "{"), Fragment(("a",), "OPEN", '"'), Fragment(("a",), "TEXT", "x")])

@@ -45,24 +45,24 @@ Node: TypeAlias = "dict[str, Node]"
 """A node of the trie: the characters that may follow, each with its node; empty at the end of a marker."""
 
 
-class Literal(NamedTuple):
+class Marker(NamedTuple):
     """A text to look for."""
 
     text: str
     before: str = ""
-    """The characters of which one must follow the literal; empty if anything may follow."""
+    """The characters of which one must follow the marker; empty if anything may follow."""
     ignore_case: bool = False
     """Whether the case of ASCII letters is ignored."""
 
     def is_begun_by(self, text: str) -> bool:
-        """Return whether a text is the literal or its beginning."""
+        """Return whether a text is the marker or its beginning."""
         begun = self.text[: len(text)]
         return begun == text or (self.ignore_case and begun.lower() == text.lower())
 
-    def begins_with(self, other: Literal) -> bool:
-        """Return whether every match of this literal is also a match of another one.
+    def begins_with(self, other: Marker) -> bool:
+        """Return whether every match of this marker is also a match of another one.
 
-        >>> [Literal("<argument").begins_with(each) for each in (Literal("<"), Literal("<arg"), Literal("<arg", " >"))]
+        >>> [Marker("<argument").begins_with(each) for each in (Marker("<"), Marker("<arg"), Marker("<arg", " >"))]
         [True, True, False]
         """
         if not self.text.startswith(other.text):
@@ -75,13 +75,13 @@ class Literal(NamedTuple):
 
 
 class MarkerSearch(NamedTuple):
-    """A set of markers or literals, ready to be looked for."""
+    """A set of markers, ready to be looked for."""
 
     pattern: re.Pattern[str]
     """Finds the leftmost whole marker, or a marker cut by the end of the text."""
     whole: re.Pattern[str]
     """Finds the leftmost whole marker, the longest there: for a text to which nothing will be added."""
-    literals: tuple[Literal, ...]
+    literals: tuple[Marker, ...]
     longest: int
     """The length of the longest marker; at most that, and without conditions one character less, is ever held back."""
     unfinished: Mapping[str, Node]
@@ -128,10 +128,10 @@ class MarkerSearch(NamedTuple):
 
 
 @lru_cache(maxsize=2048)
-def rest_of_markers(literals: tuple[Literal, ...], wait: str) -> tuple[str, ...]:
+def rest_of_markers(literals: tuple[Marker, ...], wait: str) -> tuple[str, ...]:
     """Return what is missing of the markers that begin with a text, or with its end behind blanks.
 
-    >>> [rest_of_markers((Literal("<arg", " >"), Literal("</arg>")), begun) for begun in (" <", "<arg", "x")]
+    >>> [rest_of_markers((Marker("<arg", " >"), Marker("</arg>")), begun) for begun in (" <", "<arg", "x")]
     [('arg', '/arg>'), (' ', '>'), ()]
     """
     for begun in (wait, wait.lstrip(BLANKS)):
@@ -172,13 +172,13 @@ def marker_search(markers: Iterable[str]) -> MarkerSearch:
 
     Raises `UsageError` without markers, and for an empty marker or one that is not a str.
     """
-    return literal_search(Literal(marker) for marker in _checked(markers))
+    return literal_search(Marker(marker) for marker in _checked(markers))
 
 
-def literal_search(literals: Iterable[Literal]) -> MarkerSearch:
+def literal_search(literals: Iterable[Marker]) -> MarkerSearch:
     """Return some literals ready to be looked for; the same are compiled once.
 
-    >>> search = literal_search([Literal("<arg", " >"), Literal("<", ignore_case=True)])
+    >>> search = literal_search([Marker("<arg", " >"), Marker("<", ignore_case=True)])
     >>> [search.pattern.search(text)[0] for text in ("1 <arg name", "1 <args>")]
     ['<arg', '<']
     >>> search.is_unfinished(search.pattern.search("1 <arg"))
@@ -209,9 +209,9 @@ def _checked(markers: Iterable[str]) -> Iterable[str]:
 
 
 @lru_cache(maxsize=512)
-def _compiled(literals: tuple[Literal, ...]) -> MarkerSearch:
+def _compiled(literals: tuple[Marker, ...]) -> MarkerSearch:
     exact = _Trie(each for each in literals if not each.ignore_case)
-    lowered = _Trie(Literal(each.text.lower(), each.before) for each in literals if each.ignore_case)
+    lowered = _Trie(Marker(each.text.lower(), each.before) for each in literals if each.ignore_case)
     try:
         pattern, whole = _either(exact, lowered, r"|\Z"), _either(exact, lowered, "")
     except RecursionError as error:
@@ -223,7 +223,7 @@ def _compiled(literals: tuple[Literal, ...]) -> MarkerSearch:
 
 
 class _Trie:
-    def __init__(self, literals: Iterable[Literal]) -> None:
+    def __init__(self, literals: Iterable[Marker]) -> None:
         self.nodes: dict[str, Node] = {"": {}}
         """Prefix -> its node, for each prefix of a literal behind which more must or may come."""
         self.before: dict[str, str] = {}

@@ -16,8 +16,8 @@ from ..engine.limits import Limits
 from ..engine.state import Stateful
 from .number_states import NUMBER_FLOATS, NUMBER_MAY_END, NumberStates
 
-Item: TypeAlias = Fragment | JsonError
-Step: TypeAlias = Callable[[Any, str, int, list[Item]], int]
+Parsed: TypeAlias = Fragment | JsonError
+StateReader: TypeAlias = Callable[[Any, str, int, list[Parsed]], int]
 """Reads a text from a position on, and returns the position after what it read."""
 
 WORD_VALUES: Final = {"True": True, "true": True, "False": False, "false": False, "None": None, "null": None}
@@ -80,7 +80,7 @@ class ValueMachine(Stateful):
         self._path: Path = ()
         """The path of the value that is open, comes next, or closed last."""
         self._text_path: Path | None = None
-        """The path of the open string, if the next text may be all its own; `feed` then takes its fast path."""
+        """The path of the open string, if the next text may be all its own; `feed` then takes its lane."""
         self._pending = ""
         """Raw text, such as an unfinished escape, that is held until the next chunk decides it."""
         self._pieces: list[str] = []
@@ -180,14 +180,14 @@ class ValueMachine(Stateful):
         """Whether nothing but blanks has arrived."""
         return self._state == "begin"
 
-    def close(self, *, cut: bool = False) -> Sequence[Item]:
+    def close(self, *, cut: bool = False) -> Sequence[Parsed]:
         """Return the fragments at the end of the text: a root number, or the error for unfinished text.
 
         `cut`: whether the text was broken off rather than ended; a number at the root may then be incomplete.
         """
         if self.error is not None or self.root_closed:
             return ()
-        out: list[Item] = []
+        out: list[Parsed] = []
         self._base = self.at
         if self._state == "number" and self._number_state in NUMBER_MAY_END and not self._containers and not cut:
             self._end_number("", 0, out)
@@ -205,7 +205,7 @@ class ValueMachine(Stateful):
         self._containers = [(*brackets, self._path[:depth]) for depth, brackets in enumerate(state["brackets"])]
         self._text_path = self._path if self._state == "string" else None
 
-    def _feed(self, text: str, out: list[Item]) -> None:
+    def _feed(self, text: str, out: list[Parsed]) -> None:
         """Add to `out` the fragments that this text makes certain."""
         if not text or self.error is not None:
             return
@@ -229,7 +229,7 @@ class ValueMachine(Stateful):
             self._fail("limit", excess, 0, f"at most {self._longest} characters", out)
         self._text_path = self._path if self._state == "string" else None
 
-    def _open_container(self, bracket: str, text: str, position: int, out: list[Item]) -> int:
+    def _open_container(self, bracket: str, text: str, position: int, out: list[Parsed]) -> int:
         path = self._path
         if len(self._containers) >= self._limits.depth:
             return self._fail("limit", text, position, f"at most {self._limits.depth} open containers", out)
@@ -242,12 +242,12 @@ class ValueMachine(Stateful):
             self._state = "item"
         return position + 1
 
-    def _close_container(self, position: int, out: list[Item]) -> int:
+    def _close_container(self, position: int, out: list[Parsed]) -> int:
         self._path = self._containers.pop()[2]
         self._done(self._base + position, out)
         return position + 1
 
-    def _done(self, at: int, out: list[Item]) -> None:
+    def _done(self, at: int, out: list[Parsed]) -> None:
         out.append(Fragment(self._path, "DONE", None, at))
         if self._containers:
             self._state = "next"
@@ -255,7 +255,7 @@ class ValueMachine(Stateful):
             self._state = "end"
             self.root_closed = True
 
-    def _read_next(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_next(self, text: str, position: int, out: list[Parsed]) -> int:
         char = text[position]
         bracket, closer, path = self._containers[-1]
         if char == ",":
@@ -277,7 +277,7 @@ class ValueMachine(Stateful):
         _, closer, path = self._containers[-1]
         self._containers[-1] = (bracket, closer, path)
 
-    def _after_blanks(self, text: str, position: int, out: list[Item]) -> int:
+    def _after_blanks(self, text: str, position: int, out: list[Parsed]) -> int:
         match = _match_blanks(text, position)
         return match.end() if match else self._unexpected(text, position, out)
 
@@ -294,7 +294,7 @@ class ValueMachine(Stateful):
         self._state = "word" if self._word else "number"
         return position
 
-    def _read_word(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_word(self, text: str, position: int, out: list[Parsed]) -> int:
         for char in self._word[self._base + position - self._start :]:
             if position == len(text):
                 return position
@@ -305,7 +305,7 @@ class ValueMachine(Stateful):
         self._done(self._base + position, out)
         return position
 
-    def _read_number(self, text: str, position: int, out: list[Item]) -> int:
+    def _read_number(self, text: str, position: int, out: list[Parsed]) -> int:
         begin = position
         stop = min(len(text), self._start + self._limits.number_length - self._base)
         state, numbers = self._number_state, self._numbers
@@ -331,7 +331,7 @@ class ValueMachine(Stateful):
         """Return whether a number ends before this character."""
         raise NotImplementedError
 
-    def _end_number(self, text: str, position: int, out: list[Item]) -> int:
+    def _end_number(self, text: str, position: int, out: list[Parsed]) -> int:
         raw = "".join(self._pieces)
         self._pieces = []
         try:
@@ -343,7 +343,7 @@ class ValueMachine(Stateful):
         self._done(self._base + position, out)
         return position
 
-    def _unexpected(self, text: str, position: int, out: list[Item]) -> int:
+    def _unexpected(self, text: str, position: int, out: list[Parsed]) -> int:
         return self._fail("malformed", text, position, self._expected(), out)
 
     def _expected(self) -> str:
@@ -356,10 +356,10 @@ class ValueMachine(Stateful):
         """Return what stands for the names in `EXPECTED`."""
         return {"closer": self._containers[-1][1] if self._containers else "", "quote": '"', "assign": ":"}
 
-    def _fail_at_key_limit(self, text: str, position: int, out: list[Item]) -> int:
+    def _fail_at_key_limit(self, text: str, position: int, out: list[Parsed]) -> int:
         return self._fail("limit", text, position, f"a key of at most {self._limits.key_length} characters", out)
 
-    def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Item]) -> int:
+    def _fail(self, reason: JsonErrorReason, text: str, position: int, expected: str, out: list[Parsed]) -> int:
         """Record an error at `position`; return the end of the text, because nothing more is read."""
         path = self._path
         if self._state not in _IN_VALUE:
@@ -395,7 +395,7 @@ class ValueMachine(Stateful):
         "next": (",", "closer"),
     }
     """The signs that may come in each state; `quote`, `closer` and `assign` are the machine's own."""
-    STEPS: ClassVar[dict[str, Step]] = {
+    STEPS: ClassVar[dict[str, StateReader]] = {
         "word": _read_word,
         "number": _read_number,
         "next": _read_next,

@@ -14,8 +14,8 @@ from ..machines.entities import decode_entities
 from ..machines.literal_machine import python_literal
 from ..machines.marker_search import BLANK_RUN, BLANKS, end_of_run
 from .inner_schema import inner_schema
-from .schema_kinds import ANYTHING, Kinds, kinds_of
-from .tool_parameters import Schema
+from .json_schema import Schema
+from .schema_kinds import ANYTHING, ValueKinds, kinds_of
 from .value_typing import (
     DEFAULT_RULES,
     Typed,
@@ -195,7 +195,7 @@ class ArgumentSchema(NamedTuple):
 
     schema: Any
     tool: Schema | None
-    kinds: Kinds
+    kinds: ValueKinds
     is_text: bool
     is_nullable: bool
     is_untyped: bool

@@ -42,7 +42,7 @@ def inner_schema(schema: Any, step: str | int, root: Any = None) -> Any:
         if properties.__class__ is dict and step in properties:
             return properties[step]
     search = _Search(step, root)
-    said = search.said(schema, 0)
+    said = search.parts_of(schema, 0)
     return None if not said or search.left < 0 else _at_once(said)
 
 
@@ -74,7 +74,7 @@ class _Search:
         """The parts found for each reference; empty while the reference is being resolved."""
         self.left = _MOST
 
-    def said(self, schema: Any, depth: int) -> list[_Part]:
+    def parts_of(self, schema: Any, depth: int) -> list[_Part]:
         """Return the parts that a schema, its references and its alternatives have for the value."""
         self.left -= 1
         if not isinstance(schema, Mapping) or depth > _DEEPEST or self.left < 0:
@@ -86,12 +86,12 @@ class _Search:
         if isinstance(reference, str):
             if reference not in self._known:
                 self._known[reference] = []
-                self._known[reference] = self.said(referred(reference, self._root), depth + 1)
+                self._known[reference] = self.parts_of(referred(reference, self._root), depth + 1)
             said += self._known[reference]
         for each in schema_list(given.get("allOf")):
-            said += self.said(each, depth + 1)
+            said += self.parts_of(each, depth + 1)
         for word in ("anyOf", "oneOf"):
-            ways = [self.said(each, depth + 1) for each in schema_list(given.get(word))]
+            ways = [self.parts_of(each, depth + 1) for each in schema_list(given.get(word))]
             parts = _different([_at_once(way) for way in ways if way])
             if parts:
                 is_own = any(part.is_own for way in ways for part in way)

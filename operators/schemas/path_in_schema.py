@@ -34,7 +34,7 @@ def path_fault(root: Schema, path: FieldPath) -> str | None:
         below = [parts for whole in wholes for parts in _below(whole, step)]
         if not below:
             where = write_path(path[:place]) or "the tool"
-            return f"{where} has {_said(wholes)}"
+            return f"{where} has {_present(wholes)}"
         wholes = _alternatives(below, root)
         if len(wholes) > _MOST:
             return None
@@ -144,7 +144,7 @@ def _allows_string(schema: Schema) -> bool:
     return _is_of(schema, "string") and (not values or any(isinstance(each, str) for each in values))
 
 
-def _said(wholes: list[_Whole]) -> str:
+def _present(wholes: list[_Whole]) -> str:
     """Return what there is in place of what a path names."""
     names = dict.fromkeys(repr(key) for whole in wholes for schema in whole for key in schema.get("properties", ()))
     types = dict.fromkeys(name for whole in wholes for schema in whole for name in types_of(schema))

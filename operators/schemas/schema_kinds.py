@@ -7,7 +7,7 @@ from typing import Any, Final, NamedTuple, cast
 from urllib.parse import unquote
 
 
-class Kinds(NamedTuple):
+class ValueKinds(NamedTuple):
     """The allowed values: all of the types in `open`, and the single values in `members`."""
 
     open: frozenset[str]
@@ -21,7 +21,7 @@ class Kinds(NamedTuple):
     def allows(self, value: Any) -> bool:
         """Return whether a value is of one of the types, or one of the members.
 
-        >>> Kinds(frozenset(("string",)), (1,)).allows(1), Kinds(frozenset(("string",)), (1,)).allows(True)
+        >>> ValueKinds(frozenset(("string",)), (1,)).allows(1), ValueKinds(frozenset(("string",)), (1,)).allows(True)
         (True, False)
         """
         return _is_open(self, value) or any(
@@ -29,8 +29,8 @@ class Kinds(NamedTuple):
         )
 
 
-ANYTHING: Final = Kinds(frozenset(("string", "integer", "number", "boolean", "null", "array", "object")))
-_NOTHING: Final = Kinds(frozenset())
+ANYTHING: Final = ValueKinds(frozenset(("string", "integer", "number", "boolean", "null", "array", "object")))
+_NOTHING: Final = ValueKinds(frozenset())
 _NO_MAPPING: Final[Mapping[str, Any]] = {}
 
 # What people write besides the words of JSON Schema, in any case. A whole number is a number.
@@ -68,13 +68,13 @@ _DIGITS: Final = 10
 """The most digits of an index in a reference."""
 
 
-def kinds_of(schema: Any, root: Any = None) -> Kinds:
+def kinds_of(schema: Any, root: Any = None) -> ValueKinds:
     """Return the types that a schema allows; all of them if it has no readable restriction.
 
     >>> sorted(kinds_of({"anyOf": [{"type": "integer"}, {"type": "null"}]}).open)
     ['integer', 'null']
     >>> kinds_of({"enum": ["fast", 1]})
-    Kinds(open=frozenset(), members=('fast', 1))
+    ValueKinds(open=frozenset(), members=('fast', 1))
 
     `root` is the schema that references such as `#/$defs/Name` look into. Types may have Python's names, too.
     """
@@ -82,7 +82,7 @@ def kinds_of(schema: Any, root: Any = None) -> Kinds:
     return ANYTHING if kinds == _NOTHING else kinds
 
 
-def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds:
+def _kinds(schema: Any, root: Any, known: dict[str, ValueKinds], depth: int) -> ValueKinds:
     """Return what a schema allows; `known` has the resolved references, `ANYTHING` while one is resolved."""
     if not (schema.__class__ is dict or isinstance(schema, Mapping)) or depth > _DEEPEST_KINDS:
         return _NOTHING if schema is False else ANYTHING
@@ -92,7 +92,7 @@ def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds
         return kinds
     members = schema_list(given.get("enum")) if "const" not in given else (given["const"],)
     if members:
-        kinds = _both(kinds, Kinds(frozenset(), members))
+        kinds = _both(kinds, ValueKinds(frozenset(), members))
     reference = given.get("$ref")
     if isinstance(reference, str):
         if reference not in known:
@@ -104,10 +104,10 @@ def _kinds(schema: Any, root: Any, known: dict[str, Kinds], depth: int) -> Kinds
             kinds = _both(kinds, _any_of(_kinds(each, root, known, depth + 1) for each in alternatives))
     for each in schema_list(given.get("allOf")):
         kinds = _both(kinds, _kinds(each, root, known, depth + 1))
-    return Kinds(kinds.open | {"null"}, kinds.members) if given.get("nullable") is True else kinds
+    return ValueKinds(kinds.open | {"null"}, kinds.members) if given.get("nullable") is True else kinds
 
 
-def _by_type(schema: Mapping[str, Any]) -> Kinds:
+def _by_type(schema: Mapping[str, Any]) -> ValueKinds:
     said = schema.get("type")
     words: set[str] = set()
     for word in (said,) if isinstance(said, str) else schema_list(said):
@@ -119,26 +119,26 @@ def _by_type(schema: Mapping[str, Any]) -> Kinds:
         words.update(
             kind for key, kind in _IMPLIED if isinstance(schema.get(key), list if key == "prefixItems" else Mapping)
         )
-    return Kinds(frozenset(words)) if words else ANYTHING
+    return ValueKinds(frozenset(words)) if words else ANYTHING
 
 
-def _both(one: Kinds, other: Kinds) -> Kinds:
+def _both(one: ValueKinds, other: ValueKinds) -> ValueKinds:
     """Return the values that both allow."""
     members = [member for member in one.members if other.allows(member)]
     members += [member for member in other.members if _is_open(one, member)]
-    return Kinds(one.open & other.open, tuple(members))
+    return ValueKinds(one.open & other.open, tuple(members))
 
 
-def _any_of(alternatives: Iterable[Kinds]) -> Kinds:
+def _any_of(alternatives: Iterable[ValueKinds]) -> ValueKinds:
     allowed, members = frozenset[str](), tuple[Any, ...]()
     for each in alternatives:
         allowed |= each.open
         members += each.members
-    kinds = Kinds(allowed, members)
-    return Kinds(allowed, tuple(member for member in members if not _is_open(kinds, member)))
+    kinds = ValueKinds(allowed, members)
+    return ValueKinds(allowed, tuple(member for member in members if not _is_open(kinds, member)))
 
 
-def _is_open(kinds: Kinds, member: Any) -> bool:
+def _is_open(kinds: ValueKinds, member: Any) -> bool:
     """Return whether all values of a member's type are allowed; a whole float counts as an integer, too."""
     is_whole = isinstance(member, float) and member.is_integer()
     return _kind_of(member) <= kinds.open or (is_whole and "integer" in kinds.open)

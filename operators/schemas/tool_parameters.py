@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic import BaseModel
 
 from ...events.chunk_response import ToolCallDelta
 from ...events.errors import UsageError
+from .json_schema import Schema
 
 
 def grown_name(name: str, piece: str, tools: Collection[str]) -> str | None:
@@ -51,8 +52,6 @@ def is_begun_name(head: ToolCallDelta, tools: Collection[str]) -> bool:
     name = head.name or ""
     return name not in tools and any(tool.startswith(name) for tool in tools)
 
-
-Schema: TypeAlias = dict[str, Any]
 
 PARAMETERS = ("parameters", "input_schema", "inputSchema", "parameters_json_schema", "parametersJsonSchema")
 """The keys for parameters in tool definitions: of OpenAI and plain ones; Anthropic; MCP; Gemini, in two spellings."""

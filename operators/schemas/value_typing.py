@@ -16,7 +16,7 @@ from ...events.segment_event import Fragment, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..machines.json_machine import decode_json
 from ..machines.literal_machine import python_literal
-from .schema_kinds import ANYTHING, Kinds, kinds_of
+from .schema_kinds import ANYTHING, ValueKinds, kinds_of
 
 _MOST: Final = DEFAULT_LIMITS.number_length
 """The most characters of a number or a word with the blanks around it, and up to the first item of a list or object."""
@@ -136,7 +136,7 @@ def convert(text: str, schema: Any, root: Any = None, rules: TypingRules = DEFAU
     return convert_to(text, kinds_of(schema, root), rules)
 
 
-def convert_to(text: str, kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> Typed:
+def convert_to(text: str, kinds: ValueKinds, rules: TypingRules = DEFAULT_RULES) -> Typed:
     """Convert a text to a value of one of the types, as `convert` does."""
     stripped = text.strip()
     if may_be_null(kinds, rules) and stripped.casefold() == "null":
@@ -167,7 +167,7 @@ def convert_json(text: str, schema: Any, root: Any = None, limits: Limits = DEFA
     return Typed(value if isinstance(value, str) or kinds_of(schema, root).names != _STRING else text, flagged=False)
 
 
-def may_stream(kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> bool:
+def may_stream(kinds: ValueKinds, rules: TypingRules = DEFAULT_RULES) -> bool:
     """Return whether the text itself is the value, so that it can be emitted while it arrives.
 
     >>> [may_stream(kinds_of(each)) for each in ({"type": ["string", "integer"]}, {"enum": [1, "auto"]}, None)]
@@ -182,7 +182,7 @@ def may_stream(kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> bool:
     return "string" in kinds.names <= {"string", "null"}
 
 
-def may_be_null(kinds: Kinds, rules: TypingRules = DEFAULT_RULES) -> bool:
+def may_be_null(kinds: ValueKinds, rules: TypingRules = DEFAULT_RULES) -> bool:
     """Return whether the text `null` means null.
 
     >>> [may_be_null(kinds_of(each)) for each in ({"type": ["string", "null"]}, {"type": "string"})]

@@ -22,7 +22,7 @@ from .code_end import CodeEnd
 
 if TYPE_CHECKING:
     from ..engine.stage import How
-    from ..grammar.dialect_positions import At
+    from ..grammar.compiled_grammar import States
     from .text_block import TextBlock
 
 
@@ -60,7 +60,7 @@ def _keys_in(keys: _Keys, inside: Path, *, is_call: bool) -> list[str]:
     return sorted({str(key[depth]) for key in known if len(key) > depth and key[:depth] == inside})
 
 
-def open_json(block: TextBlock, at: At) -> None:
+def open_json(block: TextBlock, at: States) -> None:
     """Begin to read a slot that starts with a bracket."""
     block.blanks_at = -1
     grammar = block.grammar
@@ -127,7 +127,7 @@ class BlockJson(Stateful):
     _waiting: list[Fragment]
     """Text for the answer that came after arguments without a name so far; it is held together with them."""
 
-    def __init__(self, block: TextBlock, at: At, start: int) -> None:
+    def __init__(self, block: TextBlock, at: States, start: int) -> None:
         self._block = block
         self.at = at
         self.start = start
@@ -574,7 +574,7 @@ class BlockJson(Stateful):
             shift = self.start - call.start
             raw = self._block.source_buffer.take(self._upto(upto))
             fragments = [Fragment(each.path, each.kind, each.value, each.at + shift) for each in self._fragments]
-            call.say(raw, "".join(self._text) if self._coded else raw, fragments)
+            call.emit(raw, "".join(self._text) if self._coded else raw, fragments)
         self._fragments.clear()
         self._text.clear()
 
@@ -717,7 +717,7 @@ _KEPT: Final = frozenset(("name", "id", "key", "flag"))
 class BlockAttrs:
     """The reader of a tag's attributes at some positions."""
 
-    def __init__(self, block: TextBlock, at: At) -> None:
+    def __init__(self, block: TextBlock, at: States) -> None:
         self._block = block
         self.at = at
         self.start = block.source_buffer.offset + block.source_buffer.position
@@ -753,7 +753,7 @@ class BlockAttrs:
         block = self._block
         if self.slot.doubled:
             block.double(self.slot.doubled)
-        agreeing: At = ()
+        agreeing: States = ()
         roles: dict[str, str] = {}
         said = said_by_tag
         for here in self.at:
@@ -792,7 +792,7 @@ class BlockAttrs:
             return
         at = source_buffer.here - call.start
         block.note_key(name)
-        block.say(call, source_buffer.position, block.argument(call, name, value, at, is_text=is_text))
+        block.emit(call, source_buffer.position, block.argument(call, name, value, at, is_text=is_text))
 
     def dump(self) -> Any:
         """Return the state as plain data."""

@@ -16,13 +16,13 @@ from ..engine.stage import How
 from ..engine.state import Stateful
 from ..grammar.dialect import Text, Typing
 from ..machines.entities import Entities
-from ..machines.marker_search import BLANK_RUN, BLANKS, Literal, MarkerSearch, characters, end_of_run, literal_search
+from ..machines.marker_search import BLANK_RUN, BLANKS, Marker, MarkerSearch, characters, end_of_run, literal_search
 from ..schemas.argument_schema import argument_schema
 from ..schemas.value_typing import is_container
 from .value_end import ValueEnd
 
 if TYPE_CHECKING:
-    from ..grammar.dialect_positions import At
+    from ..grammar.compiled_grammar import States
     from .text_block import TextBlock
 
 
@@ -68,7 +68,7 @@ class TextSlot(Stateful):
         self.is_clear = not item.trim
         """Whether a piece is certain unchanged, unless it ends with a character in `edge` or contains an entity."""
         self.edge = _EDGES[item.trim]
-        self.straight = not (item.trim or item.entities or item.chars)
+        self.is_verbatim = not (item.trim or item.entities or item.chars)
         """Whether text passes unchanged and nothing is ever held."""
         self._entities = Entities() if item.entities else None
         self._kept: list[str] = []
@@ -83,7 +83,7 @@ class TextSlot(Stateful):
 
     def feed(self, piece: str) -> str:
         """Return the text that this piece makes certain."""
-        if self.straight:
+        if self.is_verbatim:
             if self.keep:
                 self._kept.append(piece)
             self.gave = len(piece)
@@ -254,7 +254,7 @@ def _newline_at_end(text: str) -> int:
     return 2 if text.endswith("\r\n") else int(text.endswith(("\r", "\n")))
 
 
-def open_text(block: TextBlock, at: At) -> None:
+def open_text(block: TextBlock, at: States) -> None:
     """Begin to read the text slot at some positions."""
     grammar, source_buffer = block.grammar, block.source_buffer
     item = grammar.texts[at[0]]
@@ -300,7 +300,7 @@ class BlockText(Stateful):
     """The characters in `tail` and `newer`."""
     PIECES = ("literal", "newer", "tail")
 
-    def __init__(self, block: TextBlock, at: At) -> None:
+    def __init__(self, block: TextBlock, at: States) -> None:
         self._block = block
         if block.call is not None:
             self._call = block.call  # only values ask for it
@@ -359,7 +359,7 @@ class BlockText(Stateful):
         if self.streams and self.null is None:
             source_buffer, call = self._block.source_buffer, self._call
             at = source_buffer.offset + source_buffer.position - call.start
-            self._block.say(call, source_buffer.position, (Fragment(self.path, "OPEN", '"', at),))
+            self._block.emit(call, source_buffer.position, (Fragment(self.path, "OPEN", '"', at),))
 
     def _describe(self) -> None:
         """Note what the tool's schema and the grammar say of the argument."""
@@ -388,11 +388,11 @@ class BlockText(Stateful):
         """Return the search for everything that ends the text or changes how it is read."""
         section, literals = self._item.section, self._ends.literals
         if self.in_section and section is not None:
-            return literal_search([Literal(section[1])])
-        more = [] if section is None else [Literal(section[0])]
+            return literal_search([Marker(section[1])])
+        more = [] if section is None else [Marker(section[0])]
         if self.form == "xml":
             more += [
-                Literal(f"<{each.text[2:-1]}", f"{BLANKS}>", each.ignore_case)
+                Marker(f"<{each.text[2:-1]}", f"{BLANKS}>", each.ignore_case)
                 for each in literals
                 if each.text.startswith("</")
             ]
@@ -619,17 +619,17 @@ class BlockText(Stateful):
         if self.streams and rest:
             self._give_value(rest, at - held, position)
         if self.streams and self.null is None:
-            block.say(call, position, (Fragment(self.path, "DONE", None, at),))
+            block.emit(call, position, (Fragment(self.path, "DONE", None, at),))
         else:
             text = self.slot.text if self.null is None else "".join((self.null, *self.literal))
             typed = self._argument.typed(self.typing, text)
-            block.say(call, position, call.typed(self.path[0], typed, at))
+            block.emit(call, position, call.typed(self.path[0], typed, at))
         block.key, block.flag = None, ""
 
     def _give_value(self, text: str, at: int, upto: int) -> None:
         """Emit text of a string value; hold it while it may become `null` or another literal."""
         if self.null is None:
-            self._block.say(self._call, upto, (Fragment(self.path, "TEXT", text, at),))
+            self._block.emit(self._call, upto, (Fragment(self.path, "TEXT", text, at),))
             return
         argument, typing = self._argument, self.typing
         if self.literal or (argument.is_guessed(typing) and is_container(self.null + text)):
@@ -640,7 +640,7 @@ class BlockText(Stateful):
         if not argument.may_be_other(typing, self.null):
             waited, self.null = self.null, None
             fragments = (Fragment(self.path, "OPEN", '"', at), Fragment(self.path, "TEXT", waited, at))
-            self._block.say(self._call, upto, fragments)
+            self._block.emit(self._call, upto, fragments)
 
     def dump(self) -> Any:
         """Return the state as plain data."""

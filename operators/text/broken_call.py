@@ -2,7 +2,7 @@
 
 This is the rule, in one place. It is a broken call if one of its tools' names stands where prose has none:
 
-    the opener    a marker that prose cannot have by chance, as `Positions.is_unmistakable` says; behind it may be
+    the opener    a marker that prose cannot have by chance, as `CompiledGrammar.is_unmistakable` says; behind it may be
                   blanks and further markers
     a word        the name itself, and what follows is a marker, a bracket, a quote or the end of the line; a name with
                   words behind it counts if the closer of the block comes; any other word is prose; within a tag, the

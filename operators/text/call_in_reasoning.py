@@ -14,15 +14,15 @@ from msgspec.structs import replace
 
 from ...events.segment_event import SegmentEnd
 from ...events.tool_invocation import Notice
-from ..calls.answer_segments import PIECES_AT_ONCE, AnswerSegments, Segment
+from ..calls.answer_segments import PIECES_AT_ONCE, AnswerSegments, SegmentOutput
 from ..calls.open_segments import ended_regularly
 from ..calls.text_call_watch import NameSearch, TextCallWatch, name_search
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
+from ..grammar.compiled_grammar import CompiledGrammar, compiled
 from ..grammar.dialect import Dialect
-from ..grammar.dialect_positions import Positions, compiled
-from ..machines.marker_search import Literal, MarkerSearch, literal_search
+from ..machines.marker_search import Marker, MarkerSearch, literal_search
 from .block_json import BlockAttrs, BlockJson
 from .block_text import BlockText
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .text_engine import TextEngine
     from .text_options import TextOptions
 
-NewEngine: TypeAlias = "Callable[[Positions, AnswerSegments, TextOptions], TextEngine]"
+NewEngine: TypeAlias = "Callable[[CompiledGrammar, AnswerSegments, TextOptions], TextEngine]"
 """Returns a reader of a text; the engine passes it down, as this file cannot import what imports it."""
 
 
@@ -51,7 +51,12 @@ class HeldCall(Stateful):
     aside: TextEngine
 
     def __init__(
-        self, start: int, positions: Positions, options: TextOptions, closers: Iterable[str], new_engine: NewEngine
+        self,
+        start: int,
+        positions: CompiledGrammar,
+        options: TextOptions,
+        closers: Iterable[str],
+        new_engine: NewEngine,
     ) -> None:
         self.start = start
         read = replace(options, starts_in_reasoning=True, holds_calls=False)
@@ -84,18 +89,18 @@ class HeldCall(Stateful):
     def close(self, how: How, finish: str | None) -> int:
         """Return how much of the text is reasoning, now that the answer has ended."""
         if ended_regularly(how, finish):
-            said: list[Segment] = []
+            said: list[SegmentOutput] = []
             self.aside.close(how, finish, said)
             self._note(said)
         return 0 if self._has_whole else max(0, self._closer_at)
 
     def _read_aside(self, text: str) -> None:
-        said: list[Segment] = []
+        said: list[SegmentOutput] = []
         self.aside.feed(text, said)
         self._note(said)
         self.length += len(text)
 
-    def _note(self, said: list[Segment]) -> None:
+    def _note(self, said: list[SegmentOutput]) -> None:
         ends = (each for each in said if type(each) is SegmentEnd and each.segment_type == "tool_call")
         self._has_whole = self._has_whole or any(each.status == "complete" for each in ends)
 
@@ -120,7 +125,7 @@ class UnclosedReasoning(TextCallWatch):
         "The text: {snippet}"
     )
 
-    def __init__(self, kind: str, positions: Positions, options: TextOptions, new_engine: NewEngine) -> None:
+    def __init__(self, kind: str, positions: CompiledGrammar, options: TextOptions, new_engine: NewEngine) -> None:
         self._found: list[Notice] = []
         new_reader = partial(_reader_aside, positions, options, new_engine)
         super().__init__(kind, _names(tuple(options.schemas or ())), new_reader)
@@ -138,7 +143,7 @@ class UnclosedReasoning(TextCallWatch):
         return [*self._found, *self.close(Completed(), "stop")]
 
 
-def _reader_aside(positions: Positions, options: TextOptions, new_engine: NewEngine) -> TextEngine:
+def _reader_aside(positions: CompiledGrammar, options: TextOptions, new_engine: NewEngine) -> TextEngine:
     """Return a reader of calls of declared tools, whose segments belong to no answer."""
     schemas = options.schemas or None
     read = replace(
@@ -159,7 +164,7 @@ def _answer_aside(options: TextOptions) -> AnswerSegments:
 
 
 @lru_cache(maxsize=64)
-def _without_reasoning(dialects: tuple[Dialect, ...]) -> Positions:
+def _without_reasoning(dialects: tuple[Dialect, ...]) -> CompiledGrammar:
     return compiled(tuple(replace(each, reasoning=(), only_declared=True) for each in dialects))
 
 
@@ -170,4 +175,4 @@ def _names(names: tuple[str, ...]) -> NameSearch:
 
 @lru_cache(maxsize=64)
 def _closers(closers: tuple[str, ...]) -> MarkerSearch:
-    return literal_search(map(Literal, closers))
+    return literal_search(map(Marker, closers))

@@ -16,8 +16,8 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from ..engine.state import Stateful
+from ..grammar.compiled_grammar import States
 from ..grammar.dialect import CallArgs
-from ..grammar.dialect_positions import At
 from ..machines.marker_search import BLANK_RUN, characters, end_of_run
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from .text_block import TextBlock
 
-Found: TypeAlias = Literal["", "argument", "call", "end", "no"]
+AheadFound: TypeAlias = Literal["", "argument", "call", "end", "no"]
 
 LONGEST: Final = 1024
 """The most characters that are looked at behind a quote."""
@@ -45,7 +45,7 @@ _PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in
 class CodeAhead(Stateful):
     """Reads on behind a quote, or behind the opener of a block, until it is known what stands there."""
 
-    found: Found = ""
+    found: AheadFound = ""
     first: str = ""
     """The first character behind the quote that is not a blank."""
     used: str = ""
@@ -71,9 +71,9 @@ class CodeAhead(Stateful):
     """Whether any name is that of a tool."""
     _may_end: bool = False
     """Whether the block may have ended before the name that is read."""
-    _at: At = ()
+    _at: States = ()
 
-    def __init__(self, block: TextBlock, code: CallArgs, tool: str, keys: Sequence[str], at: At) -> None:
+    def __init__(self, block: TextBlock, code: CallArgs, tool: str, keys: Sequence[str], at: States) -> None:
         self._block = block
         self._code = code
         self._tool = tool
@@ -97,7 +97,7 @@ class CodeAhead(Stateful):
         """Whether the value of an argument is read that the call has already, or that the tool does not have."""
         return self.in_arguments and (bool(self.used) or self.is_undeclared)
 
-    def from_opener(self, at: At, *, is_sure: bool, is_early: bool, is_careful: bool) -> None:
+    def from_opener(self, at: States, *, is_sure: bool, is_early: bool, is_careful: bool) -> None:
         """Read on behind the first marker of a block, at these positions.
 
         `is_sure`: whatever tool it names. `is_early`: the beginning of a tool's name is enough. `is_careful`: the whole
@@ -141,7 +141,7 @@ class CodeAhead(Stateful):
                 break
             self._length += upto - position
             position = upto
-            if cast("Found", self.found) in ("call", "end") and (self.used or self.is_undeclared):
+            if cast("AheadFound", self.found) in ("call", "end") and (self.used or self.is_undeclared):
                 self.found = "call" if self._is_opener else "argument"
             if self._length > LONGEST and not self.found:
                 is_checked = self.used or self.is_undeclared

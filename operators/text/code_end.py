@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from ..calls.open_segments import ended_regularly
 from ..engine.state import Stateful
+from ..grammar.compiled_grammar import States
 from ..grammar.dialect import CallArgs
-from ..grammar.dialect_positions import At
-from ..machines.marker_search import BLANKS, MarkerSearch, end_of_run, literal_search
-from ..machines.marker_search import Literal as Marker
+from ..machines.marker_search import BLANKS, Marker, MarkerSearch, end_of_run, literal_search
 from .code_ahead import CodeAhead
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     from ..machines.literal_machine import LiteralMachine
     from .text_block import TextBlock
 
-Step: TypeAlias = Literal["text", "quote", "hold", "back", "wait"]
+CodeAction: TypeAlias = Literal["text", "quote", "hold", "back", "wait"]
 """What becomes of the text up to a position.
 
 `text`: it is for the parser. `quote`: it is content. `hold`: it is held. `back`: it is held, and all that is held, but
@@ -121,7 +120,7 @@ class CodeEnd(Stateful):
     _before: str = ""
     PIECES = ("said",)
 
-    def __init__(self, block: TextBlock, code: CallArgs, at: At, keys: list[str]) -> None:
+    def __init__(self, block: TextBlock, code: CallArgs, at: States, keys: list[str]) -> None:
         self._block = block
         self._code = code
         self._at = at
@@ -179,7 +178,7 @@ class CodeEnd(Stateful):
         if machine.has_stray:
             self.doubt = self.doubt or "quotes with an escape"
 
-    def read(self, text: str, position: int, machine: LiteralMachine, *, final: bool) -> tuple[Step, int]:
+    def read(self, text: str, position: int, machine: LiteralMachine, *, final: bool) -> tuple[CodeAction, int]:
         """Return the next step from a position on."""
         if self.ahead is not None:
             return self._read_ahead(self.ahead, text, position)
@@ -189,7 +188,7 @@ class CodeEnd(Stateful):
             return self._read_outside(text, position, position, machine)
         return self._read_string(text, position, machine, final=final)
 
-    def _read_outside(self, text: str, position: int, begin: int, machine: LiteralMachine) -> tuple[Step, int]:
+    def _read_outside(self, text: str, position: int, begin: int, machine: LiteralMachine) -> tuple[CodeAction, int]:
         """Read on to a quote, or to what ends the arguments; neither is before `begin`."""
         found = self._first.search(text, begin)
         if found is None:
@@ -206,7 +205,7 @@ class CodeEnd(Stateful):
         self._mark = 0
         return "hold", position
 
-    def _read_string(self, text: str, position: int, machine: LiteralMachine, *, final: bool) -> tuple[Step, int]:
+    def _read_string(self, text: str, position: int, machine: LiteralMachine, *, final: bool) -> tuple[CodeAction, int]:
         quote, length = self.quote, len(self.quote)
         if self.said:
             self._note("")
@@ -292,7 +291,7 @@ class CodeEnd(Stateful):
         """Return whether an argument has come of which no string before it can be the beginning."""
         return key in self.keys and self.keys.index(key) <= self.strings[0][0]
 
-    def _read_ahead(self, ahead: CodeAhead, text: str, position: int) -> tuple[Step, int]:
+    def _read_ahead(self, ahead: CodeAhead, text: str, position: int) -> tuple[CodeAction, int]:
         upto = ahead.read(text, position)
         if not ahead.found:
             return ("hold", upto) if upto > position else ("wait", position)
@@ -301,7 +300,7 @@ class CodeEnd(Stateful):
             return self._decide_behind(ahead), upto
         return self._decide(ahead), upto
 
-    def _decide(self, ahead: CodeAhead) -> Step:
+    def _decide(self, ahead: CodeAhead) -> CodeAction:
         """Decide on a quote in a string, or on the end of the arguments, by what is behind it."""
         self.kept = 0
         if ahead.found == "end" and self._block.options.seal == "end":
@@ -343,7 +342,7 @@ class CodeEnd(Stateful):
         self.doubt = expected
         self.is_dirty = self._is_behind = True
 
-    def _decide_behind(self, ahead: CodeAhead) -> Step:
+    def _decide_behind(self, ahead: CodeAhead) -> CodeAction:
         """Decide by a quote, or by an opener, behind what may be the end of the block."""
         self.kept = 0
         if ahead.found == "no" or (self._is_opener and (ahead.found != "call" or self.is_lost)):
@@ -366,7 +365,7 @@ class CodeEnd(Stateful):
             self.kept = self._mark
         return "back"
 
-    def _read_behind(self, text: str, position: int) -> tuple[Step, int]:
+    def _read_behind(self, text: str, position: int) -> tuple[CodeAction, int]:
         """Read on behind what may be the end of the block, up to a quote or an opener."""
         search = self._search(*self._openers)
         found = search.pattern.search(text, position)

@@ -13,7 +13,7 @@ from ...events.segment_event import SegmentContent
 from ...events.tool_invocation import Notice
 from ..calls.answer_segments import AnswerSegments
 from ..engine.state import Stateful
-from ..grammar.dialect_positions import At, Positions
+from ..grammar.compiled_grammar import CompiledGrammar, States
 from ..grammar.outside_markers import (
     CODE_TOKENS,
     END_TOKENS,
@@ -39,7 +39,7 @@ _UNOPENED: Final = (
 )
 
 
-class Opener(NamedTuple):
+class BlockOpener(NamedTuple):
     """The opening of a block: its possible meanings, in the order to try them, and its start in the buffer."""
 
     readings: Sequence[Meaning]
@@ -53,11 +53,11 @@ class OutsideText(Stateful):
     """The type of the segment that the text belongs to: `text` or `reasoning`."""
     said_any: bool = False
     """Whether text, reasoning or a block has arrived."""
-    resume: At = ()
+    resume: States = ()
     """The positions at which the last block ended, if a later marker may continue it."""
     calls: int = 0
     """How many calls have begun."""
-    failed: set[tuple[int, At]]
+    failed: set[tuple[int, States]]
     """The offsets and positions behind markers from which an attempt at a block failed, and with no positions the
     offsets at which JSON began that did, so that no other attempt is made there."""
     failed_upto: int = 0
@@ -92,7 +92,7 @@ class OutsideText(Stateful):
 
     def __init__(
         self,
-        positions: Positions,
+        positions: CompiledGrammar,
         answer: AnswerSegments,
         options: TextOptions,
         source_buffer: SourceBuffer,
@@ -153,7 +153,7 @@ class OutsideText(Stateful):
     def _place(self) -> Place:
         return NO_CODE if self._code is None else self._code.place
 
-    def read(self, *, final: bool) -> Opener | None:
+    def read(self, *, final: bool) -> BlockOpener | None:
         """Read on in the buffer up to where a block opens, and return that; `final`: nothing more will arrive."""
         source_buffer = self._source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
@@ -239,7 +239,7 @@ class OutsideText(Stateful):
         """Whether nothing but blanks has arrived since the beginning or the last block."""
         return self._leading
 
-    def _opener(self, left: Sequence[Meaning], start: int, *, final: bool) -> Opener | None:
+    def _opener(self, left: Sequence[Meaning], start: int, *, final: bool) -> BlockOpener | None:
         """Return the opener of the block at a marker; read a marker that opens no block."""
         self.readings = ()
         if not left:
@@ -247,7 +247,7 @@ class OutsideText(Stateful):
             return None
         marker, at = left[0]
         if at:
-            return Opener(left, start)
+            return BlockOpener(left, start)
         ends_reasoning = self.kind == "reasoning" and marker in self._grammar.reasoning.values()
         if marker in END_TOKENS and not ends_reasoning:
             self._take_end(marker, start, final=final)
@@ -265,7 +265,7 @@ class OutsideText(Stateful):
         if token and begun[len(token) :].lstrip()[:1] not in ("", "{", "["):  # with which no statement begins
             source_buffer.position = start + len(token)
         else:
-            self.say(start + length)
+            self.emit(start + length)
 
     def _take_end(self, marker: str, start: int, *, final: bool) -> None:
         """Read a token that is dropped if the answer ends with it."""
@@ -290,7 +290,7 @@ class OutsideText(Stateful):
             self._suffix = suffix
             self._know_suffix()
         else:
-            self.say(start + 1)
+            self.emit(start + 1)
 
     def _know_suffix(self) -> None:
         self.grammar = self._grammar = self._grammar.with_suffix(self._suffix)
@@ -301,17 +301,17 @@ class OutsideText(Stateful):
         source_buffer = self._source_buffer
         if self._code is not None and self._code.keeps_line:
             self._code.note(source_buffer.buffer[source_buffer.position : upto])
-        self.say(upto)
+        self.emit(upto)
 
     def _read_code(self, code: CodeSpans, position: int) -> None:
         """Read on in the markup of code from a position, which is text."""
         source_buffer = self._source_buffer
         upto = code.go_on(source_buffer.buffer, position)
         if upto > source_buffer.position:
-            self.say(upto)
+            self.emit(upto)
         self._choose_search()
 
-    def say(self, upto: int) -> None:
+    def emit(self, upto: int) -> None:
         """Emit the certain text up to a position in the buffer."""
         source_buffer, policy = self._source_buffer, self._options.blanks
         text = source_buffer.buffer[source_buffer.position : upto]
@@ -378,7 +378,7 @@ class OutsideText(Stateful):
         if self._answer.open_type == self._type_of(kind):
             self._answer.end_text(self._source_buffer.events, raw=raw)
         elif call is not None:
-            call.say(raw, "", ())
+            call.emit(raw, "", ())
         else:
             self._source_buffer.before = raw
 
@@ -406,7 +406,7 @@ class OutsideText(Stateful):
         self.calls += 1
         return self.calls - 1
 
-    def after_block(self, resume: At) -> None:
+    def after_block(self, resume: States) -> None:
         """Record that a block has ended; `resume` are the positions from which it may go on."""
         self.resume = resume
         if self._answer.open_type != "reasoning" and self.kind == "reasoning":

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from ...events.segment_event import Fragment, JsonError, SegmentContent, SegmentEnd, SegmentStart, Status
-from ..calls.answer_segments import Segment
+from ..calls.answer_segments import SegmentOutput
 from ..calls.open_segments import error_detail
 from ..engine.state import Stateful
 from ..schemas.value_typing import Typed, value_fragments
@@ -37,7 +37,7 @@ class SourceBuffer(Stateful):
         self.loose: list[str] = []
         self.before = ""
         self.wait = ""
-        self.events: list[Segment] = []
+        self.events: list[SegmentOutput] = []
 
     @property
     def here(self) -> int:
@@ -49,7 +49,7 @@ class SourceBuffer(Stateful):
         """The text that has not been read."""
         return self.buffer[self.position :]
 
-    def open(self, text: str, events: list[Segment]) -> None:
+    def open(self, text: str, events: list[SegmentOutput]) -> None:
         """Begin to read a text, with the held text before it."""
         self.buffer = self.wait + text
         self.wait = ""
@@ -139,7 +139,9 @@ class TextCall(Struct):
     texts: list[str] = []
     fragments: list[Fragment] = []
 
-    def begin(self, raw: str, events: list[Segment], fragments: tuple[Fragment, ...] | None, choice: int = 0) -> None:
+    def begin(
+        self, raw: str, events: list[SegmentOutput], fragments: tuple[Fragment, ...] | None, choice: int = 0
+    ) -> None:
         """Emit the START."""
         metadata: dict[str, Any] = {"tool_name": self.name}
         if choice:
@@ -148,7 +150,7 @@ class TextCall(Struct):
             SegmentStart(self.segment_id, "tool_call", metadata, turn_id=self.turn_id, raw=raw, fragments=fragments)
         )
 
-    def say(self, raw: str, text: str, fragments: Sequence[Fragment]) -> None:
+    def emit(self, raw: str, text: str, fragments: Sequence[Fragment]) -> None:
         """Add source text, content and fragments to the next CONTENT."""
         if raw:
             self.raws.append(raw)
@@ -162,7 +164,7 @@ class TextCall(Struct):
             self.mistyped.append(key)
         return value_fragments(typed.value, (key,), at)
 
-    def flush(self, events: list[Segment]) -> None:
+    def flush(self, events: list[SegmentOutput]) -> None:
         """Emit the collected content as one CONTENT."""
         if self.raws or self.texts or self.fragments:
             text, raw, pieces = "".join(self.texts), "".join(self.raws), tuple(self.fragments)
@@ -171,7 +173,7 @@ class TextCall(Struct):
             )
             self.raws, self.texts, self.fragments = [], [], []
 
-    def end(self, raw: str, events: list[Segment], status: Status, reason: str | None, at: int) -> None:
+    def end(self, raw: str, events: list[SegmentOutput], status: Status, reason: str | None, at: int) -> None:
         """Emit the END at this offset; an error in the text takes precedence over the end of the stream."""
         metadata: dict[str, Any] = {"tool_name": self.name}
         if self.mistyped:

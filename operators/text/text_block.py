@@ -15,8 +15,8 @@ from ..calls.answer_segments import AnswerSegments
 from ..calls.open_segments import end_status, ended_regularly
 from ..engine.stage import Completed, How
 from ..engine.state import Stateful
+from ..grammar.compiled_grammar import Boundary, CompiledGrammar, States
 from ..grammar.dialect import Attrs, Back
-from ..grammar.dialect_positions import At, Boundary, Positions
 from ..grammar.outside_markers import Meaning
 from ..grammar.tag_attributes import ATTRIBUTE_START
 from ..machines.marker_search import BLANK_RUN, MarkerSearch
@@ -25,7 +25,7 @@ from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText, open_text
 from .broken_call import BrokenCall
 from .call_in_reasoning import HeldCall, NewEngine
-from .outside_text import Opener, OutsideText
+from .outside_text import BlockOpener, OutsideText
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
 
@@ -38,7 +38,7 @@ class TextBlock(Stateful):
     """Whether a marker of more than one character began it."""
     was_marked: bool = False
     """The same of the last block that was none of text, which a later marker may continue."""
-    at: At = ()
+    at: States = ()
     """The positions reached."""
     opened_at: int = 0
     """The offset of the first character that is not certain yet."""
@@ -75,15 +75,15 @@ class TextBlock(Stateful):
     """Whether the block had text that the grammar skips; then it is a valid block even without a call."""
     held: HeldCall | None = None
     """The text from where a call began in reasoning, which waits for the end of the answer or of the reasoning."""
-    passed: list[tuple[int, At]]
+    passed: list[tuple[int, States]]
     """The offsets and positions behind the markers of an attempt that nothing but markers is in."""
-    meanings: Sequence[tuple[str, At]] = ()
+    meanings: Sequence[tuple[str, States]] = ()
     """All meanings of the opener; none once it was asked whether this is a broken call."""
     is_cut: bool = False
     """Whether the end of the answer came where the block could go on."""
     refused_offset: int = -1
     """How far a meaning of the opener was read that was refused in the end: that of the one that was read farthest."""
-    refused_at: At = ()
+    refused_at: States = ()
     """The positions that it had reached."""
     refused_for: str = ""
     """What was expected there."""
@@ -92,7 +92,7 @@ class TextBlock(Stateful):
 
     def __init__(
         self,
-        grammar: Positions,
+        grammar: CompiledGrammar,
         answer: AnswerSegments,
         options: TextOptions,
         source_buffer: SourceBuffer,
@@ -159,7 +159,7 @@ class TextBlock(Stateful):
 
     # ------------------------------------------------------------------ into a block and out of it
 
-    def open(self, opener: Opener) -> At | None:
+    def open(self, opener: BlockOpener) -> States | None:
         """Open the block at an opener; return the positions if the opener is the first character of a slot."""
         source_buffer = self.source_buffer
         grammar = self.grammar = self.outside.grammar  # which may have learned a suffix
@@ -200,7 +200,7 @@ class TextBlock(Stateful):
         name = self.name if call is None else call.name
         return [each for each in self.options.keys_of(name, ()) if each not in has_come]
 
-    def reach(self, at: At, begin: int | None = None) -> None:
+    def reach(self, at: States, begin: int | None = None) -> None:
         """Move to these positions, up to the position in the buffer.
 
         `begin` is the position at which a marker begins; a START that is due with the marker ends before it.
@@ -236,7 +236,7 @@ class TextBlock(Stateful):
         if grammar.is_exhausted(at):
             if self.call is not None:
                 if not self.call.from_json:
-                    self.say(self.call, begin)
+                    self.emit(self.call, begin)
                 self.end_call(source_buffer.position, "complete")
                 self.boundary = grammar.boundary(at)  # without what the call said
             elif self.skipped or grammar.ends_skipped(at):
@@ -244,7 +244,7 @@ class TextBlock(Stateful):
             if not grammar.goes_on(at):
                 self.leave()
 
-    def expect_after(self, at: At) -> Boundary:
+    def expect_after(self, at: States) -> Boundary:
         """Expect what may follow these positions, and return it."""
         said = tuple(sorted(self.back.items())) if self.back and self.grammar.says_back(at) else ()
         boundary = self.boundary = self.grammar.boundary(at, said)
@@ -449,9 +449,9 @@ class TextBlock(Stateful):
         if held is not None:
             source_buffer.unread(source_buffer.here - held.start)
             if length:
-                self.outside.say(source_buffer.position + length)
+                self.outside.emit(source_buffer.position + length)
 
-    def say(self, call: TextCall, upto: int, fragments: Sequence[Fragment] = ()) -> None:
+    def emit(self, call: TextCall, upto: int, fragments: Sequence[Fragment] = ()) -> None:
         """Emit the content of a call up to a position in the buffer."""
         raw = self.source_buffer.take(upto)
         if raw:
@@ -494,7 +494,7 @@ class TextBlock(Stateful):
             at = self.source_buffer.here - call.start
             call.doom = call.doom or JsonError("malformed", at, "an argument that is not there yet", key)
 
-    def check_key(self, key: str, at: At) -> None:
+    def check_key(self, key: str, at: States) -> None:
         """Let the call fail if an argument's name is empty or has a marker of the format in it."""
         call = self.call
         if call is not None and not self.grammar.is_name(key, at):
@@ -563,14 +563,14 @@ class TextBlock(Stateful):
         source_buffer, grammar = self.source_buffer, self.grammar
         if self.doubt and self.call is not None:
             source_buffer.position = len(source_buffer.buffer)
-            self.say(self.call, source_buffer.position)
+            self.emit(self.call, source_buffer.position)
             return
         closers = grammar.partners(self.at)
         search = grammar.ends_of_failed(self.at)
         found = (search.whole if final else search.pattern).search(source_buffer.buffer, source_buffer.position)
         source_buffer.position = len(source_buffer.buffer) if found is None else found.start()
         if self.call is not None:
-            self.say(self.call, source_buffer.position)
+            self.emit(self.call, source_buffer.position)
         if found is None:
             return
         literal = search.literal(found, final=final)
@@ -603,13 +603,13 @@ class TextBlock(Stateful):
             return False
         return True
 
-    def _read_text(self, texts: At) -> None:
+    def _read_text(self, texts: States) -> None:
         """Begin to read a text slot, which may be the name of another call."""
         at = self._step(texts, self.source_buffer.position)
         if at is not None:
             open_text(self, at)
 
-    def _step(self, at: At, position: int) -> At | None:
+    def _step(self, at: States, position: int) -> States | None:
         """Return the positions that a step leads to, within the open call if it can; None if the block became text."""
         if not self.at:
             return at

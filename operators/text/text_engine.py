@@ -8,8 +8,8 @@
       BrokenCall       what its grammar refuses: a broken call, or text
     SourceBuffer     puts every character into the `raw` of exactly one event
 
-Most texts skip all of these. A fast path is one check, and one event with the text unchanged. It is valid for the state
-in which it was made, and is called for each text until another path is taken. It returns None, with no side effect, if
+Most texts skip all of these. A lane is one check, and one event with the text unchanged. It is valid for the state
+in which it was made, and is called for each text until another lane is taken. It returns None, with no side effect, if
 it does not apply.
 """
 
@@ -19,11 +19,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, TypeAlias
 
 from ...events.segment_event import Fragment, JsonError, SegmentContent
-from ..calls.answer_segments import AnswerSegments, FastPath, Plain, Segment
+from ..calls.answer_segments import AnswerSegments, EngineLane, Plain, SegmentOutput
 from ..engine.stage import How
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld
-from ..grammar.dialect_positions import Positions
+from ..grammar.compiled_grammar import CompiledGrammar
 from ..grammar.outside_markers import Meaning
 from ..machines.marker_search import BLANKS
 from .block_json import BlockAttrs, BlockJson, open_json
@@ -38,36 +38,36 @@ from .withheld_text import withheld_text
 _MOST_HELD: Final = 64
 """The most characters that are searched again with the next text, so that a long run of blanks costs no more."""
 
-ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[Segment]]
-"""Continues without a fast path, with a text that the JSON machine has already parsed."""
+ReadOn: TypeAlias = Callable[[BlockJson, Sequence[Fragment | JsonError], str], Sequence[SegmentOutput]]
+"""Continues without a lane, with a text that the JSON machine has already parsed."""
 
 
 class TextEngine(Stateful):
     """The reader of one text; `feed` and `close` append to the list of events that is passed to them.
 
-    - `plain`, `fast_path`: the fast paths for the next text, or None.
+    - `plain`, `lane`: the lanes for the next text, or None.
     """
 
     STATE = ("_source_buffer", "_outside", "_block")
 
-    def __init__(self, positions: Positions, answer: AnswerSegments, options: TextOptions) -> None:
+    def __init__(self, positions: CompiledGrammar, answer: AnswerSegments, options: TextOptions) -> None:
         self._answer = answer
         self._options = options
         self._source_buffer = SourceBuffer()
         self._block = TextBlock(positions, answer, options, self._source_buffer, TextEngine)
         self._outside = self._block.outside
         self.plain: Plain | None = None
-        self.fast_path: FastPath | None = None
+        self.lane: EngineLane | None = None
 
     @property
     def reader(self) -> BlockText | BlockJson | BlockAttrs | BrokenCall | None:
         """What reads the slot that is open in a block."""
         return self._block.reader
 
-    def feed(self, text: str, events: list[Segment]) -> None:
+    def feed(self, text: str, events: list[SegmentOutput]) -> None:
         """Read the next text and append its events."""
-        fast_path = self.fast_path
-        given = fast_path(text) if fast_path is not None and text else None
+        lane = self.lane
+        given = lane(text) if lane is not None and text else None
         if given is not None:
             events += given
         elif text:
@@ -76,7 +76,7 @@ class TextEngine(Stateful):
             self._run(final=False)
             self._settle()
 
-    def close(self, how: How, finish: str | None, events: list[Segment]) -> None:
+    def close(self, how: How, finish: str | None, events: list[SegmentOutput]) -> None:
         """Emit all remaining events at the end."""
         source_buffer, block, answer = self._source_buffer, self._block, self._answer
         self._catch_up()
@@ -109,22 +109,22 @@ class TextEngine(Stateful):
             answer.end_text(events, *answer.end_of(how, finish), raw=raw)
 
     def choose_way(self) -> None:
-        """Set the fast path for the next text, if there is one."""
+        """Set the lane for the next text, if there is one."""
         source_buffer, block, outside = self._source_buffer, self._block, self._outside
-        self.plain = self.fast_path = None
+        self.plain = self.lane = None
         if source_buffer.before or block.held is not None:
             return
         if block.is_open:
             if not source_buffer.wait:
-                self.fast_path = _block_fast_path(block, self._read_on)
+                self.lane = _block_lane(block, self._read_on)
         elif not source_buffer.loose and outside.goes_through:
             answer = self._answer
             plain = outside.search.pattern.search, answer.open_id, answer.open_type, answer.ids.turn_id
             if outside.holds_blanks:
-                self.fast_path = _holding_fast_path(source_buffer, block, plain)
+                self.lane = _holding_lane(source_buffer, block, plain)
             else:
                 self.plain = None if source_buffer.wait or outside.watch else plain
-                self.fast_path = _waiting_fast_path(self, source_buffer, block, plain)
+                self.lane = _waiting_lane(self, source_buffer, block, plain)
 
     def _run(self, *, final: bool) -> None:
         """Read on as far as the buffer goes."""
@@ -151,7 +151,7 @@ class TextEngine(Stateful):
                 break
 
     def _settle(self) -> None:
-        """Keep the rest of the buffer, emit the collected content, and choose the fast path for the next text."""
+        """Keep the rest of the buffer, emit the collected content, and choose the lane for the next text."""
         source_buffer, block = self._source_buffer, self._block
         source_buffer.put_away()
         if block.call is not None:
@@ -164,16 +164,16 @@ class TextEngine(Stateful):
             return
         self.choose_way()
 
-    def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[Segment]:
+    def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[SegmentOutput]:
         """Process a text that the JSON machine has already parsed; return the events."""
-        events: list[Segment] = []
+        events: list[SegmentOutput] = []
         self._source_buffer.open(text, events)
         reader.read_on(items, text)
         self._run(final=False)
         self._settle()
         return events
 
-    def split_by_server(self, events: list[Segment]) -> None:
+    def split_by_server(self, events: list[SegmentOutput]) -> None:
         """Note that the server gives the reasoning apart from the text, which so does not begin inside of it."""
         outside, block = self._outside, self._block
         if not outside.is_prompted:
@@ -191,7 +191,7 @@ class TextEngine(Stateful):
         self._settle()
 
     def _catch_up(self) -> None:
-        """Set the offset of the buffer, which the fast paths inside JSON do not update."""
+        """Set the offset of the buffer, which the lanes inside JSON do not update."""
         reader, source_buffer = self._block.reader, self._source_buffer
         if isinstance(reader, BlockJson) and not (source_buffer.wait or reader.held_length):
             source_buffer.offset = reader.start + reader.machine.at
@@ -236,13 +236,13 @@ class TextEngine(Stateful):
         self.choose_way()
 
 
-def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
-    """Return the fast path for text outside of a block that may end in the beginning of a marker, which is held."""
+def _waiting_lane(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> EngineLane:
+    """Return the lane for text outside of a block that may end in the beginning of a marker, which is held."""
     search, segment_id, kind, turn_id = plain
     markers, shown, watch = block.outside.search, block.outside.shown_prefixes, block.outside.watch
     without_marker = None if watch else plain
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def lane(text: str) -> Sequence[SegmentOutput] | None:
         text = source_buffer.wait + text
         found = search(text)
         if found is None:
@@ -262,15 +262,15 @@ def _waiting_fast_path(engine: TextEngine, source_buffer: SourceBuffer, block: T
             watch.note(text)
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
 
-    return fast_path
+    return lane
 
 
-def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> FastPath:
-    """Return the fast path for such text where blanks at the end are held, too."""
+def _holding_lane(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> EngineLane:
+    """Return the lane for such text where blanks at the end are held, too."""
     search, segment_id, kind, turn_id = plain
     markers, shown, watch = block.outside.search, block.outside.shown_prefixes, block.outside.watch
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def lane(text: str) -> Sequence[SegmentOutput] | None:
         text = source_buffer.wait + text
         found = search(text)
         if found is not None and (not markers.is_unfinished(found) or text[found.start() :] in shown):
@@ -286,37 +286,37 @@ def _holding_fast_path(source_buffer: SourceBuffer, block: TextBlock, plain: Pla
             watch.note(said)
         return (SegmentContent(segment_id, kind, said, turn_id=turn_id, raw=said),)
 
-    return fast_path
+    return lane
 
 
-def _block_fast_path(block: TextBlock, read_on: ReadOn) -> FastPath | None:
-    """Return the fast path for text in a block, if there is one."""
+def _block_lane(block: TextBlock, read_on: ReadOn) -> EngineLane | None:
+    """Return the lane for text in a block, if there is one."""
     source_buffer, reader, call = block.source_buffer, block.reader, block.call
     if isinstance(reader, BlockText):
         if block.saying:
-            is_ready = reader.slot.straight and not (reader.in_section or source_buffer.loose)
-            return _text_fast_path(reader, block) if is_ready and block.answer.open_type == block.saying else None
+            is_ready = reader.slot.is_verbatim and not (reader.in_section or source_buffer.loose)
+            return _text_lane(reader, block) if is_ready and block.answer.open_type == block.saying else None
         is_plain = reader.slot.item.role == "value" and reader.form != "?" and not reader.in_section
         is_plain = is_plain and (reader.end is None or reader.end.is_plain)
         is_ready = (
             is_plain and reader.streams and reader.null is None and not (reader.slot.item.chars or reader.slot.keep)
         )
-        return _value_fast_path(reader, source_buffer, call) if is_ready and call is not None else None
+        return _value_lane(reader, source_buffer, call) if is_ready and call is not None else None
     if source_buffer.loose or not isinstance(reader, BlockJson) or reader.live is None:
         return None
     if reader.is_saying:
-        return _said_fast_path(reader, block, read_on) if block.answer.open_type == "text" else None
-    return None if call is None else _argument_fast_path(reader, call, read_on)
+        return _json_text_lane(reader, block, read_on) if block.answer.open_type == "text" else None
+    return None if call is None else _argument_lane(reader, call, read_on)
 
 
-def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> FastPath:
-    """Return the fast path for text in a string of JSON arguments."""
+def _argument_lane(reader: BlockJson, call: TextCall, read_on: ReadOn) -> EngineLane:
+    """Return the lane for text in a string of JSON arguments."""
     feed, segment_id, turn_id = reader.machine.feed, call.segment_id, call.turn_id
     shift, path, code = reader.start - call.start, reader.live or (), reader.code
     said = None if code is None else code.said
     marks = None if code is None else code.marks.search
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def lane(text: str) -> Sequence[SegmentOutput] | None:
         if said is not None and marks is not None:
             if marks(text) is not None or len(said) > MOST_SAID:
                 return None
@@ -329,15 +329,15 @@ def _argument_fast_path(reader: BlockJson, call: TextCall, read_on: ReadOn) -> F
             pieces += (Fragment(path, "TEXT", piece.value, piece.at + shift),)
         return (SegmentContent(segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=pieces),)
 
-    return fast_path
+    return lane
 
 
-def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> FastPath:
-    """Return the fast path for text in a string of JSON that is text of the answer."""
+def _json_text_lane(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> EngineLane:
+    """Return the lane for text in a string of JSON that is text of the answer."""
     machine, answer, watch = reader.machine, block.answer, block.outside.words
     segment_id, turn_id = answer.open_id, answer.ids.turn_id
 
-    def fast_path(text: str) -> Sequence[Segment]:
+    def lane(text: str) -> Sequence[SegmentOutput]:
         items = machine.feed(text)
         is_whole = isinstance(items, tuple) and items and not machine.withheld_length
         if is_whole and isinstance(said := items[0], Fragment):
@@ -346,17 +346,17 @@ def _said_fast_path(reader: BlockJson, block: TextBlock, read_on: ReadOn) -> Fas
             return (SegmentContent(segment_id, "text", said.value, turn_id=turn_id, raw=text),)
         return read_on(reader, items, text)
 
-    return fast_path
+    return lane
 
 
-def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
-    """Return the fast path for text in a block that is emitted unchanged."""
+def _text_lane(reader: BlockText, block: TextBlock) -> EngineLane:
+    """Return the lane for text in a block that is emitted unchanged."""
     source_buffer, answer, outside = block.source_buffer, block.answer, block.outside
     watch = outside.thoughts if block.saying == "reasoning" else outside.words
     search = reader.search.pattern.search
     segment_id, kind, turn_id = answer.open_id, answer.open_type, answer.ids.turn_id
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def lane(text: str) -> Sequence[SegmentOutput] | None:
         if search(text) is not None:
             return None
         source_buffer.offset += len(text)
@@ -364,17 +364,17 @@ def _text_fast_path(reader: BlockText, block: TextBlock) -> FastPath:
             watch.note(text)
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
 
-    return fast_path
+    return lane
 
 
-def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextCall) -> FastPath:
-    """Return the fast path for text in a value that is itself text."""
+def _value_lane(reader: BlockText, source_buffer: SourceBuffer, call: TextCall) -> EngineLane:
+    """Return the lane for text in a value that is itself text."""
     slot, path, loose, finder = reader.slot, reader.path, source_buffer.loose, reader.end
     search = (reader if finder is None else finder).search.pattern.search
     segment_id, turn_id, begin = call.segment_id, call.turn_id, call.start
     edge, entities, is_trimmed = slot.edge, slot.item.entities, slot.item.trim == "blanks"
 
-    def fast_path(text: str) -> Sequence[Segment] | None:
+    def lane(text: str) -> Sequence[SegmentOutput] | None:
         if search(text) is not None:
             return None
         end = source_buffer.offset = source_buffer.offset + len(text)
@@ -416,4 +416,4 @@ def _value_fast_path(reader: BlockText, source_buffer: SourceBuffer, call: TextC
         pieces = (Fragment(path, "TEXT", piece, at - begin),)
         return (SegmentContent(segment_id, "tool_call", raw, turn_id=turn_id, raw=raw, fragments=pieces),)
 
-    return fast_path
+    return lane

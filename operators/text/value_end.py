@@ -21,12 +21,11 @@ from ...events.segment_event import JsonError
 from ..calls.open_segments import ended_regularly
 from ..engine.stage import How
 from ..engine.state import Stateful
+from ..grammar.compiled_grammar import States
 from ..grammar.dialect import Text
-from ..grammar.dialect_positions import At
 from ..grammar.opener_forms import LONGEST_OPENER, Opener
 from ..grammar.value_ends import Behind, ValueEnds, value_ends
-from ..machines.marker_search import BLANK_RUN, MarkerSearch, end_of_run, literal_search, rest_of_markers
-from ..machines.marker_search import Literal as Marker
+from ..machines.marker_search import BLANK_RUN, Marker, MarkerSearch, end_of_run, literal_search, rest_of_markers
 
 if TYPE_CHECKING:
     from .source_buffer import TextCall
@@ -62,7 +61,7 @@ class InnerCalls(Stateful):
     """Whether these closers have ended the call."""
     _is_bare: bool = False
     """Whether they directly follow the opener of the call, which has no arguments."""
-    _reached: At = ()
+    _reached: States = ()
 
     def __init__(self, ends: ValueEnds, knows: Callable[[str], bool] | None) -> None:
         self.keys = []
@@ -182,7 +181,7 @@ class InnerCalls(Stateful):
             self._opener = ""
 
 
-Step: TypeAlias = tuple[Literal["text", "hold", "mark", "again", "give", "wait", "end"], int]
+Action: TypeAlias = tuple[Literal["text", "hold", "mark", "again", "give", "wait", "end"], int]
 """What becomes of the text up to a position.
 
 `text`: it is content. `hold`: it is held. `mark`: it is held, and may be where the value ends, rather than what was
@@ -207,7 +206,7 @@ class ValueEnd(Stateful):
     """The closers in a row."""
     _is_enough: bool = False
     """Whether they are as many as end a call."""
-    _reached: At = ()
+    _reached: States = ()
     """The positions after these closers."""
     _gap: str = ""
     """The blanks behind the last of them."""
@@ -219,7 +218,7 @@ class ValueEnd(Stateful):
     """Whether a closer of one that is not open has just come."""
     inner: InnerCalls
 
-    def __init__(self, block: TextBlock, call: TextCall, at: At, item: Text) -> None:
+    def __init__(self, block: TextBlock, call: TextCall, at: States, item: Text) -> None:
         self._block = block
         self._call = call
         self._guards = item.guards
@@ -251,7 +250,7 @@ class ValueEnd(Stateful):
         """The search for the markers that mean something in the value now."""
         return literal_search([Marker(self._guard)]) if self._state == "guarded" else self._search
 
-    def read(self, text: str, position: int, *, final: bool) -> Step:
+    def read(self, text: str, position: int, *, final: bool) -> Action:
         """Return the next step from a position on, which is before the text's end."""
         if self._state == "begin":
             return self._read_begin(text, position, final=final)
@@ -290,7 +289,7 @@ class ValueEnd(Stateful):
             return self._ends.is_open
         return self._is_enough or self._state != "closed" or self._ends.may_end(self._reached)
 
-    def _read_begin(self, text: str, position: int, *, final: bool) -> Step:
+    def _read_begin(self, text: str, position: int, *, final: bool) -> Action:
         """Read the blanks, and the guard if there is one, with which the value begins."""
         upto = end_of_run(BLANK_RUN, text, position)
         if upto > position:
@@ -304,7 +303,7 @@ class ValueEnd(Stateful):
         self._state = "value"
         return self._read_value(text, position, final=final)
 
-    def _read_guarded(self, text: str, position: int, *, final: bool) -> Step:
+    def _read_guarded(self, text: str, position: int, *, final: bool) -> Action:
         """Read on to the end of the guard."""
         search = self.search
         found = (search.whole if final else search.pattern).search(text, position)
@@ -315,7 +314,7 @@ class ValueEnd(Stateful):
         self._state = "value"
         return "text", found.end()
 
-    def _read_value(self, text: str, position: int, *, final: bool) -> Step:
+    def _read_value(self, text: str, position: int, *, final: bool) -> Action:
         ends, inner, search = self._ends, self.inner, self._search
         length = inner.go_on(text, position) if inner.begun else 0
         if length:
@@ -351,7 +350,7 @@ class ValueEnd(Stateful):
         self._note_other(marker)
         return "text", found.end()
 
-    def _read_closed(self, text: str, position: int, *, final: bool) -> Step:
+    def _read_closed(self, text: str, position: int, *, final: bool) -> Action:
         """Read on after closers and blanks."""
         follow = self._ends.behind(self._reached)
         search = follow.search
@@ -378,7 +377,7 @@ class ValueEnd(Stateful):
             return "again", position
         return opened or self._neither(position)
 
-    def _cut(self, follow: Behind, text: str, position: int) -> Step | None:
+    def _cut(self, follow: Behind, text: str, position: int) -> Action | None:
         """Return the step at a marker that the end of the answer cuts, or None."""
         found = follow.search.pattern.match(text, position)
         if found is None or not follow.search.is_unfinished(found):
@@ -389,7 +388,7 @@ class ValueEnd(Stateful):
             self._state = "value"
         return "hold", len(text)
 
-    def _neither(self, position: int) -> Step:
+    def _neither(self, position: int) -> Action:
         """Go on where nothing that may follow the closers comes."""
         if self._state.startswith("held") or self._is_enough:
             self._state = "held"
@@ -399,7 +398,7 @@ class ValueEnd(Stateful):
         self.inner.text("x")
         return "give", position
 
-    def _read_held(self, text: str, position: int, *, final: bool) -> Step:
+    def _read_held(self, text: str, position: int, *, final: bool) -> Action:
         ends, search = self._ends, self._held
         found = (search.whole if final else search.pattern).search(text, position)
         stop = len(text) if found is None else found.start()
@@ -423,7 +422,7 @@ class ValueEnd(Stateful):
         self._is_behind_other = change < 0 and not self._open_others
         self._open_others = max(0, self._open_others + change)
 
-    def _close(self, reached: At, count: int, end: int) -> Step:
+    def _close(self, reached: States, count: int, end: int) -> Action:
         """Return the step at a closer, which ends at a position."""
         self._reached = reached
         self._count = count
@@ -435,7 +434,7 @@ class ValueEnd(Stateful):
         self._state = "closed" if self._is_enough else "held_closed"
         return "again" if self._is_enough else "mark" if count == 1 else "hold", end
 
-    def _opens_argument(self, text: str, position: int, *, is_after_closer: bool, final: bool) -> Step | None:
+    def _opens_argument(self, text: str, position: int, *, is_after_closer: bool, final: bool) -> Action | None:
         """Return the step at the opener of an argument; None if it is content."""
         ends, opener = self._ends, text[position : position + LONGEST_OPENER]
         is_after = is_after_closer or self._is_behind_other
@@ -486,7 +485,7 @@ class ValueEnd(Stateful):
             return False
         return not final
 
-    def _opens_call(self, openers: Sequence[Opener], text: str, position: int, *, final: bool) -> Step | None:
+    def _opens_call(self, openers: Sequence[Opener], text: str, position: int, *, final: bool) -> Action | None:
         """Return the step at the opener of a call behind the closers, or None if no call opens there."""
         opener = text[position : position + LONGEST_OPENER]
         for each in () if self.is_doomed else openers:

@@ -1,7 +1,7 @@
 """`withheld_text`: what the reader of text keeps back between two texts, and what that may still become.
 
-`ways_on` finds what the held text of a block may become, by its grammar, the tools' names and their schemas. A trace
-asks it for each item. So what depends on the grammar alone is looked up once, and lists are not generators.
+`continuations` finds what the held text of a block may become, by its grammar, the tools' names and their schemas.
+A trace asks it for each item. So what depends on the grammar alone is looked up once, and lists are not generators.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from functools import lru_cache
 from typing import Final
 
 from ..engine.withheld import Withheld, held_by, tail_of
+from ..grammar.compiled_grammar import CompiledGrammar, States
 from ..grammar.dialect import Attrs
-from ..grammar.dialect_positions import At, Positions
 from ..grammar.outside_markers import END_TOKENS
 from ..machines.marker_search import BLANKS, MAY_BE_MARKER, MarkerSearch, rest_of_markers
 from .block_json import BlockJson
@@ -26,7 +26,7 @@ _NEEDED: Final = frozenset(("name", "id"))
 """The roles of slots that must not be empty."""
 
 
-def ways_on(text: str, wait: str, block: TextBlock) -> tuple[str, ...]:
+def continuations(text: str, wait: str, block: TextBlock) -> tuple[str, ...]:
     """Return some texts that a held text may become; none if nobody can know it.
 
     `wait`: the end of the text that may be the beginning of a marker.
@@ -76,7 +76,7 @@ def _known(role: str, block: TextBlock, begun: str = "") -> Sequence[str]:
 
 @lru_cache(maxsize=2048)
 def _markers_between(
-    grammar: Positions, literals: tuple[tuple[str, At], ...], wait: str, *, is_begun: bool
+    grammar: CompiledGrammar, literals: tuple[tuple[str, States], ...], wait: str, *, is_begun: bool
 ) -> tuple[str, ...]:
     """Return what is missing of the markers that may come between two items of a block.
 
@@ -86,7 +86,7 @@ def _markers_between(
     return rest_of_markers(known.literals, wait)
 
 
-def _ends_block(grammar: Positions, at: At) -> bool:
+def _ends_block(grammar: CompiledGrammar, at: States) -> bool:
     """Return whether no call can come behind these positions, and a block may end there."""
     if grammar.last.isdisjoint(at) or grammar.expects_arguments(at):
         return False
@@ -94,7 +94,7 @@ def _ends_block(grammar: Positions, at: At) -> bool:
 
 
 @lru_cache(maxsize=256)
-def _attributes(grammar: Positions, attrs: At) -> tuple[str, ...]:
+def _attributes(grammar: CompiledGrammar, attrs: States) -> tuple[str, ...]:
     """Return how the attributes at some positions may begin."""
     items = [grammar.items[here] for here in attrs]
     return tuple(f' {name}="' for item in items if isinstance(item, Attrs) for name, _ in item.roles)
@@ -132,7 +132,7 @@ def withheld_text(source_buffer: SourceBuffer, block: TextBlock) -> Iterator[Wit
 
 
 def _of_block(text: str, wait: str, reason: str, block: TextBlock, segment_id: str | None = None) -> Withheld:
-    could_become = ways_on(text, wait, block)
+    could_become = continuations(text, wait, block)
     return Withheld(text, reason if could_become else f"{reason}; it may be any", could_become, segment_id)
 
 

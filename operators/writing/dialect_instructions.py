@@ -9,7 +9,7 @@ from ...events.errors import UsageError
 from ..calls.field_spec import MARKED_FILE_TOOLS
 from ..grammar.dialect import Dialect, Json, Text
 from ..grammar.grammar_items import leaves_of
-from ..schemas.schema_kinds import ANYTHING, Kinds, example_arguments, kinds_of, plain_schema
+from ..schemas.schema_kinds import ANYTHING, ValueKinds, example_arguments, kinds_of, plain_schema
 from ..schemas.tool_parameters import ToolShape, tool_shapes
 from .call_writer import CallToRender
 from .render_call import render_calls
@@ -161,7 +161,7 @@ def _type(schema: Any, plain: Mapping[str, Any], root: Mapping[str, Any], depth:
     return " or ".join([*_open(kinds, plain, root, depth), *map(json_text, kinds.members)])
 
 
-def _open(kinds: Kinds, plain: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> list[str]:
+def _open(kinds: ValueKinds, plain: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> list[str]:
     hidden = {"integer"} if "number" in kinds.open else set[str]()
     names: list[str] = [name for name in _ORDER if name in kinds.open - hidden]
     items = plain.get("items")

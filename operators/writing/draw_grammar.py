@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final, Literal, NamedTuple
 
+from ..grammar.compiled_grammar import CompiledGrammar, compiled
 from ..grammar.dialect import Alt, Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Role, Text
-from ..grammar.dialect_positions import Positions, compiled
 from ..grammar.grammar_items import Leaf
 
 SLOTS: Final[dict[Role, str]] = {
@@ -219,7 +219,7 @@ def state_table(dialect: Dialect) -> list[StateRow]:
     return [_row(grammar, here) for here in range(len(grammar.items))]
 
 
-def _row(grammar: Positions, here: int) -> StateRow:
+def _row(grammar: CompiledGrammar, here: int) -> StateRow:
     item, call = grammar.items[here], grammar.calls[here]
     notes = ["a block may begin"] if here in grammar.first else []
     if isinstance(item, Text) and item.role == "value" and not item.entities:

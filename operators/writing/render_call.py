@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ...events.errors import UsageError
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
-from ..calls.answer_segments import AnswerSegments, Segment
+from ..calls.answer_segments import AnswerSegments, SegmentOutput
 from ..engine.limits import DEFAULT_LIMITS
 from ..engine.stage import Completed
 from ..engine.turn_ids import TurnIds
+from ..grammar.compiled_grammar import compiled
 from ..grammar.dialect import Dialect, Text
-from ..grammar.dialect_positions import compiled
 from ..grammar.grammar_items import leaves_of
 from ..machines.fragment_aggregator import FragmentAggregator
 from ..text.text_engine import TextEngine
@@ -30,7 +30,7 @@ def check_read_back(dialect: Dialect, calls: Sequence[CallToRender], text: str) 
     given = None if all(schema is None for schema in schemas.values()) else schemas
     segments = AnswerSegments(0, TurnIds("t"), DEFAULT_LIMITS, eager=False, with_arguments=False)
     engine = TextEngine(compiled((dialect,)), segments, TextOptions(schemas=given))
-    events: list[Segment] = []
+    events: list[SegmentOutput] = []
     engine.feed(text, events)
     engine.close(Completed(), "stop", events)
     found = _calls_of(events)
@@ -46,7 +46,7 @@ def _is_said(event: SegmentContent) -> bool:
     return event.segment_type != "tool_call" and not event.delta.isspace()
 
 
-def _calls_of(events: Sequence[Segment]) -> list[tuple[str, Any]]:
+def _calls_of(events: Sequence[SegmentOutput]) -> list[tuple[str, Any]]:
     """Return the name and arguments of each call; no arguments for one that has failed."""
     found: list[tuple[str, Any]] = []
     values = FragmentAggregator()

@@ -12,15 +12,14 @@ from typing import Any, Self
 from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all
 from ...operators.engine.stage import Completed, Failed, Interrupted
-from ...sinks.acting.step import Step as AddedStep
-from ...sinks.acting.step import in_a_row
+from ...sinks.acting.step import EventStep, in_a_row
 from ...sinks.running.channel import StreamCutError, running_loop
 from ...sinks.running.event_pump import close_stream
 from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
 from ..answers.answer import Answer
 from ..strategies.strategy import PipelineEvent
-from .flow import AnyFlow, KeptAnswer, PassingFlow, RunState, Step, check_unused
+from .flow import AnyFlow, Emitted, KeptAnswer, PassingFlow, RunState, check_unused
 
 
 class AsyncRun:
@@ -40,7 +39,7 @@ class AsyncRun:
         flow: AnyFlow,
         fan_out: AsyncFanOut | None,
         kept: KeptAnswer,
-        steps: Iterable[AddedStep] = (),
+        steps: Iterable[EventStep] = (),
     ) -> None:
         if steps := tuple(steps):
             # The provider's stream is a run of its own, so that the steps get it with its ENDs, however it ends.
@@ -222,7 +221,7 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
     try:
         if state.fan_out is not None:
             state.fan_out.start()
-        step = Step([])
+        step = Emitted([])
         while not step.is_last:
             step = await _step(state, flow)
             error = step.error
@@ -253,7 +252,7 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
         await state.finish(error)
 
 
-async def _step(state: _State, flow: AnyFlow) -> Step:
+async def _step(state: _State, flow: AnyFlow) -> Emitted:
     """Open the stream, or take its next item."""
     if state.stopped is not None:
         return flow.end(state.stopped)
@@ -262,7 +261,7 @@ async def _step(state: _State, flow: AnyFlow) -> Step:
     try:
         if state.iterator is None:
             state.iterator = await _open(state)
-            return Step([])
+            return Emitted([])
         item = await state.wait_for(anext(state.iterator))
     except StopAsyncIteration:
         how = Completed()

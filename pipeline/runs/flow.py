@@ -77,7 +77,7 @@ class RunState:
             raise self._sinks.failure
 
 
-class Step(NamedTuple):
+class Emitted(NamedTuple):
     """The events of a step; if `is_last`, `error` is the error that the stream ends with."""
 
     events: list[Any]
@@ -86,18 +86,18 @@ class Step(NamedTuple):
 
 
 class AnyFlow(Protocol):
-    def feed(self, item: Any, /) -> Step: ...
-    def end(self, how: How, /) -> Step: ...
+    def feed(self, item: Any, /) -> Emitted: ...
+    def end(self, how: How, /) -> Emitted: ...
 
 
 class PassingFlow:
     """Passes events on that were made elsewhere."""
 
-    def feed(self, item: Any) -> Step:
-        return Step([item])
+    def feed(self, item: Any) -> Emitted:
+        return Emitted([item])
 
-    def end(self, how: How) -> Step:
-        return Step([], is_last=True, error=how.error if isinstance(how, Failed) else None)
+    def end(self, how: How) -> Emitted:
+        return Emitted([], is_last=True, error=how.error if isinstance(how, Failed) else None)
 
 
 class Flow:
@@ -118,7 +118,7 @@ class Flow:
         self._strategy = strategy
         self._in_text = in_text
 
-    def feed(self, item: Any) -> Step:
+    def feed(self, item: Any) -> Emitted:
         if self._in_text is not None and item is not None:
             if isinstance(item, str):
                 self._strategy = self._in_text()
@@ -131,9 +131,9 @@ class Flow:
         if step.is_last or not self._machine.stopped:
             return step
         end = self.end(Completed())
-        return Step(step.events + end.events, is_last=True, error=end.error)
+        return Emitted(step.events + end.events, is_last=True, error=end.error)
 
-    def end(self, how: How) -> Step:
+    def end(self, how: How) -> Emitted:
         """Close the machine and the strategy; the stream ends with the error of `how`, or with the machine's."""
         error: Exception | None = None
         if isinstance(how, Failed):
@@ -145,15 +145,15 @@ class Flow:
         if isinstance(how, Completed) and (error := self._machine.failure) is not None:
             how = Failed(error)
         try:
-            return Step(step.events + self._strategy.close(how), is_last=True, error=error)
+            return Emitted(step.events + self._strategy.close(how), is_last=True, error=error)
         except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-            return Step(step.events + self._strategy.last_words, is_last=True, error=raised)
+            return Emitted(step.events + self._strategy.last_words, is_last=True, error=raised)
 
-    def _through(self, responses: list[ChunkResponse]) -> Step:
+    def _through(self, responses: list[ChunkResponse]) -> Emitted:
         events: list[Any] = []
         for response in responses:
             try:
                 events += self._strategy.feed(response)
             except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-                return Step(events + self._strategy.last_words, is_last=True, error=raised)
-        return Step(events)
+                return Emitted(events + self._strategy.last_words, is_last=True, error=raised)
+        return Emitted(events)

@@ -17,7 +17,7 @@ from ...sinks.running.sink_line import SlowSinkError
 from ...sources.streams.wake_stream import wake_stream
 from ..answers.answer import Answer
 from ..strategies.strategy import StrategyEvent
-from .flow import Flow, KeptAnswer, RunState, Step, check_unused
+from .flow import Emitted, Flow, KeptAnswer, RunState, check_unused
 
 
 class Run:
@@ -148,7 +148,7 @@ def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
         state.finish(error)
 
 
-def _steps(state: _State, flow: Flow) -> Generator[Step, None, None]:
+def _steps(state: _State, flow: Flow) -> Generator[Emitted, None, None]:
     while True:
         if state.reason is not None:
             yield flow.end(Interrupted(state.reason))

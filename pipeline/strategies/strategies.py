@@ -13,8 +13,8 @@ from ...operators.catalogue.dialect_for import dialects_named
 from ...operators.catalogue.table import DIALECTS
 from ...operators.engine.known_names import known_names
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...operators.engine.operator_call import reiterable
 from ...operators.engine.stage import Operator, compose
-from ...operators.engine.step import lasting
 from ...operators.grammar.dialect import Dialect
 from ...operators.parse_text import parse_text
 from ...operators.text.text_options import ParseTextOptions, spelled_out
@@ -90,7 +90,7 @@ class TextStrategy:
         given; `start` and `updates` as with `api_tool_call`; all others as with `parse_text`. The case of
         tool names that the model wrote does not matter.
         """
-        known = lasting(tools)
+        known = reiterable(tools)
         return act_on_calls(
             parse_text(*self._given, tools=known, turn_id=turn_id, limits=limits, **options),
             known,
@@ -159,7 +159,7 @@ def api_tool_call(
     arguments. `text_calls` says what becomes of whole calls of `tools` that the model wrote into its text: a `Notice`
     (`notice`), a call (`call`), or nothing (`off`). An invocation, or a failure, follows its call's END directly.
     """
-    known = lasting(tools)
+    known = reiterable(tools)
     return act_on_calls(
         to_segments(tools=known, text_calls=text_calls, turn_id=turn_id, eager=eager, limits=limits),
         known,

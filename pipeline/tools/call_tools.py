@@ -19,9 +19,9 @@ from ...events.result_text import result_data
 from ...events.tool_invocation import ToolInvocation, ToolResult
 from ...operators.engine.stage import How
 from ...operators.engine.where_raised import where_raised
-from ...sinks.acting.approval import Approve, CallStatus, Postponed, gate
-from ...sinks.acting.beside_stream import CLEAN_UP, BesideStream, Work
+from ...sinks.acting.approval import Approve, Postponed, StatusMaker, gate
 from ...sinks.acting.step import check_options
+from ...sinks.acting.step_stream import CLEAN_UP, StepStream, TaskGroup
 from ...sinks.acting.user_code import UserCodeError, in_thread, message_of, result_of
 from .tool import Tool, as_tools
 from .tool_from_function import checked_call, is_async
@@ -130,7 +130,7 @@ class CallOptions:
 class CalledTools:
     """Starts each call when its invocation comes, and answers it once."""
 
-    def __init__(self, tools: Mapping[str, Tool], options: CallOptions, work: Work) -> None:
+    def __init__(self, tools: Mapping[str, Tool], options: CallOptions, work: TaskGroup) -> None:
         self._tools = tools
         self._options = options
         self._work = work
@@ -182,7 +182,7 @@ class CalledTools:
         if refused is not None:
             self._answer(refused)
             return
-        status = CallStatus(call)
+        status = StatusMaker(call)
         async with self._slots:
             work.emit(status("started"))
             try:
@@ -216,7 +216,7 @@ class CalledTools:
         identity = (call.turn_id, call.id)
         if self._waiting.get(identity, call) is None:
             words = f"the call was interrupted: {reason}"
-            self._work.emit(CallStatus(call)("failed", words))
+            self._work.emit(StatusMaker(call)("failed", words))
             self._answer(ToolResult(call.id, turn_id=call.turn_id, error=words))
 
     def _answered_by_others(self, result: ToolResult) -> None:
@@ -302,14 +302,14 @@ class CallTools:
         """The tools that it runs, so that an earlier step leaves their calls."""
         return frozenset(self._tools)
 
-    def __call__(self, events: AsyncIterable[Any], /) -> BesideStream:
+    def __call__(self, events: AsyncIterable[Any], /) -> StepStream:
         if not isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
             message = (
                 f"call_tools(...) must be called with an async stream, such as pipeline.astream(...), "
                 f"got {type(events).__name__}"
             )
             raise UsageError(message)
-        return BesideStream(events, partial(CalledTools, self._tools, self._options))
+        return StepStream(events, partial(CalledTools, self._tools, self._options))
 
     def __repr__(self) -> str:
         return f"call_tools([{', '.join(self._tools)}]{self._options.shown()})"

@@ -1,4 +1,4 @@
-"""`gate`: ask the `Approve` callback whether a call may run; `CallStatus`: the statuses of that call.
+"""`gate`: ask the `Approve` callback whether a call may run; `StatusMaker`: the statuses of that call.
 
 Every step that acts on calls asks here. All statuses of a call have the hash of what the model wrote.
 """
@@ -32,7 +32,7 @@ def raw_sha256(call: ToolInvocation) -> str:
     return sha256(call.raw.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-class CallStatus:
+class StatusMaker:
     """Makes the statuses of one call."""
 
     __slots__ = ("_call", "sha256")
@@ -112,7 +112,7 @@ async def gate(
     """
     if approve is None:
         return None
-    status = CallStatus(call)
+    status = StatusMaker(call)
     request = _request(call, status.sha256, preview)
     emit(status("requested"))
     limit = asyncio.timeout(timeout)
@@ -136,7 +136,7 @@ async def gate(
 
 
 def _judged(
-    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: CallStatus, answer: object
+    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: StatusMaker, answer: object
 ) -> ToolResult | Postponed | None:
     if answer is True:
         emit(status("approved"))
@@ -173,20 +173,20 @@ def _raised(error: Exception) -> str:
 
 
 def _denied(
-    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: CallStatus, reason: str
+    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: StatusMaker, reason: str
 ) -> ToolResult:
     emit(status("denied", reason))
     return ToolResult(call.id, turn_id=call.turn_id, denied=reason)
 
 
 def _late(
-    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: CallStatus, timeout: float | None
+    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: StatusMaker, timeout: float | None
 ) -> ToolResult:
     return _denied(call, emit, status, f"nobody answered within {timeout:g} seconds")
 
 
 def _failed(
-    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: CallStatus, reason: str
+    call: ToolInvocation, emit: Callable[[ToolCallStatus], None], status: StatusMaker, reason: str
 ) -> ToolResult:
     emit(status("failed", reason))
     return ToolResult(call.id, turn_id=call.turn_id, error=reason)

@@ -1,4 +1,4 @@
-"""`Step`: a function that adds events to a stream; steps in a row, and checks of the options that they share."""
+"""`EventStep`: a function that adds events to a stream; steps in a row, and checks of the options that they share."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def check_options(approve: Any, **seconds: Any) -> None:
             raise UsageError(message)
 
 
-Step: TypeAlias = Callable[[AsyncIterable[Any]], AsyncIterable[Any]]
+EventStep: TypeAlias = Callable[[AsyncIterable[Any]], AsyncIterable[Any]]
 """Takes an async stream of events and returns one that passes them on, in order, with events of its own."""
 
 
@@ -28,10 +28,10 @@ Step: TypeAlias = Callable[[AsyncIterable[Any]], AsyncIterable[Any]]
 class LeavingStep(Protocol):
     """A step that answers calls of its tools which a later one could run, unless it is told of that."""
 
-    def leaving(self, names: frozenset[str], /) -> Step: ...
+    def leaving(self, names: frozenset[str], /) -> EventStep: ...
 
 
-def checked_steps(steps: Any) -> tuple[Step, ...]:
+def checked_steps(steps: Any) -> tuple[EventStep, ...]:
     """Return steps as a tuple; `UsageError` for anything but an iterable of functions."""
     if callable(steps) or isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
         message = f"steps= must be an iterable of steps, such as [call_tools(tools)]; got {steps!r:.80}"
@@ -44,7 +44,7 @@ def checked_steps(steps: Any) -> tuple[Step, ...]:
     return given
 
 
-def in_a_row(events: AsyncIterable[Any], steps: Iterable[Step]) -> list[AsyncIterable[Any]]:
+def in_a_row(events: AsyncIterable[Any], steps: Iterable[EventStep]) -> list[AsyncIterable[Any]]:
     """Return the stream, and behind it the result of each step; `UsageError` for one that is not an async stream."""
     streams = [events]
     steps = [*steps]

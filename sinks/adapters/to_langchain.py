@@ -13,7 +13,7 @@ from ...events.errors import UsageError, how_to_install
 from ...events.result_text import result_text
 from ...events.tool_invocation import ToolResult
 from ...operators.engine.stage import How
-from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
+from ..parts.answer_parts import CallDelta, CallEnd, CallStart, Media, PartCall, TextDelta, TextKind, TurnStart
 from ..parts.json_text import CallInput
 from ..parts.part_reader import EventChoices, PartReader
 from .adapted import adapted
@@ -134,7 +134,7 @@ class _Chunks:
         name = "reasoning_content" if kind == "reasoning" else "refusal"
         return self._made(additional_kwargs={name: delta})
 
-    def _call(self, call: Call, text: str, call_id: str | None = None, name: str | None = None) -> AIMessageChunk:
+    def _call(self, call: PartCall, text: str, call_id: str | None = None, name: str | None = None) -> AIMessageChunk:
         index = self._indexes[call.id]
         chunk = {"name": name, "args": text, "id": call_id, "index": index}
         return self._made(id=call.turn_id, tool_call_chunks=[chunk])

@@ -10,7 +10,7 @@ from ...events.errors import UsageError, how_to_install
 from ...events.result_text import result_data
 from ...events.tool_invocation import ToolResult
 from ...operators.engine.stage import How
-from ..parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind
+from ..parts.answer_parts import CallDelta, CallEnd, CallStart, Media, PartCall, TextDelta, TextEnd, TextKind
 from ..parts.json_text import CallInput
 from ..parts.part_reader import EventChoices, PartReader
 from .adapted import adapted
@@ -152,17 +152,17 @@ class _PartEvents:
         made = self._made.ToolReturnPart(self._names[result.id], content, result.id, outcome=outcome)
         return self._made.FunctionToolResultEvent(part=made)
 
-    def _call(self, call: Call) -> PartEvent:
+    def _call(self, call: PartCall) -> PartEvent:
         self._names[call.id] = call.name
         self._inputs[call.id] = CallInput(call.form)
         index = self._next_index()
         self._open[call.id] = index, call, []
         return self._made.PartStartEvent(index=index, part=self._call_part(call, None))
 
-    def _call_part(self, call: Call, arguments: str | None) -> Any:
+    def _call_part(self, call: PartCall, arguments: str | None) -> Any:
         return self._made.ToolCallPart(call.name, arguments, call.id)
 
-    def _arguments(self, call: Call, text: str) -> PartEvent:
+    def _arguments(self, call: PartCall, text: str) -> PartEvent:
         index, _, pieces = self._open[call.id]
         pieces.append(text)
         delta = self._made.ToolCallPartDelta(args_delta=text, tool_call_id=call.id)

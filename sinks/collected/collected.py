@@ -104,7 +104,7 @@ def total_usage(ends: Iterable[AnswerEnd]) -> TokenUsage | None:
     return TokenUsage(**{name: sum(getattr(usage, name) for usage in of_turns.values()) for name in names})
 
 
-class Row(Struct, kw_only=True):
+class SegmentRow(Struct, kw_only=True):
     """A row; the names of its fields are the keys."""
 
     kind: str
@@ -120,10 +120,10 @@ class Row(Struct, kw_only=True):
     turn: str | None = None
 
 
-def _rows(collected: Collected[Any]) -> list[Row]:
-    rows: list[Row] = []
+def _rows(collected: Collected[Any]) -> list[SegmentRow]:
+    rows: list[SegmentRow] = []
     segments = iter(collected.segments)  # they are in the order of their STARTs
-    still_open: dict[tuple[str | None, str], Row] = {}
+    still_open: dict[tuple[str | None, str], SegmentRow] = {}
     for number, event in enumerate(collected.events):
         if isinstance(event, SegmentStart):
             if (segment := next(segments, None)) is not None:
@@ -147,8 +147,8 @@ def _rows(collected: Collected[Any]) -> list[Row]:
     return rows
 
 
-def _segment(segment: Segment) -> Row:
-    return Row(
+def _segment(segment: Segment) -> SegmentRow:
+    return SegmentRow(
         turn=segment.turn_id,
         kind="segment",
         type=segment.type,
@@ -159,29 +159,29 @@ def _segment(segment: Segment) -> Row:
     )
 
 
-def _result(event: object) -> Iterator[Row]:
+def _result(event: object) -> Iterator[SegmentRow]:
     """Yield the row of an event that is not part of a segment; none for any other value."""
     match event:
         case ToolInvocation(turn_id=turn, name=name, id=call_id, arguments=arguments):
-            yield Row(turn=turn, kind="call", type=name, id=call_id, status="complete", text=_json(arguments))
+            yield SegmentRow(turn=turn, kind="call", type=name, id=call_id, status="complete", text=_json(arguments))
         case InvocationFailed(turn_id=turn, name=name, id=call_id, reason=reason, raw=raw):
-            yield Row(turn=turn, kind="failure", type=name, id=call_id, status="failed", reason=reason, text=raw)
+            yield SegmentRow(turn=turn, kind="failure", type=name, id=call_id, status="failed", reason=reason, text=raw)
         case Output(turn_id=turn, segment_id=segment_id, data=data):
-            yield Row(turn=turn, kind="output", id=segment_id, status="complete", text=_json(data))
+            yield SegmentRow(turn=turn, kind="output", id=segment_id, status="complete", text=_json(data))
         case OutputFailed(turn_id=turn, segment_id=segment_id, reason=reason, raw=raw):
-            yield Row(turn=turn, kind="output", id=segment_id, status="failed", reason=reason, text=raw)
+            yield SegmentRow(turn=turn, kind="output", id=segment_id, status="failed", reason=reason, text=raw)
         case ToolResult(turn_id=turn, id=call_id, value=value, error=error, denied=denied):
             failed = error if error is not None else denied
             status = "complete" if failed is None else "failed" if denied is None else "denied"
             text = _json(value) if failed is None else None
-            yield Row(turn=turn, kind="result", id=call_id, status=status, reason=failed, text=text)
+            yield SegmentRow(turn=turn, kind="result", id=call_id, status=status, reason=failed, text=text)
         case AnswerEnd(turn_id=turn, model=model, response_id=response_id, status=status):
             why = event.finish_reason_raw or event.finish_reason
-            yield Row(turn=turn, kind="answer", type=model, id=response_id, status=status, reason=why)
+            yield SegmentRow(turn=turn, kind="answer", type=model, id=response_id, status=status, reason=why)
         case ProviderEvent(turn_id=turn, kind=kind, segment_id=segment_id, data=data):
-            yield Row(turn=turn, kind="provider", type=kind, id=segment_id, text=_json(data))
+            yield SegmentRow(turn=turn, kind="provider", type=kind, id=segment_id, text=_json(data))
         case Notice(code=code, detail=detail):
-            yield Row(kind="notice", type=code, text=detail)
+            yield SegmentRow(kind="notice", type=code, text=detail)
         case _:
             pass
 

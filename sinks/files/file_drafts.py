@@ -16,7 +16,7 @@ from typing import TypeVar
 from ...events.segment_event import SegmentContent, SegmentStart
 from ...events.tool_invocation import Notice, ToolInvocation
 from ...operators.calls.field_spec import NOT_CALLS, is_argument
-from ..acting.approval import CallStatus
+from ..acting.approval import StatusMaker
 from ..acting.user_code import in_future
 from .disk.root_folder import RootFolder
 from .disk.temporary_file import TemporaryFile
@@ -106,7 +106,7 @@ class FileJob:
         self.call = call
         self.draft = draft
         self.dry_run = dry_run
-        self.status = CallStatus(call)
+        self.status = StatusMaker(call)
         self._is_cancelled = threading.Event()
 
     async def in_thread(self, function: Callable[[], T], *, counts: bool = False) -> T:

@@ -1,7 +1,7 @@
 """`write_files`: a step that writes the files of an answer to the disk, and tells the model what each call did.
 
 `FileActor` is what it does with the events of one stream, `Quota` how many bytes that stream may still write, and
-`told` what a call did, in one sentence.
+`result_message` says what a call did, in one sentence.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ...events.tool_invocation import FileChange, FileResult, InvocationFailed, 
 from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve, Postponed, gate
-from ..acting.beside_stream import BesideStream, Work
-from ..acting.step import Step, check_options
+from ..acting.step import EventStep, check_options
+from ..acting.step_stream import StepStream, TaskGroup
 from .commit_files import commit_files
 from .disk.path_rules import ProtectedPaths, confined_path, fold
 from .disk.root_folder import RootFolder
@@ -34,10 +34,10 @@ from .file_plan import FilePlan, PlannedFile, file_changes
 from .file_tool import FileOptions, FileTool, misfit, tools_by_name
 
 
-def told(changes: Iterable[FileChange], *, dry_run: bool) -> str:
+def result_message(changes: Iterable[FileChange], *, dry_run: bool) -> str:
     """Return what happened to each file.
 
-    >>> told([FileChange("a.py", "created", additions=2, deletions=0)], dry_run=False)
+    >>> result_message([FileChange("a.py", "created", additions=2, deletions=0)], dry_run=False)
     'created a.py (+2 -0 lines)'
     """
     said = "; ".join(_of_file(change) for change in changes) or "nothing to do"
@@ -85,7 +85,7 @@ class FileActor:
     """
 
     def __init__(
-        self, open_root: Callable[[], RootFolder], options: FileOptions, left: frozenset[str], work: Work
+        self, open_root: Callable[[], RootFolder], options: FileOptions, left: frozenset[str], work: TaskGroup
     ) -> None:
         self._work = work
         self._options = options
@@ -203,7 +203,7 @@ class FileActor:
             return
         finally:
             job.discard()
-        value = told(changes, dry_run=job.dry_run)
+        value = result_message(changes, dry_run=job.dry_run)
         result = FileResult(call.id, turn_id=call.turn_id, value=value, files=changes, dry_run=job.dry_run)
         if self._is_answered((call.turn_id, call.id)):  # too late to be given up
             self._work.emit(job.status("finished"))
@@ -283,7 +283,7 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     protected: Iterable[str] = (".git",),
     absolute_paths: bool = False,
     diff_limit: int = _MEBIBYTE // 4,
-) -> Step:
+) -> EventStep:
     """Make a step that carries out the file calls of a stream, below the folder `root`.
 
         events   S a.py   C      C      E  ToolInvocation                                AnswerEnd
@@ -363,9 +363,9 @@ class WriteFiles:
         self._options = options
         self._left = left
 
-    def __call__(self, events: AsyncIterable[object], /) -> BesideStream:
+    def __call__(self, events: AsyncIterable[object], /) -> StepStream:
         open_root = partial(RootFolder, self._folder)
-        return BesideStream(events, partial(FileActor, open_root, self._options, self._left))
+        return StepStream(events, partial(FileActor, open_root, self._options, self._left))
 
     def leaving(self, names: frozenset[str]) -> WriteFiles:
         """Return this step before one that has tools of these names."""

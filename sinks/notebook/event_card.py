@@ -148,7 +148,7 @@ def _answer_end(event: AnswerEnd) -> Card:
     badge = " · ".join(each for each in (event.status, reason) if each)
     choice = f"choice {event.choice}" if event.choice else ""
     facts = tuple(each for each in (choice, event.model, event.response_id) if each)
-    rows = (("usage", None if event.usage is None else dict(_said(event.usage))), ("error", event.error))
+    rows = (("usage", None if event.usage is None else dict(_set_fields(event.usage))), ("error", event.error))
     told = tuple(row for row in rows if row[1] is not None)
     return Card("answer", badge, TONES[event.status], facts, rows=told)
 
@@ -174,15 +174,15 @@ def _call_facts(event: ToolInvocation) -> tuple[str, ...]:
 
 
 def _chunk_rows(chunk: ChunkResponse) -> Iterator[tuple[str, Any]]:
-    for name, value in _said(chunk):
+    for name, value in _set_fields(chunk):
         if name == "tool_calls":
             for delta in chunk.tool_calls:
-                yield f"tool_calls[{delta.index}]", dict(item for item in _said(delta) if item[0] != "index")
+                yield f"tool_calls[{delta.index}]", dict(item for item in _set_fields(delta) if item[0] != "index")
         else:
-            yield name, dict(_said(value)) if isinstance(value, Struct) else value
+            yield name, dict(_set_fields(value)) if isinstance(value, Struct) else value
 
 
-def _said(part: Struct) -> Iterator[tuple[str, Any]]:
+def _set_fields(part: Struct) -> Iterator[tuple[str, Any]]:
     """Yield the fields that differ from their defaults."""
     for each in fields(part):
         value = getattr(part, each.name)

@@ -51,7 +51,7 @@ class Media(Struct, frozen=True):
     url: str
 
 
-class Call(Struct, frozen=True):
+class PartCall(Struct, frozen=True):
     """What all parts of one call have.
 
     - `form`: whether the arguments are JSON, or the text of a free-form tool.
@@ -69,13 +69,13 @@ class Call(Struct, frozen=True):
 class CallStart(Struct, frozen=True):
     """A call begins."""
 
-    call: Call
+    call: PartCall
 
 
 class CallDelta(Struct, frozen=True):
     """The next piece of a call's arguments, as JSON text or as the text of a free-form tool; never empty."""
 
-    call: Call
+    call: PartCall
     delta: str
 
 
@@ -88,7 +88,7 @@ class CallEnd(Struct, frozen=True):
     - `reason`: the same as a code, if there is one: that of its failure, else that of its END, or `duplicate`.
     """
 
-    call: Call
+    call: PartCall
     status: Status
     text: str
     arguments: dict[str, Any] | None
@@ -96,5 +96,5 @@ class CallEnd(Struct, frozen=True):
     reason: str | None = None
 
 
-Part: TypeAlias = TurnStart | TextStart | TextDelta | TextEnd | Media | CallStart | CallDelta | CallEnd
+AnswerPart: TypeAlias = TurnStart | TextStart | TextDelta | TextEnd | Media | CallStart | CallDelta | CallEnd
 """What is no part of these passes as it is: segments of files and commands, results of tools, `AnswerEnd`."""

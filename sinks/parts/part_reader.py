@@ -20,8 +20,19 @@ from ...operators.calls.call_arguments import CallArguments, as_json
 from ...operators.calls.field_spec import KNOWN_FILE_TOOLS, is_argument, spec_by_type
 from ...operators.calls.open_segments import OpenSegments
 from ...operators.engine.stage import How
-from ..wording.event_words import ending, failure_reason
-from .answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextKind, TextStart, TurnStart
+from ..wording.event_words import Verdict, ending, failure_reason
+from .answer_parts import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Media,
+    PartCall,
+    TextDelta,
+    TextEnd,
+    TextKind,
+    TextStart,
+    TurnStart,
+)
 from .json_text import JsonText
 
 
@@ -50,8 +61,6 @@ class EventChoices:
                 return 0
 
 
-Verdict: TypeAlias = ToolInvocation | InvocationFailed
-
 _SPECS: Final = spec_by_type(KNOWN_FILE_TOOLS)
 
 
@@ -67,7 +76,7 @@ class OpenCall:
     def __init__(self, start: SegmentStart, wire_id: str) -> None:
         metadata = start.metadata
         name = tool_of(start) or ""
-        self.call = Call(
+        self.call = PartCall(
             wire_id,
             name,
             "text" if metadata.get("kind") == "text" else "json",
@@ -110,7 +119,7 @@ class OpenCall:
 def whole_call(verdict: Verdict, wire_id: str) -> list[CallStart | CallDelta | CallEnd]:
     """Return the parts of a call that has an invocation or a failure, but no segment."""
     native = verdict.native if isinstance(verdict, ToolInvocation) else None
-    call = Call(wire_id, verdict.name, "json", "client", verdict.turn_id, native)
+    call = PartCall(wire_id, verdict.name, "json", "client", verdict.turn_id, native)
     if isinstance(verdict, ToolInvocation):
         text = as_json(verdict.arguments)
         end = CallEnd(call, "complete", text, verdict.arguments, None)
@@ -153,7 +162,7 @@ def _object(text: str) -> dict[str, Any] | None:
 
 _TEXTS: Final = frozenset(get_args(TextKind))
 
-Identity: TypeAlias = tuple[str | None, str]
+PartKey: TypeAlias = tuple[str | None, str]
 
 
 class PartReader:
@@ -168,18 +177,18 @@ class PartReader:
 
     def __init__(self) -> None:
         self._turn: tuple[str | None] | None = None
-        self._ids: dict[Identity, str] = {}
-        self._types: dict[Identity, str] = {}
+        self._ids: dict[PartKey, str] = {}
+        self._types: dict[PartKey, str] = {}
         """The type of each open segment: events from foreign JSON may have it at START only."""
         self._last: dict[str, str] = {}
         """Segment id -> its last id here, for results that do not say their turn."""
-        self._repeats: dict[Identity, int] = {}
+        self._repeats: dict[PartKey, int] = {}
         """How often an id was there in its turn, of those that were there twice."""
-        self._media: dict[Identity, tuple[str, list[str]]] = {}
-        self._calls: dict[Identity, OpenCall] = {}
+        self._media: dict[PartKey, tuple[str, list[str]]] = {}
+        self._calls: dict[PartKey, OpenCall] = {}
         self._ended: dict[str | None, tuple[OpenCall, SegmentEnd]] = {}
         """By turn the call that waits for what follows its END."""
-        self._unjudged = set[Identity]()
+        self._unjudged = set[PartKey]()
         """The calls that ended without a verdict, which may come behind events of another stream."""
         self._open = OpenSegments()
 
@@ -305,7 +314,7 @@ class PartReader:
     def _wire_id(self, turn_id: str | None, given: str) -> str:
         return self._ids.get((turn_id, given)) or self._last.get(given, given)
 
-    def _new_id(self, identity: Identity) -> str:
+    def _new_id(self, identity: PartKey) -> str:
         turn_id, given = identity
         taken = self._last
         new = given if given not in taken else f"{turn_id}:{given}"

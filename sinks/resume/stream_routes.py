@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
     from starlette.routing import BaseRoute
 
-Events: TypeAlias = AsyncIterable[Any]
-Form: TypeAlias = Literal["sse", "json_lines"]
+EventStream: TypeAlias = AsyncIterable[Any]
+FrameForm: TypeAlias = Literal["sse", "json_lines"]
 
 
 def id_in_request(request: Any) -> str | None:
@@ -32,11 +32,11 @@ def id_in_request(request: Any) -> str | None:
 
 def stream_routes(  # noqa: PLR0913 - each has a default that serves most
     path: str,
-    start: Callable[[Any], Events | Awaitable[Events]],
+    start: Callable[[Any], EventStream | Awaitable[EventStream]],
     *,
     runs: StreamRuns | None = None,
     protocol: UiProtocol = "segments",
-    form: Form = "sse",
+    form: FrameForm = "sse",
     id_of: Callable[[Any], str | None] = id_in_request,
     options_of: Callable[[Any], ProtocolOptions] | None = None,
     owner: Callable[[HTTPConnection[Any]], str] | None = None,
@@ -72,7 +72,7 @@ def stream_routes(  # noqa: PLR0913 - each has a default that serves most
 
     Listening, CORS and who may ask are the app's. `UsageError` if starlette is not installed, and for wrong arguments.
     """
-    if form not in get_args(Form):
+    if form not in get_args(FrameForm):
         message = f"form= must be 'sse' or 'json_lines', got {form!r}"
         raise UsageError(message)
     if not path.startswith("/"):

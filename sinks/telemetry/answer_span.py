@@ -29,7 +29,7 @@ _PROSE = ("text", "reasoning", "refusal")
 def output_messages(collected: Collected[Any], ends: Iterable[AnswerEnd]) -> list[dict[str, Any]]:
     """Return one message for each choice: its texts, its reasoning and the calls that may be run, in order.
 
-    >>> from penstock.sinks import Segment
+    >>> from penstock.sinks.collected.collected import Segment
     >>> output_messages(Collected(segments=[Segment("s", "text", content="Hi")]), [AnswerEnd(finish_reason="stop")])
     [{'role': 'assistant', 'parts': [{'type': 'text', 'content': 'Hi'}], 'finish_reason': 'stop'}]
     """

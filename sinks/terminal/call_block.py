@@ -19,7 +19,7 @@ from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.calls.call_arguments import CallArguments
 from ..wording.event_words import ending
 from ..wording.printable import harmless, shortened
-from .terminal_blocks import Identity, Kind, OneLine
+from .terminal_blocks import BlockKey, BlockKind, OneLine
 from .terminal_region import Line, last_cells
 
 MARGIN = "  "
@@ -154,9 +154,9 @@ LONGEST_RAW = 200
 class CallBlock:
     """A call: its name, and a line for each argument as it arrives; then the arguments that may be run."""
 
-    kind: Kind = "line"
+    kind: BlockKind = "line"
 
-    def __init__(self, identity: Identity, name: str, note: str, start: SegmentStart) -> None:
+    def __init__(self, identity: BlockKey, name: str, note: str, start: SegmentStart) -> None:
         self.identity = identity
         self.waits_for_verdict = False
         self._verdict: ToolInvocation | OneLine | None = None

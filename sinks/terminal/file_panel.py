@@ -19,7 +19,7 @@ from ..wording.event_words import ending, subject
 from ..wording.printable import harmless, in_a_line
 from .code_rows import code_rows, lexer_of, whole_rows
 from .reading.growing_text import FileTail
-from .terminal_blocks import Kind
+from .terminal_blocks import BlockKind
 from .terminal_region import Line, last_cells
 
 
@@ -136,7 +136,7 @@ LOWEST = 3
 class PanelGroup:
     """Panels side by side until the last one has ended; then whole files, one below the other."""
 
-    kind: Kind = "box"
+    kind: BlockKind = "box"
 
     def __init__(self, first: FilePanel) -> None:
         self.panels = [first]

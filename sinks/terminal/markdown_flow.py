@@ -23,7 +23,7 @@ from ..wording.event_words import ending
 from .code_rows import code_rows, lexer_named, whole_rows
 from .reading.growing_text import IncomingText
 from .reading.markdown_reader import Code, MarkdownReader, OpenFence, Passage
-from .terminal_blocks import HELD_ROWS, Kind, ending_line
+from .terminal_blocks import HELD_ROWS, BlockKind, ending_line
 from .terminal_region import Line, rows_of
 
 INDENT = 2
@@ -169,7 +169,7 @@ class _Markdown(Markdown):
 class MarkdownFlow:
     """A text whose finished blocks go to the scrollback; the unfinished one is drawn again as it grows."""
 
-    kind: Kind = "prose"
+    kind: BlockKind = "prose"
 
     def __init__(self, console: Console, theme: str | None) -> None:
         self.ended = False

@@ -16,8 +16,8 @@ from ..wording.printable import harmless, in_a_line
 from .reading.growing_text import IncomingText
 from .terminal_region import Line, last_cells, row_starts, rows_of
 
-Identity: TypeAlias = tuple[str | None, str]
-Kind: TypeAlias = Literal["prose", "box", "line"]
+BlockKey: TypeAlias = tuple[str | None, str]
+BlockKind: TypeAlias = Literal["prose", "box", "line"]
 
 HELD_ROWS = 3
 """The rows shown of a text that is printed only after another block has ended."""
@@ -30,7 +30,7 @@ BEGINNING = 100
 class Block(Protocol):
     """A part of the screen that ends at some point."""
 
-    kind: Kind
+    kind: BlockKind
 
     @property
     def ended(self) -> bool: ...
@@ -46,11 +46,11 @@ class SegmentBlock(Protocol):
     def end(self, status: str, reason: str | None) -> None: ...
 
 
-class Flow:
+class RowFlow:
     """A text or a command whose rows go to the scrollback once they are full."""
 
-    def __init__(self, kind: Kind, style: str, first: str = "", margin: str = "", heading: str = "") -> None:
-        self.kind: Kind = kind
+    def __init__(self, kind: BlockKind, style: str, first: str = "", margin: str = "", heading: str = "") -> None:
+        self.kind: BlockKind = kind
         self.ended = False
         self._style = Style.parse(style)
         self._prefix, self._margin, self._heading = first, margin, heading
@@ -122,7 +122,7 @@ class Flow:
 class OneLine:
     """A line that never changes: a call that may be run, a failure, a notice, an error."""
 
-    kind: Kind = "line"
+    kind: BlockKind = "line"
     ended = True
 
     def __init__(self, text: str, style: str) -> None:
@@ -143,7 +143,7 @@ class OneLine:
 class Medium:
     """A medium with the end of its URL as it arrives, and the beginning of a long one when it has ended."""
 
-    kind: Kind = "line"
+    kind: BlockKind = "line"
 
     def __init__(self, name: str) -> None:
         self.ended = False

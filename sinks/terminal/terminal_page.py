@@ -9,21 +9,21 @@ from rich.console import Console
 from ...events.answer_end import AnswerEnd, OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
-from ..wording.event_words import Told, event_line, stream_error
+from ..wording.event_words import LineEvent, event_line, stream_error
 from .call_block import CallBlock
 from .file_panel import FilePanel, PanelGroup
 from .markdown_flow import MarkdownFlow
-from .terminal_blocks import Block, Flow, Identity, Kind, Medium, OneLine, SegmentBlock
+from .terminal_blocks import Block, BlockKey, BlockKind, Medium, OneLine, RowFlow, SegmentBlock
 from .terminal_region import Line
 
-FLOWS: dict[str, tuple[Kind, str, str, str, str]] = {
+FLOWS: dict[str, tuple[BlockKind, str, str, str, str]] = {
     "text": ("prose", "", "", "", ""),
     "reasoning": ("prose", "dim italic", "│ ", "│ ", "reasoning"),
     "refusal": ("prose", "yellow", "refused: ", "", ""),
     "run_bash": ("line", "bold", "$ ", "  ", ""),
 }
 """For each segment type: kind of block, style, prefix of the first row, prefix of the other rows, heading."""
-STYLES: dict[type[Told], str] = {
+STYLES: dict[type[LineEvent], str] = {
     ToolInvocation: "bold green",
     InvocationFailed: "red",
     OutputFailed: "red",
@@ -43,12 +43,12 @@ class TerminalPage:
     def __init__(self, console: Console, theme: str | None, *, markdown: bool = True) -> None:
         self._console, self._theme, self._markdown = console, theme, markdown
         self._blocks: list[Block] = []
-        self._open: dict[Identity, SegmentBlock] = {}
+        self._open: dict[BlockKey, SegmentBlock] = {}
         self._unsettled: CallBlock | None = None
         """The call that ended last; an invocation or failure that directly follows replaces its line."""
         self._ends: list[OneLine] = []
         """The lines about answers that ended, which are not shown if the error of the stream follows."""
-        self._last: Kind | None = None  # of what went to the scrollback last
+        self._last: BlockKind | None = None  # of what went to the scrollback last
         self._front: Block | None = None  # the block of which a part is there
 
     def feed(self, event: Any) -> bool:
@@ -86,7 +86,7 @@ class TerminalPage:
         """End all open blocks, and add a line for the error that ended the stream, if any."""
         self._settle()
         for segment in self._open.values():
-            said = error is not None and isinstance(segment, Flow | MarkdownFlow)  # by the line below
+            said = error is not None and isinstance(segment, RowFlow | MarkdownFlow)  # by the line below
             segment.end("complete" if said else "interrupted", None)
         self._open.clear()
         self._blocks += self._ends if error is None else [OneLine(stream_error(error), "red")]
@@ -147,13 +147,13 @@ class TerminalPage:
                 self._unsettled = segment
         return True
 
-    def _begin(self, identity: Identity, event: SegmentStart) -> SegmentBlock:
+    def _begin(self, identity: BlockKey, event: SegmentStart) -> SegmentBlock:
         kind = event.segment_type or ""
         metadata = event.metadata
         if kind == "text" and self._markdown:
             return self._add(MarkdownFlow(self._console, self._theme))
         if kind in FLOWS:
-            return self._add(Flow(*FLOWS[kind]))
+            return self._add(RowFlow(*FLOWS[kind]))
         if kind == "media":
             return self._add(Medium(str(metadata.get("media_type", kind))))
         if kind == "tool_call":
@@ -167,15 +167,15 @@ class TerminalPage:
             group.panels.append(panel)
         return panel
 
-    def _line(self, event: Told) -> list[OneLine]:
+    def _line(self, event: LineEvent) -> list[OneLine]:
         text = event_line(event)
         return [OneLine(text, STYLES[type(event)])] if text else []
 
-    def _add(self, block: MarkdownFlow | Flow | Medium | CallBlock) -> SegmentBlock:
+    def _add(self, block: MarkdownFlow | RowFlow | Medium | CallBlock) -> SegmentBlock:
         self._blocks.append(block)
         return block
 
-    def _call(self, identity: Identity) -> CallBlock | None:
+    def _call(self, identity: BlockKey) -> CallBlock | None:
         """Return the call's block if it is not in the scrollback yet."""
         calls = (each for each in self._blocks if isinstance(each, CallBlock))
         return next((call for call in calls if call.identity == identity), None)
@@ -185,5 +185,5 @@ class TerminalPage:
             self._unsettled.waits_for_verdict = False
             self._unsettled = None
 
-    def _gap(self, before: Kind | None, after: Kind) -> list[Line]:
+    def _gap(self, before: BlockKind | None, after: BlockKind) -> list[Line]:
         return [[]] if before is not None and "prose" in (before, after) else []

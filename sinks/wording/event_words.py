@@ -14,7 +14,7 @@ from ...operators.machines.path_tree import write_path
 from .printable import printable, shortened
 
 Verdict: TypeAlias = ToolInvocation | InvocationFailed
-Told: TypeAlias = Verdict | Notice | Output | OutputFailed | AnswerEnd | ToolResult | ToolCallStatus
+LineEvent: TypeAlias = Verdict | Notice | Output | OutputFailed | AnswerEnd | ToolResult | ToolCallStatus
 """The events that views show in a line of their own, if `event_line` has one."""
 PROSE = frozenset(("text", "reasoning", "refusal"))
 """The types of segments with prose; all others are calls, their files, or media."""
@@ -29,7 +29,7 @@ TOO_LONG = 200
 """The length from which only the number of characters of a text is shown, as for texts of several lines."""
 
 
-def event_line(event: Told) -> str:
+def event_line(event: LineEvent) -> str:
     """Return the line for an event; empty for an answer that is complete, and for a result that is not an error.
 
     >>> event_line(ToolInvocation("call_1", name="write_file", arguments={"path": "a.py", "content": "x" * 430}))

@@ -1,4 +1,4 @@
-"""`AnthropicLane`: the straight way for deltas of text and arguments, and for what begins and ends a block."""
+"""`AnthropicLane`: the lane for deltas of text and arguments, and for what begins and ends a block."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
 from ..base.ended_calls import Key
 from ..base.machine import UNFIT
-from ..base.response import OneAnswer
+from ..base.response import SingleMachine
 
 
 class _Text(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="text_delta"):
@@ -45,13 +45,13 @@ class _End(Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="
 _decode = Decoder(_Delta | _Begin | _End).decode
 
 
-class AnthropicLane(OneAnswer):
+class AnthropicLane(SingleMachine):
     """The machine of Anthropic's events without `feed`; `lane` returns what `feed` would, or None.
 
     What fits are the deltas of text, thinking and arguments, and the bounds of blocks, in the first message.
     """
 
-    STATE = (*OneAnswer.STATE, "_messages")
+    STATE = (*SingleMachine.STATE, "_messages")
 
     def __init__(self, turn_id: str | None, limits: Limits, *, logprobs: bool) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)

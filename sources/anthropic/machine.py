@@ -11,13 +11,13 @@ from ..base.finish_reasons import ANTHROPIC_FINISHES, Finish, finish_of
 from ..base.kept_message import Joined
 from ..base.provider_error import error_in_body
 from ..base.response import token_count
-from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something
+from ..base.sdk_fields import EventKinds, Fields, entries_of, fields_of, plain_json, plain_object, says_something
 from .lane import AnthropicLane
 from .wire import KEYS
 
 RESULT = "_tool_result"
 """The end of a block's type for what a tool of the provider returned: `web_search_tool_result` and the like."""
-KINDS: dict[str, ProviderEventKind] = {
+KINDS: EventKinds = {
     "compaction": "compaction",
     "container_upload": "file",
     "fallback": "other",

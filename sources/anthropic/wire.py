@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-from ..base.provider_error import told_error
+from ..base.provider_error import reported_error
 from ..base.sdk_fields import fields_of
 from ..base.wire_keys import COUNTS, FRAME, PADDING, STATE, SUMS, TIMES, WireKeys, rows
 from ..framing.served import Served
@@ -60,7 +60,7 @@ class AnthropicDecoder(SseDecoder):
             return [_error(event.data)]
         if event.event:
             return []
-        is_error = self._is_named and told_error(fields_of(_json_or_text(event.data)) or {}) is not None
+        is_error = self._is_named and reported_error(fields_of(_json_or_text(event.data)) or {}) is not None
         return [event] if is_error or not self._is_named else []
 
 

@@ -13,7 +13,7 @@ from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
 from .finish_reasons import Finish
 from .response import Response
-from .sdk_fields import Fields, Held, fields_of, plain_json, rest_of_text, says_something, whole_text
+from .sdk_fields import Fields, HeldSurrogates, fields_of, plain_json, rest_of_text, says_something, whole_text
 
 Choices: TypeAlias = int | Literal["all"]
 Found: TypeAlias = list[tuple[int, Fields]]
@@ -186,7 +186,7 @@ class Choice(Stateful):
         self.said: dict[str, Any] = {}
         self._rank = 0
         self._before: list[dict[str, Any]] = []
-        self.held: Held = {}
+        self.held: HeldSurrogates = {}
 
     @property
     def holds_text(self) -> bool:
@@ -202,9 +202,9 @@ class Choice(Stateful):
         for stream in _TEXTS:
             if stream in said:
                 said[stream] = whole_text(self.held, stream, said[stream])
-        self.say(**{name: value for name, value in said.items() if value})
+        self.emit(**{name: value for name, value in said.items() if value})
 
-    def say(self, **said: Any) -> None:
+    def emit(self, **said: Any) -> None:
         """Add fields unchanged; a field that belongs before one already in the chunk begins the next chunk."""
         if not said:
             return
@@ -217,21 +217,21 @@ class Choice(Stateful):
 
     def raw(self, *entries: dict[str, Any]) -> None:
         if entries:
-            self.say(raw=entries)
+            self.emit(raw=entries)
 
     def event(self, kind: ProviderEventKind, data: dict[str, Any], segment_id: str | None = None) -> None:
         """Add what only the provider has."""
-        self.say(provider_events=(ProviderEvent(kind, data, segment_id=segment_id),))
+        self.emit(provider_events=(ProviderEvent(kind, data, segment_id=segment_id),))
 
     def leave(self, *but: str) -> None:
         """Add U+FFFD for each surrogate held for a text that ends here."""
         for stream in _TEXTS:
             if stream not in but and (rest := rest_of_text(self.held, stream)):
-                self.say(**{stream: rest})
+                self.emit(**{stream: rest})
 
     def call(self, *deltas: ToolCallDelta | None) -> None:
         if found := tuple(each for each in deltas if each is not None):
-            self.say(tool_calls=found)
+            self.emit(tool_calls=found)
 
     def whole_call(self, delta: ToolCallDelta | None, done: ToolCallDelta | None) -> None:
         """Add a call's delta and its end, as one delta if the end has no argument text."""
@@ -250,7 +250,7 @@ class Choice(Stateful):
             return
         self.finished = True
         self.rest()
-        self.said |= finish.told(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
+        self.said |= finish.finish_fields(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
 
     def rest(self) -> None:
         """Add everything that is held, because nothing further can arrive for it."""
@@ -273,7 +273,7 @@ class Choice(Stateful):
 C = TypeVar("C", bound=Choice)
 
 
-class Answers(Response, Generic[C]):
+class MultiChoiceMachine(Response, Generic[C]):
     """A machine without `feed`; only choices that are wanted are read; the end tells which were not."""
 
     CHOICE: type[C]

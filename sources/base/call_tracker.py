@@ -14,7 +14,7 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from .call_keys import WAITING, ArgumentPieces, CallKeys, TrackedCall, is_no_index
 from .ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of, is_placeholder
-from .sdk_fields import Held, encodable, plain_json, rest_of_text, whole_text, without_halves
+from .sdk_fields import HeldSurrogates, encodable, plain_json, rest_of_text, whole_text, without_halves
 from .shown_text import MOST_PIECES
 
 Given = TypeVar("Given")
@@ -41,10 +41,21 @@ class CallTracker(Stateful):
       any arguments of the answer belong to no call, it is then `incomplete`.
     - Arguments that are sent again (`whole`) are compared with the first ones if `compares` is set, or if some were
       announced: the text is kept until the call is done, and then a digest of it, in `ended`.
-    - `owed` returns the deltas of other calls that a delta made due; they must be emitted before that delta.
+    - `pending_deltas` returns the deltas of other calls that a delta made due; they must be emitted before that delta.
     """
 
-    STATE = ("_begun", "_concluded", "_held", "_is_orphaned", "_keys", "_made", "_open", "_over", "_owed", "ended")
+    STATE = (
+        "_begun",
+        "_concluded",
+        "_held",
+        "_is_orphaned",
+        "_keys",
+        "_made",
+        "_open",
+        "_over",
+        "_pending_deltas",
+        "ended",
+    )
 
     def __init__(
         self,
@@ -73,8 +84,8 @@ class CallTracker(Stateful):
         self._begun = 0
         self._concluded = 0
         """The number of calls that had begun when the answer last ended."""
-        self._held: Held = {}
-        self._owed: list[ToolCallDelta] = []
+        self._held: HeldSurrogates = {}
+        self._pending_deltas: list[ToolCallDelta] = []
 
     def delta(
         self,
@@ -116,7 +127,7 @@ class CallTracker(Stateful):
             call.kind, call.executed_by = kind, executed_by
             call.announced = _argument_text(announced)
             call.is_compared = self._compares or call.announced not in ("", NOTHING)
-            self._owed += self._contradictions()
+            self._pending_deltas += self._contradictions()
             begun = self._begin(call, given_name, text, native, is_open=arguments is not None)
             if self._keys.is_contested(key):
                 self._place(call)
@@ -148,7 +159,7 @@ class CallTracker(Stateful):
         It is `delta` for most deltas, in less time; the text is without surrogates.
         """
         call = self._open.get(key)
-        if call is None or not text or call.index < 0 or self._held or self._owed:
+        if call is None or not text or call.index < 0 or self._held or self._pending_deltas:
             return None
         if (said := call.said) is not None:
             if said.is_again or text[0] == "{":
@@ -273,7 +284,7 @@ class CallTracker(Stateful):
         text = without_halves(_argument_text(arguments))
         if text != NOTHING and self._reopened(key, text):
             if (given := self.whole(key, text, source)) is not None:
-                self._owed.append(given)
+                self._pending_deltas.append(given)
             return self.done(key, status)
         return self.ended.again(key, text, source, status)
 
@@ -283,16 +294,16 @@ class CallTracker(Stateful):
         At a later end of the answer, only the calls that began after the previous end count.
         """
         status: CallStatus = "completed" if is_regular and not self._is_orphaned else "incomplete"
-        return self.ended.told(status, of_empty=self._of_empty()) + [
+        return self.ended.done_deltas(status, of_empty=self._of_empty()) + [
             structs.replace(_update(call, ""), status=status)
             for call in self._open.values()
             if call.index >= self._concluded and (call.kind != "json" or not call.length)
         ]
 
-    def owed(self) -> list[ToolCallDelta]:
+    def pending_deltas(self) -> list[ToolCallDelta]:
         """Return, once, the deltas of other calls that are due: nameless, contradicted, or with announced arguments."""
-        owed, self._owed = self._owed, []
-        return owed
+        deltas, self._pending_deltas = self._pending_deltas, []
+        return deltas
 
     def rest(self, *, is_cut: bool = False) -> list[ToolCallDelta]:
         """Return all held deltas at the answer's end; a lone surrogate becomes U+FFFD.
@@ -317,8 +328,8 @@ class CallTracker(Stateful):
             for call in self._open.values()
             if not ((of_empty or is_cut) and call.announced == NOTHING) and (text := self._announced(call))
         ]
-        ended = self.ended.told(of_empty=of_empty, is_cut=is_cut)
-        return [*held, *announced, *self._contradictions(), *ended, *given, *self.owed()]
+        ended = self.ended.done_deltas(of_empty=of_empty, is_cut=is_cut)
+        return [*held, *announced, *self._contradictions(), *ended, *given, *self.pending_deltas()]
 
     def dump(self) -> Any:
         """Return the state as plain data."""
@@ -432,7 +443,7 @@ class CallTracker(Stateful):
             self._keys.contest(call.key)
         self._place(call)
         if text := self._announced(call):
-            self._owed.append(_update(call, text))
+            self._pending_deltas.append(_update(call, text))
 
     def _place(self, call: TrackedCall) -> None:
         """Open a call under a key of its own."""
@@ -494,7 +505,9 @@ class CallTracker(Stateful):
         call.index = self._begun
         self._begun += 1
         native, call.native = call.native or None, {}
-        self._owed.append(ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text), native=native))
+        self._pending_deltas.append(
+            ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text), native=native)
+        )
 
 
 def _update(

@@ -127,7 +127,7 @@ class EndedCalls:
                 found.append(self._tell(call, status="completed"))
         return found
 
-    def told(
+    def done_deltas(
         self, status: CallStatus | None = None, *, of_empty: CallStatus | None = None, is_cut: bool = False
     ) -> list[ToolCallDelta]:
         """Return `done` for the calls that wait, with a status if there is one.

@@ -19,7 +19,7 @@ class Finish(NamedTuple):
     reason: FinishReason
     is_regular: bool = False
 
-    def told(self, words: str, reason: FinishReason | None = None) -> dict[str, Any]:
+    def finish_fields(self, words: str, reason: FinishReason | None = None) -> dict[str, Any]:
         """Return the fields of the finish chunk; `words` is the provider's finish reason, `reason` replaces ours."""
         reason = reason or self.reason
         told = {"is_complete": True, "finish_reason": reason, "finish_reason_raw": without_halves(words)}

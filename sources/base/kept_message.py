@@ -123,7 +123,7 @@ class CallPlaces(Stateful):
         if not (call_id or name) and (found := tracker.goes_on(key)) is not None:
             return found
         tracker.delta(key, call_id=call_id, name=name, arguments=text)
-        tracker.owed()
+        tracker.pending_deltas()
         return tracker.speaker
 
     def end(self, key: Key) -> None:

@@ -1,4 +1,4 @@
-"""The interface of provider machines, also of their straight way; machines for streams without a provider."""
+"""The interface of provider machines, also of their lane; machines for streams without a provider."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...events.errors import PenstockError, ProviderError, UsageError, error_fie
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
 from .provider_error import provider_error
-from .sdk_fields import Held, rest_of_text, whole_text
+from .sdk_fields import HeldSurrogates, rest_of_text, whole_text
 
 
 class Chunks(Stateful):
@@ -61,7 +61,7 @@ class Texts(Stateful):
 
     def __init__(self) -> None:
         self.stopped = False
-        self._held: Held = {}
+        self._held: HeldSurrogates = {}
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if not isinstance(item, str):
@@ -131,7 +131,7 @@ class MachineStage:
         return responses
 
 
-Lane: TypeAlias = Callable[[str], list[ChunkResponse] | None]
+WireLane: TypeAlias = Callable[[str], list[ChunkResponse] | None]
 """Reads the JSON text of an event: returns what the machine's `feed` returns for it, and leaves the machine as `feed`
 leaves it; or returns None for one that does not fit, and has done nothing that `feed` would not do."""
 UNFIT = (DecodeError, RecursionError, UnicodeEncodeError)
@@ -139,8 +139,8 @@ UNFIT = (DecodeError, RecursionError, UnicodeEncodeError)
 _decode = Decoder().decode
 
 
-def lane_of(machine: Machine) -> Lane | None:
-    """Return the straight way of a machine that has one."""
+def lane_of(machine: Machine) -> WireLane | None:
+    """Return the lane of a machine that has one."""
     return getattr(machine, "lane", None)
 
 

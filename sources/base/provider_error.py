@@ -29,21 +29,21 @@ _BESIDE = frozenset(("error", "errors", "base_resp", *_ERROR_MESSAGES))
 _IS_ERROR = re.compile("(?i)error|exception")
 
 
-class ToldError(NamedTuple):
+class ReportedError(NamedTuple):
     """The body of an error, for `error_in_body`, and the keys of the item that it was read from."""
 
     body: Any
     keys: Collection[str]
 
 
-def told_error(item: Fields, *, is_answer: bool = False) -> ToldError | None:
+def reported_error(item: Fields, *, is_answer: bool = False) -> ReportedError | None:
     """Return the error that an item is, or that it has beside an answer; None for an item without one.
 
-    >>> told_error({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "no balance"}})
-    ToldError(body={'message': 'no balance', 'code': 1008}, keys=('base_resp',))
-    >>> told_error({"code": "Throttling", "message": "slow down"}).body
+    >>> reported_error({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "no balance"}})
+    ReportedError(body={'message': 'no balance', 'code': 1008}, keys=('base_resp',))
+    >>> reported_error({"code": "Throttling", "message": "slow down"}).body
     {'message': 'slow down', 'code': 'Throttling'}
-    >>> told_error({"code": 0, "message": "Success", "choices": []})
+    >>> reported_error({"code": 0, "message": "Success", "choices": []})
 
     The forms are OpenAI's and Anthropic's `error`, vLLM's `object`, MiniMax's `base_resp`, the `error_message` of
     DeepInfra and Venice, Baidu's `error_msg`, Cloudflare's `errors`; and where the item is no answer, a message with a
@@ -55,42 +55,42 @@ def told_error(item: Fields, *, is_answer: bool = False) -> ToldError | None:
     marks = [key for key in ("object", "type") if item.get(key) == "error"]
     if error := item.get("error"):
         found = _of_error(item, error)
-        return ToldError(found.body, [*found.keys, *marks])
+        return ReportedError(found.body, [*found.keys, *marks])
     if marks:
         left_out = frozenset(("choices", *marks))
         said = {key: plain_json(item[key]) for key in item if key not in left_out}
-        return ToldError({key: said[key] for key in said if said[key]}, item.keys())
+        return ReportedError({key: said[key] for key in said if said[key]}, item.keys())
     minimax = fields_of(item.get("base_resp")) or {}
     if (code := minimax.get("status_code")) and str(code) not in _FINE_CODES:
-        return ToldError({"message": minimax.get("status_msg"), "code": code}, ("base_resp",))
+        return ReportedError({"message": minimax.get("status_msg"), "code": code}, ("base_resp",))
     if _message_of(item, _ERROR_MESSAGES):
         return _of_message(item, _ERROR_MESSAGES)
     errors = item.get("errors")
     if isinstance(errors, list) and (first := entries_of(errors)[:1]) and first[0]:
-        return ToldError(first[0], ("errors", "success"))
+        return ReportedError(first[0], ("errors", "success"))
     return None if is_answer else _of_other(item)
 
 
-def _of_error(item: Fields, error: Any) -> ToldError:
+def _of_error(item: Fields, error: Any) -> ReportedError:
     fields = fields_of(error)
     if fields is None and not isinstance(error, str | bool | int):
-        return ToldError(error, ("error",))
+        return ReportedError(error, ("error",))
     beside = _of_message(item, (*_ERROR_MESSAGES, *_MESSAGES))
     keys = ("error", *beside.keys)
     if fields is not None:
         said = beside.body.get("message")
         if not said or fields.get("error") or any(fields.get(name) for name in _MESSAGES):
-            return ToldError(error, ("error",))
-        return ToldError({**fields, "message": said}, keys)
+            return ReportedError(error, ("error",))
+        return ReportedError({**fields, "message": said}, keys)
     if not beside.body:
-        return ToldError(error, keys)
+        return ReportedError(error, keys)
     if not isinstance(error, str):
-        return ToldError(beside.body, keys)
+        return ReportedError(beside.body, keys)
     kind = {"type": error} if "message" in beside.body else {"message": error}
-    return ToldError({**kind, **beside.body}, keys)
+    return ReportedError({**kind, **beside.body}, keys)
 
 
-def _of_message(item: Fields, names: Collection[str]) -> ToldError:
+def _of_message(item: Fields, names: Collection[str]) -> ReportedError:
     """Return the message, the type, the code and the status of an item."""
     found = {
         "message": (names, _message_of(item, names)),
@@ -99,10 +99,10 @@ def _of_message(item: Fields, names: Collection[str]) -> ToldError:
         "status": (_STATUSES, next((status for name in _STATUSES if (status := _status_of(item.get(name)))), None)),
     }
     keys = [key for names, value in found.values() if value for key in names]
-    return ToldError({name: value for name, (_, value) in found.items() if value}, keys)
+    return ReportedError({name: value for name, (_, value) in found.items() if value}, keys)
 
 
-def _of_other(item: Fields) -> ToldError | None:
+def _of_other(item: Fields) -> ReportedError | None:
     """Return the error of an item that is no answer and says no more than a message and a code."""
     message = _message_of(item, _MESSAGES)
     if not message or any(item.get(key) for key in _OF_ANSWER) or str(message).lower() in _FINE_MESSAGES:
@@ -116,7 +116,7 @@ def _of_other(item: Fields) -> ToldError | None:
     is_coded = isinstance(code, str | int) and str(code).lower() not in _FINE_CODES
     if not (is_coded or is_typed or "status" in found.body or item.keys() <= _ALONE):
         return None
-    return ToldError({"type": kind, **found.body}, [*found.keys, *_KINDS]) if is_typed else found
+    return ReportedError({"type": kind, **found.body}, [*found.keys, *_KINDS]) if is_typed else found
 
 
 def _message_of(item: Fields, names: Collection[str]) -> Any:
@@ -189,7 +189,7 @@ def _translated(error: Exception) -> ProviderError | None:
     if root == "huggingface_hub":  # its exceptions are those of its transport, too
         return _sdk_error(error)
     if root in _TRANSPORTS or isinstance(error, OSError):  # TimeoutError and ConnectionError are OSErrors
-        return ProviderError(_said(error), type=type(error).__name__, transport=True)
+        return ProviderError(_text_of(error), type=type(error).__name__, transport=True)
     if root in _CLIENTS:
         return _sdk_error(error)
     if isinstance(error, json.JSONDecodeError | UnicodeDecodeError | RecursionError) or type(error) is ValueError:
@@ -202,7 +202,7 @@ def _sdk_error(error: Exception) -> ProviderError:
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"APIConnectionError", "APITimeoutError"}:
         cause = f" ({type(error.__cause__).__name__}: {error.__cause__})" if error.__cause__ else ""
-        return ProviderError(f"{_said(error)}{cause}", type=type(error).__name__, transport=True)
+        return ProviderError(f"{_text_of(error)}{cause}", type=type(error).__name__, transport=True)
     body: Any = getattr(error, "body", None)
     fields = fields_of(body) or {}
     if "message" not in fields and fields_of(fields.get("error")):
@@ -212,7 +212,7 @@ def _sdk_error(error: Exception) -> ProviderError:
     )
     if body is None:
         kind = _word(getattr(error, "type", None)) or type(error).__name__
-        return ProviderError(_said(error), type=kind, status=status)
+        return ProviderError(_text_of(error), type=kind, status=status)
     found = error_in_body(body)
     return ProviderError(found.detail, code=found.code, type=found.type, status=status or found.status)
 
@@ -229,7 +229,7 @@ def _detail(body: Any) -> str:
     return json.dumps(plain_json(body), ensure_ascii=False, sort_keys=True)
 
 
-def _said(error: Exception) -> str:
+def _text_of(error: Exception) -> str:
     return without_halves(str(error)) or type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""The common base of all machines, `Response`, with its token counts; and that for one answer, `OneAnswer`."""
+"""The common base of all machines, `Response`, with its token counts; and that for one answer, `SingleMachine`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ...operators.engine.stage import Failed, How
 from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
 from .finish_reasons import Finish
-from .provider_error import error_in_body, told_error
+from .provider_error import error_in_body, reported_error
 from .sdk_fields import (
     Fields,
-    Held,
+    HeldSurrogates,
     encodable,
     fields_of,
     plain_json,
@@ -165,7 +165,7 @@ class Response(Stateful, ABC):
 TextStream: TypeAlias = Literal["reasoning", "content", "refusal"]
 
 
-class OneAnswer(Response):
+class SingleMachine(Response):
     """A machine without `feed`: builds the chunks of one answer whose parts are streamed one after another.
 
         text("content", "Hi")       ChunkResponse(content="Hi")
@@ -188,7 +188,7 @@ class OneAnswer(Response):
             self.turn_id_maker(), limits=limits, compares=compares_arguments, names_in_pieces=self.NAMES_IN_PIECES
         )
         self.finished = False
-        self._held: Held = {}
+        self._held: HeldSurrogates = {}
 
     def text(self, stream: TextStream, text: object) -> list[ChunkResponse]:
         if not isinstance(text, str) or not text:
@@ -210,7 +210,7 @@ class OneAnswer(Response):
     def call(self, *deltas: ToolCallDelta | None) -> list[ChunkResponse]:
         given = tuple(delta for delta in deltas if delta is not None)
         chunks = self.leave() if self._held else []
-        if calls := (*self.calls.owed(), *given):
+        if calls := (*self.calls.pending_deltas(), *given):
             chunks.append(self.chunk(tool_calls=calls))
         return chunks
 
@@ -228,7 +228,7 @@ class OneAnswer(Response):
 
     def unread(self, item: Any, fields: Fields) -> list[ChunkResponse]:
         """Return an item that is no event of the API: as the error that it is, as `raw`, or nothing if it is empty."""
-        told = told_error(fields)
+        told = reported_error(fields)
         if told is None:
             return self.raw(item) if fields else []
         rest = {name: plain_json(value) for name, value in fields.items() if name not in told.keys}
@@ -252,7 +252,7 @@ class OneAnswer(Response):
         """
         if not self.finished:
             self.finished = True
-            said |= finish.told(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
+            said |= finish.finish_fields(words, "tool_calls" if has_calls and finish.reason == "stop" else None)
             chunks = self.rest()
         else:
             chunks = [*self.call(*self.calls.concluded(is_regular=finish.is_regular)), *self.rest()]

@@ -8,17 +8,20 @@ from typing import Any, TypeAlias, cast
 
 import msgspec
 
+from ...events.chunk_response import ProviderEventKind
 from ...events.json_form import whole_characters
 
 HALF = re.compile("[\ud800-\udfff]")
 """Half of a surrogate pair."""
 _FIRST_HALVES = ("\ud800", "\udbff")
 
-Held: TypeAlias = dict[str, str]
+EventKinds: TypeAlias = dict[str, ProviderEventKind]
+"""The kinds of provider events by the key, or the type, of their data."""
+HeldSurrogates: TypeAlias = dict[str, str]
 """High surrogates by name of the text stream, held until the low surrogate or the end of the text arrives."""
 
 
-def whole_text(held: Held, stream: str, text: str) -> str:
+def whole_text(held: HeldSurrogates, stream: str, text: str) -> str:
     r"""Return the next piece of a text stream; a trailing high surrogate is held, a lone one becomes U+FFFD.
 
     >>> held = {}
@@ -38,7 +41,7 @@ def whole_text(held: Held, stream: str, text: str) -> str:
     return whole_characters(text)
 
 
-def rest_of_text(held: Held, stream: str) -> str:
+def rest_of_text(held: HeldSurrogates, stream: str) -> str:
     """Return the rest of a text stream at its end: U+FFFD for a held surrogate, or nothing."""
     return "\ufffd" if held.pop(stream, "") else ""
 

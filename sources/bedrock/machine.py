@@ -9,7 +9,7 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.ended_calls import Key
 from ..base.finish_reasons import CONVERSE_FINISHES, finish_of
 from ..base.kept_message import Joined
-from ..base.response import OneAnswer, token_count
+from ..base.response import SingleMachine, token_count
 from ..base.sdk_fields import Fields, fields_of, plain_json, says_something
 from .wire import KEYS, STATUSES, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
 
@@ -22,7 +22,7 @@ _OF_METADATA = frozenset({"usage", "trace"}) | KEYS.left_out("metadata")
 _OF_BLOCK = frozenset({"contentBlockIndex", "start", "delta"})
 
 
-class BedrockConverse(OneAnswer):
+class BedrockConverse(SingleMachine):
     """The machine: boto3's events or the wire's, which are equal dicts, in; ChunkResponses out.
 
         contentBlockStart  toolUse f          [ChunkResponse(tool_calls=(f,))]
@@ -35,7 +35,7 @@ class BedrockConverse(OneAnswer):
     """
 
     KEYS = KEYS
-    STATE = (*OneAnswer.STATE, "_blocks", "_has_clients_calls")
+    STATE = (*SingleMachine.STATE, "_blocks", "_has_clients_calls")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)

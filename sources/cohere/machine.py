@@ -8,7 +8,7 @@ from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import COHERE_FINISHES, finish_of
 from ..base.provider_error import error_in_body
-from ..base.response import OneAnswer, token_count
+from ..base.response import SingleMachine, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from .wire import KEYS
 
@@ -34,7 +34,7 @@ _OF_CALL = frozenset(("id", "type", "function"))
 _OF_END = frozenset(("finish_reason", "usage", "error"))
 
 
-class CohereChat(OneAnswer):
+class CohereChat(SingleMachine):
     """The machine: SDK events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         tool-call-start  f {}       [ChunkResponse(tool_calls=(f,))]
@@ -77,7 +77,7 @@ class CohereChat(OneAnswer):
         if kind == "tool-call-end":
             return self.call(self.calls.done(_key(event)))
         if kind == "tool-plan-delta":
-            return self._said("reasoning", message.get("tool_plan"))
+            return self._text("reasoning", message.get("tool_plan"))
         if kind == "citation-start":
             return self._citations(message)
         if kind == "message-start":
@@ -91,16 +91,16 @@ class CohereChat(OneAnswer):
     def _begin(self, event: Fields, message: Fields) -> list[ChunkResponse]:
         chunks = self.leave()
         self.identify(event.get("id"), event.get("model"))
-        chunks += self._said("reasoning", message.get("tool_plan"))
+        chunks += self._text("reasoning", message.get("tool_plan"))
         for content in map(fields_of, entries_of(message.get("content"))):
             chunks += self._texts(content or {})
         return chunks + self._citations(message)
 
-    def _said(self, stream: Any, text: object) -> list[ChunkResponse]:
+    def _text(self, stream: Any, text: object) -> list[ChunkResponse]:
         return self.followed() + self.text(stream, text) if isinstance(text, str) and text else []
 
     def _texts(self, content: Fields) -> list[ChunkResponse]:
-        return self._said("reasoning", content.get("thinking")) + self._said("content", content.get("text"))
+        return self._text("reasoning", content.get("thinking")) + self._text("content", content.get("text"))
 
     def _content(self, event: Fields, message: Fields) -> list[ChunkResponse]:
         content = fields_of(message.get("content")) or {}

@@ -14,7 +14,7 @@ class WireBody(NamedTuple):
     path: str
 
 
-Form: TypeAlias = Literal["sse", "rows", "array", "frames"]
+BodyForm: TypeAlias = Literal["sse", "rows", "array", "frames"]
 """The form of a body: server-sent events, a row of JSON values, a JSON array, or AWS's binary event stream."""
 
 
@@ -38,7 +38,7 @@ class Served(NamedTuple):
     """Return whether a request is for a stream, judging by its path and body."""
     garbage_event: str = ""
     """The event name for garbage, chosen so that the SDK reads the event's data."""
-    forms: frozenset[Form] = frozenset({"sse"})
+    forms: frozenset[BodyForm] = frozenset({"sse"})
     """The forms in which the API streams."""
     sse_type: str = "text/event-stream; charset=utf-8"
     """The `content-type` of server-sent events."""

@@ -9,7 +9,7 @@ from html import unescape
 from typing import Any, ClassVar, NamedTuple, cast
 
 from ...operators.engine.state import Stateful
-from ..base.provider_error import told_error
+from ..base.provider_error import reported_error
 from ..base.sdk_fields import Fields, entries_of
 
 _SHOWN = 200
@@ -24,7 +24,7 @@ def error_data(data: str) -> str:
     ('{"error": "out of memory"}', '{"error": "busy"}')
     """
     value = _json_or_text(data)
-    if isinstance(value, dict) and told_error(cast("Fields", value)) is not None:
+    if isinstance(value, dict) and reported_error(cast("Fields", value)) is not None:
         return data
     return json.dumps({"error": value or True})
 
@@ -38,14 +38,14 @@ def unframed_errors(text: str) -> list[str]:
     ['{"error": {"message": "a page in place of a stream: 502 Bad Gateway", "type": "html"}}']
     """
     if text.startswith("<"):
-        return [_said(f"a page in place of a stream: {page_text(text)}", "html")]
+        return [_error(f"a page in place of a stream: {page_text(text)}", "html")]
     if not text.startswith(("{", "[")):
         return []
     value = _json_or_text(text)
     if isinstance(value, str):  # one that was cut is an error, too
-        return [_said(f"an error that is cut or no JSON: {_shown(text)}", "invalid_json")] if '"error"' in text else []
+        return [_error(f"an error that is cut or no JSON: {_shown(text)}", "invalid_json")] if '"error"' in text else []
     told = (cast("Fields", each) for each in entries_of(value) if isinstance(each, dict))
-    return [json.dumps(each) for each in told if told_error(each) is not None]
+    return [json.dumps(each) for each in told if reported_error(each) is not None]
 
 
 def page_text(page: str) -> str:
@@ -57,7 +57,7 @@ def page_text(page: str) -> str:
     return _shown(" ".join(unescape(_UNSEEN.sub(" ", page[:_LOOKED_AT])).split()))
 
 
-def _said(message: str, kind: str) -> str:
+def _error(message: str, kind: str) -> str:
     return json.dumps({"error": {"message": message, "type": kind}})
 
 

@@ -1,4 +1,4 @@
-"""The straight way of Gemini's text and calls: from a response's JSON text to its ChunkResponses."""
+"""The lane of Gemini's text and calls: from a response's JSON text to its ChunkResponses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
-from ..base.answers import Answers, Choice
+from ..base.answers import Choice, MultiChoiceMachine
 from ..base.call_tracker import CallTracker
 from ..base.finish_reasons import GEMINI_FINISHES, finish_of
 from ..base.machine import UNFIT
@@ -93,7 +93,7 @@ class Candidate(Choice):
         return PartialArgs()
 
 
-class GeminiLane(Answers[Candidate]):
+class GeminiLane(MultiChoiceMachine[Candidate]):
     """The machine of Gemini's responses without `feed`; `lane` returns what `feed` would, or None.
 
     What fits is one candidate with texts, calls, code that Google runs, a finish and usage.
@@ -120,11 +120,11 @@ class GeminiLane(Answers[Candidate]):
             if not (is_code or part.thought_signature):
                 if part.function_call is not UNSET:
                     if delta := _next_piece(candidate, part.function_call):
-                        return self._said(response, candidate, calls=(delta,))
+                        return self._chunk(response, candidate, calls=(delta,))
                 elif text := part.text:
                     if part.thought:
-                        return self._said(response, candidate, reasoning=text)
-                    return self._said(response, candidate, text)
+                        return self._chunk(response, candidate, reasoning=text)
+                    return self._chunk(response, candidate, text)
         if any(part.code_execution_result and len(_fields(part)) > 1 for part in parts):
             return None  # the result is passed on as the wire has it
         for part in parts:
@@ -133,7 +133,7 @@ class GeminiLane(Answers[Candidate]):
                 return None
         return self._put_together(response, given, candidate)
 
-    def _said(
+    def _chunk(
         self,
         response: _Response,
         candidate: Candidate,
@@ -164,7 +164,7 @@ class GeminiLane(Answers[Candidate]):
         for part in given.content.parts:
             if fields := _fields(part):
                 self._part(candidate, fields, {camel_case(name): value for name, value in fields.items()})
-        candidate.call(*candidate.calls.owed())
+        candidate.call(*candidate.calls.pending_deltas())
         if reason := word(given.finish_reason):
             self._finish(candidate, reason, given.finish_message or None)
         responses = self._chunks(candidate)

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, ProviderEvent, ProviderEventKind
 from ...events.errors import UsageError
 from ..base.finish_reasons import GEMINI_FINISHES, Finish, finish_of
-from ..base.provider_error import told_error
-from ..base.sdk_fields import Fields, entries_of, plain_json, says_something
+from ..base.provider_error import reported_error
+from ..base.sdk_fields import EventKinds, Fields, entries_of, plain_json, says_something
 from .lane import Candidate, GeminiLane, fails
-from .partial_args import Leaf, PartialArgs
+from .partial_args import PartialArgs, Scalar
 from .wire import KEYS, base64_text, camel_case, candidates_of, gemini_error, gemini_fields, usage_of, wire_form, word
 
-Kinds: TypeAlias = dict[str, ProviderEventKind]
-
-OF_RESPONSE: Kinds = {"prompt_feedback": "safety", "model_status": "other"}
+OF_RESPONSE: EventKinds = {"prompt_feedback": "safety", "model_status": "other"}
 """Kinds of the keys of a response."""
-OF_CANDIDATE: Kinds = {
+OF_CANDIDATE: EventKinds = {
     "citation_metadata": "citation",
     "grounding_metadata": "grounding",
     "url_context_metadata": "grounding",
@@ -47,7 +45,7 @@ NOT_UNKNOWN_OF_CANDIDATE = frozenset(
 
 
 def sorted_by_kind(
-    fields: Fields, kinds: Kinds, known: frozenset[str]
+    fields: Fields, kinds: EventKinds, known: frozenset[str]
 ) -> tuple[list[tuple[ProviderEventKind, dict[str, Any]]], dict[str, Any]]:
     """Return the events of an object's keys, and the keys that are unknown.
 
@@ -99,14 +97,14 @@ class Gemini(GeminiLane):
         if chunk.get("automatic_function_calling_history"):
             raise UsageError(RUNS_FUNCTIONS)
         self.identify(word(chunk.get("response_id")), word(chunk.get("model_version")))
-        if chunk.get("error") and (told := told_error(chunk)):
+        if chunk.get("error") and (told := reported_error(chunk)):
             return self.fail(gemini_error(told.body))
         responses = self._read_choices(*candidates_of(chunk))
         self._feedback(chunk.get("prompt_feedback"), responses)
         events, unknown = sorted_by_kind(chunk, OF_RESPONSE, NOT_UNKNOWN_OF_RESPONSE)
         if events:
             responses.append(self.chunk(provider_events=[ProviderEvent(kind, data) for kind, data in events]))
-        if unknown and not responses and (told := told_error(chunk)):
+        if unknown and not responses and (told := reported_error(chunk)):
             return self.fail(gemini_error(told.body))
         if unknown:
             responses.append(self.chunk(raw=(unknown,)))
@@ -133,7 +131,7 @@ class Gemini(GeminiLane):
         if reason and candidate and not candidate.finished:
             candidate.rest()
             if message := word(feedback.get("block_reason_message")):
-                candidate.say(refusal=message)
+                candidate.emit(refusal=message)
             candidate.finish(Finish("content_filter"), reason)
             responses += self._chunks(candidate)
 
@@ -146,7 +144,7 @@ def _read(candidate: Candidate, fields: Fields, *, logprobs: bool) -> None:
     for given in entries_of(content.get("parts")):
         if part := gemini_fields(given):
             _part(candidate, part, given)
-    candidate.call(*candidate.calls.owed())
+    candidate.call(*candidate.calls.pending_deltas())
     events, unknown = sorted_by_kind(fields, OF_CANDIDATE, NOT_UNKNOWN_OF_CANDIDATE)
     for kind, data in events:
         if logprobs or kind != "logprobs":
@@ -184,7 +182,7 @@ def _part(candidate: Candidate, part: Fields, given: Any) -> None:
         if isinstance(text, str) and text:
             candidate.add(**{"reasoning" if part.get("thought") else "content": text})
         if native:
-            candidate.say(native=native)
+            candidate.emit(native=native)
     unknown = {camel_case(name): wire_form(part[name]) for name in part if name not in PART}
     if unknown and says_something(unknown):
         candidate.raw(unknown)
@@ -273,7 +271,7 @@ def _written(candidate: Candidate, partial: PartialArgs, args: Any, leaves: list
     return text
 
 
-def _leaf_value(leaf: Fields, given: Any) -> tuple[Leaf, bool]:
+def _leaf_value(leaf: Fields, given: Any) -> tuple[Scalar, bool]:
     """Return the value of a leaf, and whether it has one, because a missing value differs from null."""
     if isinstance(text := leaf.get("string_value"), str):
         return text, True
@@ -343,7 +341,7 @@ def _media(candidate: Candidate, part: Fields, given: Any) -> None:
     place = url or (data and f"data:{kind};base64,{data}")
     name = f"{kind.partition('/')[0]}_urls"
     if place and name in _MEDIA:
-        candidate.say(**{name: (place,)})
+        candidate.emit(**{name: (place,)})
         kind = "inline_data" if part.get("inline_data") else "file_data"
         if unknown := _strangers(kind, blob):
             candidate.raw({camel_case(kind): unknown})

@@ -18,7 +18,7 @@ _VALUES = ("string_value", "bool_value", "number_value")
 _LARGEST_WHOLE = 2**53
 
 
-class Leaf(Struct):
+class ArgumentLeaf(Struct):
     """A piece of an argument: of a text, or another value."""
 
     path: str = ""
@@ -26,26 +26,26 @@ class Leaf(Struct):
     value: Any = None
 
 
-def leaf_of(given: object) -> Leaf | None:
+def leaf_of(given: object) -> ArgumentLeaf | None:
     """Return a leaf; None for one without a value, which only ends the text before it."""
     fields = gemini_fields(given) or {}
     path = word(fields.get("json_path")) or ""
     for name in _VALUES:
         value = fields.get(name)
         if isinstance(value, str):
-            return Leaf(path, value)
+            return ArgumentLeaf(path, value)
         if isinstance(value, bool | int | float):
-            return Leaf(path, value=_number(value))
+            return ArgumentLeaf(path, value=_number(value))
     known: Any = getattr(given, "__pydantic_fields_set__", fields)
-    return Leaf(path) if "null_value" in known else None
+    return ArgumentLeaf(path) if "null_value" in known else None
 
 
-def with_leaves(args: Any, leaves: list[Leaf]) -> dict[str, Any]:
+def with_leaves(args: Any, leaves: list[ArgumentLeaf]) -> dict[str, Any]:
     """Return arguments with leaves put in by their paths; pieces of a text are joined.
 
     A leaf whose path does not exist is left out, and an index that leaves a gap counts as the next one.
 
-    >>> with_leaves(None, [Leaf("$.to[0]", "An"), Leaf("$.to[0]", "n"), Leaf("$.n", value=1)])
+    >>> with_leaves(None, [ArgumentLeaf("$.to[0]", "An"), ArgumentLeaf("$.to[0]", "n"), ArgumentLeaf("$.n", value=1)])
     {'to': ['Ann'], 'n': 1}
     """
     root: dict[str, Any] = plain_json(args) if isinstance(args, dict) else {}
@@ -94,7 +94,7 @@ class _Part(Struct):
 
     fields: dict[str, Any] = {}  # msgspec gives each instance its own
     text: list[str] | None = None
-    leaves: list[Leaf] | None = None
+    leaves: list[ArgumentLeaf] | None = None
 
 
 class _Content(Struct):
@@ -152,7 +152,7 @@ class GeminiMessages(Stateful):
     def new_part(self, _name: str, state: Any, /) -> Any:
         if "parts" in state:
             return _Content()
-        return _Part() if "leaves" in state else Leaf()
+        return _Part() if "leaves" in state else ArgumentLeaf()
 
 
 def _add(content: _Content, part: Fields) -> None:

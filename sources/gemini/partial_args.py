@@ -12,8 +12,8 @@ from msgspec import Struct, field
 from ...operators.engine.state import Stateful
 from ..base.sdk_fields import without_halves
 
-Step: TypeAlias = str | int
-Leaf: TypeAlias = str | float | bool | None
+PathPart: TypeAlias = str | int
+Scalar: TypeAlias = str | float | bool | None
 
 _STEP = re.compile(
     r"""\.([^.\[\]'"*\s]+) | \[(\d{1,9})\] | \['((?:[^'\\]|\\.)*)'\] | \["((?:[^"\\]|\\.)*)"\]""",
@@ -57,7 +57,7 @@ class PartialArgs(Stateful):
         self.call_id = call_id
         self.broken: str | None = None
         self._containers: list[_Container] = []
-        self._at: tuple[Step, ...] = ()
+        self._at: tuple[PathPart, ...] = ()
         """The path of the last leaf; each step is in the container at the same position of `_containers`."""
         self._path = ""
         self._in_string = False
@@ -66,7 +66,7 @@ class PartialArgs(Stateful):
     def has_text(self) -> bool:
         return bool(self._containers)
 
-    def leaf(self, path: str, value: Leaf, *, more: bool = False) -> str | None:
+    def leaf(self, path: str, value: Scalar, *, more: bool = False) -> str | None:
         """Return the text that a leaf adds; None if it cannot be written, which breaks the arguments.
 
         `more`: the string goes on with the next leaf of this path.
@@ -118,7 +118,7 @@ class PartialArgs(Stateful):
     def new_part(self, _name: str, _state: Any, /) -> _Container:
         return _Container(is_array=False)
 
-    def _same_leaf(self, value: Leaf, *, more: bool) -> str | None:
+    def _same_leaf(self, value: Scalar, *, more: bool) -> str | None:
         if self._in_string and isinstance(value, str):
             self._in_string = more
             return _inside(value) + ("" if more else '"')
@@ -127,7 +127,7 @@ class PartialArgs(Stateful):
         self.broken = f"{self._path!r} has its value already"
         return None
 
-    def _value(self, value: Leaf, *, more: bool) -> str | None:
+    def _value(self, value: Scalar, *, more: bool) -> str | None:
         if isinstance(value, str):
             return f'"{_inside(value)}' + ("" if more else '"')
         if isinstance(value, float):
@@ -137,7 +137,7 @@ class PartialArgs(Stateful):
             return str(int(value)) if value.is_integer() and abs(value) <= _LARGEST_WHOLE else repr(value)
         return json.dumps(value)
 
-    def _reach(self, steps: tuple[Step, ...]) -> str | None:
+    def _reach(self, steps: tuple[PathPart, ...]) -> str | None:
         """Return the text between the last leaf and the value at `steps`; None if it cannot be written."""
         containers = self._containers or [_Container(is_array=False)]
         at = self._at
@@ -162,13 +162,13 @@ class PartialArgs(Stateful):
         return f'"{closers}' if self._in_string else closers
 
 
-def json_path_steps(path: str) -> tuple[Step, ...] | None:
+def json_path_steps(path: str) -> tuple[PathPart, ...] | None:
     """Return the names and indexes of a path; None for the root itself and for an invalid path.
 
     >>> json_path_steps("$.a[0]['b c']")
     ('a', 0, 'b c')
     """
-    steps: list[Step] = []
+    steps: list[PathPart] = []
     at = 1 if path.startswith("$") else len(path)
     while at < len(path):
         found = _STEP.match(path, at)
@@ -183,13 +183,13 @@ def json_path_steps(path: str) -> tuple[Step, ...] | None:
     return tuple(steps) or None
 
 
-def _fits(container: _Container, step: Step) -> bool:
+def _fits(container: _Container, step: PathPart) -> bool:
     if container.is_array:
         return step == container.count and isinstance(step, int)
     return isinstance(step, str) and step not in container.keys
 
 
-def _begun(container: _Container, step: Step, *, is_new: bool) -> str:
+def _begun(container: _Container, step: PathPart, *, is_new: bool) -> str:
     text = ("[" if container.is_array else "{") if is_new else ("," if container.count else "")
     container.count += 1
     if isinstance(step, str):

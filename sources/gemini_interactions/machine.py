@@ -10,7 +10,7 @@ from ..base.ended_calls import Key
 from ..base.finish_reasons import INTERACTIONS_FINISHES, finish_of
 from ..base.kept_message import Joined, set_json
 from ..base.provider_error import error_in_body
-from ..base.response import OneAnswer, token_count
+from ..base.response import SingleMachine, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..base.shown_text import ShownText, add_shown
 from .wire import KEYS
@@ -81,7 +81,7 @@ def add_result(result: Joined, given: Fields) -> None:
 _OF_INTERACTION = frozenset({"id", "model", "status", "usage", "steps"}) | KEYS.left_out("interaction.*: interaction")
 
 
-class Interactions(OneAnswer):
+class Interactions(SingleMachine):
     """The machine: the SDK's events or the wire's plain dicts in, equal ChunkResponses out for both.
 
         step.start  function_call f          [ChunkResponse(tool_calls=(f,))]
@@ -94,7 +94,7 @@ class Interactions(OneAnswer):
     """
 
     KEYS = KEYS
-    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_has_steps", "_results", "_shown")
+    STATE = (*SingleMachine.STATE, "_has_clients_calls", "_has_steps", "_results", "_shown")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, logprobs=logprobs)
@@ -231,10 +231,10 @@ class Interactions(OneAnswer):
     def _delta(self, key: Key, event: Fields) -> list[ChunkResponse]:
         delta = known(event.get("delta")) or {}
         kind = delta.get("type")
-        chunks = self._said(key, delta, kind)
+        chunks = self._of_kind(key, delta, kind)
         return self.with_strangers(chunks, kind, delta, known) if isinstance(kind, str) and kind != "text" else chunks
 
-    def _said(self, key: Key, delta: Fields, kind: object) -> list[ChunkResponse]:  # noqa: PLR0911 - one line a kind
+    def _of_kind(self, key: Key, delta: Fields, kind: object) -> list[ChunkResponse]:  # noqa: PLR0911 - one line a kind
         if kind == "arguments_delta":
             return self.call(self.calls.delta(key, arguments=delta.get("arguments")))
         if kind == "thought_summary":

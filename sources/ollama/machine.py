@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
-from ..base.answers import Answers, Choice
+from ..base.answers import Choice, MultiChoiceMachine
 from ..base.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
-from ..base.provider_error import error_in_body, told_error
+from ..base.provider_error import error_in_body, reported_error
 from ..base.response import token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from .wire import KEYS
@@ -29,7 +29,7 @@ class _Answer(Choice):
     """The number of calls that have begun."""
 
 
-class Ollama(Answers[_Answer]):
+class Ollama(MultiChoiceMachine[_Answer]):
     """The machine: the SDK's objects or the wire's plain dicts in, ChunkResponses out.
 
         {"message": {"content": "Hi"}, "done": false}   [ChunkResponse(content="Hi")]
@@ -49,7 +49,7 @@ class Ollama(Answers[_Answer]):
         chunk = fields_of(item)
         if chunk is None:
             return [] if item is None else [self.chunk(raw=({"value": plain_json(item)},))]
-        if ("done" not in chunk or chunk.get("error")) and (told := told_error(chunk)):
+        if ("done" not in chunk or chunk.get("error")) and (told := reported_error(chunk)):
             return self.fail(error_in_body(plain_json(told.body)))
         self.identify(None, chunk.get("model"))
         answer = self._choice(0)
@@ -74,7 +74,7 @@ def _read(answer: _Answer, chunk: Fields, *, logprobs: bool) -> None:
         if function := fields_of((call or {}).get("function")):
             answer.leave(*said)
             _read_call(answer, call or {}, function)
-    answer.call(*answer.calls.owed())
+    answer.call(*answer.calls.pending_deltas())
     if logprobs and says_something(plain := plain_json(chunk.get("logprobs"))):
         answer.event("logprobs", {"logprobs": plain})
     if images := message.get("images"):  # the wire does not tell their media type

@@ -7,8 +7,8 @@ from typing import Any
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import ASSISTANTS_FINISHES, finish_of
-from ..base.provider_error import error_in_body, told_error
-from ..base.response import OneAnswer, TextStream, token_count
+from ..base.provider_error import error_in_body, reported_error
+from ..base.response import SingleMachine, TextStream, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..base.shown_text import ShownText, add_shown
 from .wire import KEYS
@@ -20,7 +20,7 @@ _STREAMS: tuple[TextStream, ...] = ("content", "refusal")
 _RESULTS = {"code_interpreter": "outputs", "file_search": "results"}
 
 
-class Assistants(OneAnswer):
+class Assistants(SingleMachine):
     """The machine: SDK events or the wire's, `{"event": ..., "data": ...}`, in; equal ChunkResponses out for both.
 
         thread.message.delta  "Hi"                     [ChunkResponse(content="Hi")]
@@ -33,7 +33,7 @@ class Assistants(OneAnswer):
 
     KEYS = KEYS
     NAMES_IN_PIECES = True
-    STATE = (*OneAnswer.STATE, "_has_clients_calls", "_keys", "_results", "_spoken")
+    STATE = (*SingleMachine.STATE, "_has_clients_calls", "_keys", "_results", "_spoken")
 
     def __init__(self, *, turn_id: str | None = None, limits: Limits = DEFAULT_LIMITS, logprobs: bool = False) -> None:
         super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)
@@ -76,7 +76,7 @@ class Assistants(OneAnswer):
         return [] if kind == "done" or KEYS.has_left_out(kind) else self._other(item)
 
     def _error(self, data: Any) -> list[ChunkResponse]:
-        told = told_error(fields_of(data) or {})
+        told = reported_error(fields_of(data) or {})
         return self.fail(error_in_body(plain_json(data if told is None else told.body)))
 
     def _other(self, item: Any) -> list[ChunkResponse]:

@@ -11,7 +11,7 @@ from msgspec import Meta, Struct
 from msgspec.json import Decoder
 
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
-from ..base.answers import Answers, Choice
+from ..base.answers import Choice, MultiChoiceMachine
 from ..base.call_tracker import CallTracker
 from ..base.finish_reasons import CHAT_FINISHES, finish_of
 from ..base.machine import UNFIT
@@ -212,13 +212,13 @@ class ChatChoice(Choice):
         super()._flush()
 
 
-class ChatLane(Answers[ChatChoice]):
+class ChatLane(MultiChoiceMachine[ChatChoice]):
     """The machine of chat chunks without `feed`; `lane` returns what `feed` would, or None, and has done nothing.
 
     What fits is one choice with texts, calls, a finish and usage, and the keys that are left out or that are empty.
     """
 
-    STATE = (*Answers.STATE, "_extras")
+    STATE = (*MultiChoiceMachine.STATE, "_extras")
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
@@ -324,4 +324,4 @@ def _all_calls(tracker: CallTracker, given: list[_Call]) -> tuple[ToolCallDelta,
         tracker.delta(each.index, call_id=each.id, name=each.function.name, arguments=each.function.arguments)
         for each in given
     ]
-    return (*tracker.owed(), *(delta for delta in deltas if delta is not None))
+    return (*tracker.pending_deltas(), *(delta for delta in deltas if delta is not None))

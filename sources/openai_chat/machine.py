@@ -11,7 +11,7 @@ from ..base.answers import Choice
 from ..base.call_tracker import CallTracker
 from ..base.ended_calls import Key
 from ..base.finish_reasons import CHAT_FINISHES, finish_of
-from ..base.provider_error import error_in_body, told_error
+from ..base.provider_error import error_in_body, reported_error
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something
 from ..base.shown_text import new_of_message
 from .lane import ChatChoice, ChatLane, plain_chunk
@@ -89,7 +89,7 @@ class OpenAIChat(ChatLane):
         usages = [given for each in (chunk, groq, *valid) if (given := each.get("usage"))]
         if usages:
             self._add_usage(responses, next((found for given in usages if (found := chat_usage(given))), None))
-        told = told_error(chunk, is_answer=bool(valid)) or told_error(groq, is_answer=True)
+        told = reported_error(chunk, is_answer=bool(valid)) or reported_error(groq, is_answer=True)
         if told is not None:
             failure = error_in_body(plain_json(told.body))
             rest = error_rest(told.body) | unknown(chunk, NOT_UNKNOWN_OF_CHUNK | frozenset(told.keys))
@@ -117,7 +117,7 @@ class OpenAIChat(ChatLane):
         add_choice_extras(choice, fields, self._extras, logprobs=self.logprobs)
         if isinstance(reason := fields.get("finish_reason"), str) and reason:
             choice.finish(finish_of(CHAT_FINISHES, reason.lower()), reason)
-        if told := told_error(fields, is_answer=True):
+        if told := reported_error(fields, is_answer=True):
             self.failure = error_in_body(plain_json(told.body))
             if rest := error_rest(told.body):
                 choice.raw(rest)
@@ -156,7 +156,7 @@ def _read_delta(choice: Choice, delta: Fields) -> None:
         said["native"] = native
     if delta.get("tool_calls") or delta.get("function_call"):
         found = _calls(choice.calls, delta)
-        if calls := (*choice.calls.owed(), *found):
+        if calls := (*choice.calls.pending_deltas(), *found):
             said["tool_calls"] = calls
     choice.add(**said)
     if audio and (rest := audio_rest(audio)):

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from typing import Any
 
-from ...events.chunk_response import ProviderEventKind, TokenUsage
+from ...events.chunk_response import TokenUsage
 from ..base.answers import Choice
 from ..base.call_tracker import CallTracker
 from ..base.response import token_count
-from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, says_something, without_halves
+from ..base.sdk_fields import (
+    EventKinds,
+    Fields,
+    entries_of,
+    fields_of,
+    plain_json,
+    plain_object,
+    says_something,
+    without_halves,
+)
 from .wire import KEYS
 
 _VERCELS_PRICE = "market_cost"
@@ -163,9 +172,7 @@ def unsaid_calls(tracker: CallTracker, message: Fields) -> dict[str, Any]:
     return {"tool_calls": [{**call, "index": f"message:{place}"} for place, call in enumerate(unsaid)]}
 
 
-Kinds: TypeAlias = dict[str, ProviderEventKind]
-
-OF_CHUNK: Kinds = {
+OF_CHUNK: EventKinds = {
     "citations": "grounding",  # Perplexity, xAI
     "search_results": "grounding",  # Perplexity
     "images": "grounding",  # Perplexity
@@ -174,13 +181,13 @@ OF_CHUNK: Kinds = {
     "moderation": "safety",
 }
 """Kinds of the keys of a chunk. Servers repeat these in each chunk: an event comes where the value changes."""
-OF_CHOICE: Kinds = {
+OF_CHOICE: EventKinds = {
     "content_filter_results": "safety",  # Azure
     "content_filter_result": "safety",
     "content_filter_offsets": "safety",
 }
 """Kinds of the keys of a choice, of which an event comes where the value changes, too."""
-OF_DELTA: Kinds = {
+OF_DELTA: EventKinds = {
     "annotations": "citation",
     "citations": "citation",
     "executed_tools": "tool_result",  # Groq
@@ -193,7 +200,7 @@ OF_DELTA: Kinds = {
     "provider_metadata": "other",  # Vercel's gateway
 }
 """Kinds of the keys of a delta."""
-OF_PART: Kinds = {"reference": "citation", "tool_reference": "citation", "tool_file": "file"}
+OF_PART: EventKinds = {"reference": "citation", "tool_reference": "citation", "tool_file": "file"}
 """Kinds of the parts of Mistral's list-typed content."""
 EACH = frozenset(("annotations", "executed_tools"))
 """Keys with a list whose entries are an event each."""
@@ -236,7 +243,7 @@ def add_delta_extras(choice: Choice, delta: Fields) -> None:
             choice.event(kind, {key: plain})
 
 
-def changed(fields: Fields, kinds: Kinds, said: dict[str, Any], before: str = "") -> dict[str, dict[str, Any]]:
+def changed(fields: Fields, kinds: EventKinds, said: dict[str, Any], before: str = "") -> dict[str, dict[str, Any]]:
     """Return the data of the keys with a kind whose value has changed since it was said last."""
     if kinds.keys().isdisjoint(fields):
         return {}

@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from msgspec import Struct, convert, to_builtins
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ProviderEventKind, TokenUsage
 from ..base.response import token_count
-from ..base.sdk_fields import Fields, fields_of, plain_json, says_something, without_halves
+from ..base.sdk_fields import EventKinds, Fields, fields_of, plain_json, says_something, without_halves
 from ..base.shown_text import ShownText, rest_of
 from .wire import KEYS
 
-Kinds: TypeAlias = dict[str, ProviderEventKind]
-
-OF_EVENT: Kinds = {"response.image_generation_call.partial_image": "file"}
+OF_EVENT: EventKinds = {"response.image_generation_call.partial_image": "file"}
 """Kinds of events that belong to no item's end; other unknown ones are `raw`."""
 OUTPUT = "_output"
 """The end of an item's type for what a tool of the provider returned: `shell_call_output` and the like."""
-OF_ITEM: Kinds = {
+OF_ITEM: EventKinds = {
     "additional_tools": "other",
     "compaction": "compaction",
     "image_generation_call": "file",
@@ -29,7 +27,12 @@ OF_ITEM: Kinds = {
 """Kinds of items; an item of another type, which is no call either, is `raw`."""
 WITH_RESULT = frozenset(("code_interpreter_call", "file_search_call", "mcp_call", "web_search_call"))
 """Items that are a call that the provider runs and, at their end, its result."""
-OF_RESPONSE: Kinds = {"moderation": "safety", "content_filters": "safety", "conversation": "other", "image": "other"}
+OF_RESPONSE: EventKinds = {
+    "moderation": "safety",
+    "content_filters": "safety",
+    "conversation": "other",
+    "image": "other",
+}
 """Kinds of the keys of the final response."""
 
 _READ_OF_RESPONSE = frozenset(("id", "model", "status", "usage", "output", "error", "incomplete_details"))

@@ -1,4 +1,4 @@
-"""The straight way of what most events of a Response are: from their JSON text to ChunkResponses."""
+"""The lane of what most events of a Response are: from their JSON text to ChunkResponses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import Limits
 from ..base.machine import UNFIT
-from ..base.response import OneAnswer, TextStream
+from ..base.response import SingleMachine, TextStream
 from ..base.sdk_fields import Fields
 from ..base.shown_text import ReplayedEvents, ShownText, rest_of
 from .items import OutputItem, OutputItems
@@ -134,14 +134,14 @@ _PLAIN_ITEMS = frozenset({"custom_tool_call", "function_call", "message", "reaso
 """Types of items of which nothing goes on as the wire has it."""
 
 
-class ResponsesLane(OneAnswer):
+class ResponsesLane(SingleMachine):
     """The machine of a Response's events without `feed`; `lane` returns what `feed` would, or None.
 
     What fits are the deltas and ends of texts and arguments of an item whose id is known, the bounds of items that
     clients handle, and the beginning of the Response.
     """
 
-    STATE = (*OneAnswer.STATE, "_items", "_replayed", "_spoke")
+    STATE = (*SingleMachine.STATE, "_items", "_replayed", "_spoke")
 
     def __init__(self, turn_id: str | None, limits: Limits, *, logprobs: bool) -> None:
         super().__init__(turn_id, limits, compares_arguments=True, logprobs=logprobs)

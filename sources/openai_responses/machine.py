@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..base.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
-from ..base.provider_error import error_in_body, told_error
+from ..base.provider_error import error_in_body, reported_error
 from ..base.response import TextStream
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, without_halves
 from ..base.shown_text import rest_of
@@ -105,7 +105,7 @@ class OpenAIResponses(ResponsesLane):
         kind = event.get("type")
         if not isinstance(kind, str):
             return self.unread(item, event)
-        if event.get("error") and (told := told_error(event)):  # the SDK raises on this key, whatever the type
+        if event.get("error") and (told := reported_error(event)):  # the SDK raises on this key, whatever the type
             return self.fail(error_in_body(plain_json(told.body)))
         if self._replayed.has(event, self._items):
             return []

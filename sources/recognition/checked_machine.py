@@ -17,7 +17,7 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
 from ..base.answers import Choices
-from ..base.machine import Lane, Machine, lane_of
+from ..base.machine import Machine, WireLane, lane_of
 from ..base.sdk_fields import fields_of
 from ..cohere.wire import COHERE_V1, is_cohere_v1_body, is_cohere_v1_event
 from ..framing.sse import unframed_errors
@@ -77,7 +77,7 @@ class CheckedMachine(Stateful):
         self._unknown = _Unknown()
         self.is_understood = False
         self.feed: Callable[[Any], list[ChunkResponse]]
-        self.lane: Lane | None
+        self.lane: WireLane | None
         self._its_lane = lane_of(machine)
         self._begin()
 
@@ -136,7 +136,7 @@ class CheckedMachine(Stateful):
         return responses
 
     def _first_in_lane(self, data: str, /) -> list[ChunkResponse] | None:
-        """Read an event the straight way, which only events of the API fit."""
+        """Read an event in the lane, which only events of the API fit."""
         responses = self._its_lane(data) if self._its_lane else None
         if responses is not None:
             self._understand()

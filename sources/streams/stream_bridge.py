@@ -69,11 +69,11 @@ def _has_loop() -> bool:
 
 _LOGGER = logging.getLogger("penstock")
 
-Check: TypeAlias = Callable[[object], None]
+SourceCheck: TypeAlias = Callable[[object], None]
 """Raises `UsageError` for anything but a stream of this source."""
 
 
-def bridge(source: object, new_machine: Callable[[], Machine], check: Check) -> Observable[ChunkResponse]:
+def bridge(source: object, new_machine: Callable[[], Machine], check: SourceCheck) -> Observable[ChunkResponse]:
     """Feed a stream, or the result of a zero-argument callable at subscription, to a new machine.
 
     - A callable may also be async, or return an awaitable; it is called once per subscription.
@@ -116,7 +116,7 @@ class _Run:
         self,
         source: object,
         machine: Machine,
-        check: Check,
+        check: SourceCheck,
         observer: abc.ObserverBase[ChunkResponse],
     ) -> None:
         self._source = source
@@ -222,7 +222,7 @@ class _Pump:
         stream: Any,
         feed: Callable[[Any], tuple[bool, Exception | None]],
         end: Callable[[Exception | None], None],
-        check: Check,
+        check: SourceCheck,
     ) -> None:
         self._stream = stream
         self._feed = feed

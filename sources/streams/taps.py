@@ -7,7 +7,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from typing import Any, Protocol, Self
 
 
-class RecordingFile(Protocol):
+class ItemFile(Protocol):
     """Where the items go."""
 
     def write(self, item: object, /) -> None: ...
@@ -15,7 +15,7 @@ class RecordingFile(Protocol):
     def discard(self) -> None: ...
 
 
-def tapped(source: Any, new: Callable[[], RecordingFile]) -> Any:
+def tapped(source: Any, new: Callable[[], ItemFile]) -> Any:
     """Return a source that yields the same, and is written into a new file once it is opened.
 
     What is no stream is returned as it is, and refused by whoever gets it, in its own words.
@@ -32,14 +32,14 @@ def _is_stream(value: object) -> bool:
     return not is_value and isinstance(value, Iterable | AsyncIterable)
 
 
-def _tap_of(stream: Any, file: RecordingFile) -> Tap | AsyncTap:
+def _tap_of(stream: Any, file: ItemFile) -> Tap | AsyncTap:
     return AsyncTap(stream, file) if hasattr(stream, "__aiter__") else Tap(stream, file)
 
 
 class TappedStart:
     """A callable that starts a request whose answer is written."""
 
-    def __init__(self, start: Callable[[], Any], new: Callable[[], RecordingFile]) -> None:
+    def __init__(self, start: Callable[[], Any], new: Callable[[], ItemFile]) -> None:
         self._start = start
         self._new = new
 
@@ -56,7 +56,7 @@ class TappedStart:
             raise
         return self._awaited(stream, file) if inspect.isawaitable(stream) else self._opened(stream, file)
 
-    async def _awaited(self, opening: Any, file: RecordingFile) -> Any:
+    async def _awaited(self, opening: Any, file: ItemFile) -> Any:
         try:
             stream = await opening
         except BaseException:
@@ -64,7 +64,7 @@ class TappedStart:
             raise
         return self._opened(stream, file)
 
-    def _opened(self, stream: Any, file: RecordingFile) -> Any:
+    def _opened(self, stream: Any, file: ItemFile) -> Any:
         if _is_stream(stream):
             return _tap_of(stream, file)
         file.discard()
@@ -74,7 +74,7 @@ class TappedStart:
 class Tap:
     """A stream that is written while it is read."""
 
-    def __init__(self, stream: Iterable[Any], file: RecordingFile) -> None:
+    def __init__(self, stream: Iterable[Any], file: ItemFile) -> None:
         self._stream = stream
         self._file = file
         self._items: Iterator[Any] | None = None
@@ -120,7 +120,7 @@ class Tap:
 class AsyncTap:
     """An async stream that is written while it is read."""
 
-    def __init__(self, stream: AsyncIterable[Any], file: RecordingFile) -> None:
+    def __init__(self, stream: AsyncIterable[Any], file: ItemFile) -> None:
         self._stream = stream
         self._file = file
         self._items: AsyncIterator[Any] | None = None

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.errors import PenstockError, UsageError
 from ...sinks.resume.stream_routes import stream_routes
-from ..explorer.explored_runs import Choice, ExploredStreams
+from ..explorer.explored_runs import ExploredStreams, RunChoice
 from ..replay.served_hosts import ServedHosts
 from .app_session import AppRun, AppSession, describe_error
 
@@ -195,7 +195,7 @@ def explorer_routes(streams: ExploredStreams, api: str) -> list[BaseRoute]:
     async def show_data(request: Request) -> Response:
         asked = request.query_params
         try:
-            choice = Choice(asked.get("strategy", ""), _size(asked.get("chunk_size") or "0"))
+            choice = RunChoice(asked.get("strategy", ""), _size(asked.get("chunk_size") or "0"))
             async with one_at_a_time:
                 data = await asyncio.to_thread(streams.data, asked.get("name", ""), choice)
         except PenstockError as error:

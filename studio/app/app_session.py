@@ -17,7 +17,7 @@ from ...events.answer_end import AnswerEnd
 from ...events.errors import PenstockError, UsageError, without_credentials
 from ...events.tool_invocation import ToolInvocation
 from ...sinks.acting.approval import ApprovalRequest, Approve, Denied
-from ...sinks.acting.step import Step
+from ...sinks.acting.step import EventStep
 from ...sinks.files.disk.path_rules import confined_path
 from ...sinks.files.disk.root_folder import RootFolder
 from ...sinks.files.edits.refused import RefusedError
@@ -41,7 +41,7 @@ def disk_text(root: Path, path: str) -> str | None:
         return None
 
 
-RunState: TypeAlias = Literal["running", "complete", "paused", "truncated", "interrupted", "failed"]
+AppRunState: TypeAlias = Literal["running", "complete", "paused", "truncated", "interrupted", "failed"]
 
 _TOGETHER = coalesce(seconds=0.03, chars=16_000)
 """A page draws sixty times a second at most; pieces that come closer together are one."""
@@ -57,7 +57,7 @@ class RunNote(Struct):
     title: str
     source: str
     started_at: float
-    state: RunState = "running"
+    state: AppRunState = "running"
     ended_at: float | None = None
 
 
@@ -80,7 +80,7 @@ class AppRun:
         _end(self._note, "interrupted")
 
     async def _shown(self) -> AsyncGenerator[Any, None]:
-        state: RunState = "interrupted"
+        state: AppRunState = "interrupted"
         try:
             async for event in self._stream:
                 if isinstance(event, AnswerEnd):
@@ -93,7 +93,7 @@ class AppRun:
             _end(self._note, state)
 
 
-def _end(note: RunNote, state: RunState) -> None:
+def _end(note: RunNote, state: AppRunState) -> None:
     if note.state == "running":
         note.state, note.ended_at = state, time()
 
@@ -160,7 +160,7 @@ MOST_RUNNING = 4
 MOST_KEPT = 60
 _DAY = 24 * 3600.0
 
-NewSteps = Callable[[Approve], Sequence[Step]]
+NewSteps = Callable[[Approve], Sequence[EventStep]]
 """Makes the steps of one run, with the function that asks for approval."""
 
 

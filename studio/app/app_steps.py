@@ -23,7 +23,7 @@ from ...pipeline.tools.call_tools import call_tools
 from ...pipeline.tools.file_tools import FILE_TOOL_DEFINITIONS
 from ...pipeline.tools.tool import tool
 from ...sinks.acting.approval import Approve
-from ...sinks.acting.step import Step
+from ...sinks.acting.step import EventStep
 from ...sinks.files.write_files import write_files
 
 LONGEST_OUTPUT = 256 * 1024
@@ -207,9 +207,9 @@ class AppSteps:
     def pipeline(self) -> Pipeline:
         return Pipeline(tools=self._tools, keep_answer=False)
 
-    def steps(self, approve: Approve) -> Sequence[Step]:
+    def steps(self, approve: Approve) -> Sequence[EventStep]:
         """Return the steps of one run."""
-        makers: list[Callable[..., Step]] = []
+        makers: list[Callable[..., EventStep]] = []
         if self._root is not None:
             makers.append(partial(write_files, self._root))
         if self._called:

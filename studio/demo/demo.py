@@ -22,7 +22,7 @@ from ..run_provider import loopback
 WATCHED = "write_file"
 
 
-class Answer(NamedTuple):
+class DemoAnswer(NamedTuple):
     """A recorded answer, and the API whose SDK plays it; `note`: why it is this one."""
 
     api: str
@@ -39,10 +39,10 @@ class Answer(NamedTuple):
         return len(split_events(self.body))
 
 
-CHAT = Answer("openai-chat", "openai, Chat Completions", "demo_stream.sse")
-ANTHROPIC = Answer("anthropic-messages", "anthropic, Messages", "demo_anthropic.sse")
-GEMINI = Answer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
-RESPONSES = Answer(
+CHAT = DemoAnswer("openai-chat", "openai, Chat Completions", "demo_stream.sse")
+ANTHROPIC = DemoAnswer("anthropic-messages", "anthropic, Messages", "demo_anthropic.sse")
+GEMINI = DemoAnswer("gemini", "google-genai, streamed function calls", "demo_gemini.sse")
+RESPONSES = DemoAnswer(
     "openai-responses",
     "openai, Responses",
     "demo_responses.sse",
@@ -76,12 +76,12 @@ class _First(NamedTuple):
     at: float
 
 
-def answers() -> tuple[Answer, ...]:
+def answers() -> tuple[DemoAnswer, ...]:
     """Return the answers for the installed SDKs, always three."""
     return CHAT, ANTHROPIC, GEMINI if _is_installed("google.genai") else RESPONSES
 
 
-def play(answer: Answer, show: SyncSink[Any], *, seconds: float) -> Proof:
+def play(answer: DemoAnswer, show: SyncSink[Any], *, seconds: float) -> Proof:
     """Replay an answer, pass its events to `show`, and return what the server's log shows.
 
     `seconds`: how long the answer takes; with 0 the server sends each piece when the one before has been read.

@@ -23,7 +23,7 @@ from .trace_data import json_text, plain_event, trace_data
 LONGEST_CHUNK = 1_000_000
 
 
-class Choice(NamedTuple):
+class RunChoice(NamedTuple):
     """How the stream is run: the name of a strategy, and the size of chunks; empty and 0 for as it is."""
 
     strategy: str = ""
@@ -53,9 +53,9 @@ class ExploredRuns:
         self._given = given
         self._is_decoded = is_decoded
 
-    def traced(self, choice: Choice) -> Trace:
+    def traced(self, choice: RunChoice) -> Trace:
         """Return the trace of a run; `UsageError` for an unknown strategy or a size that cannot be."""
-        if choice == Choice():
+        if choice == RunChoice():
             return self.first
         if self.stream is None:
             message = "this trace cannot be run again: it does not have all items of a provider's stream"
@@ -68,7 +68,7 @@ class ExploredRuns:
             return stream.traced(_chain_of(Pipeline(choice.strategy)))
         return stream.traced(self._given, is_decoded=self._is_decoded)
 
-    def data(self, choice: Choice, traced: Trace) -> bytes:
+    def data(self, choice: RunChoice, traced: Trace) -> bytes:
         """Return the data of a run's trace, with the choices that there are and the difference to the first run."""
         divergence = None if traced is self.first else first_divergence(self.first, traced)
         return trace_data(
@@ -78,19 +78,19 @@ class ExploredRuns:
             can_cut="" if self.stream is None else self.stream.unit,
             strategy=choice.strategy,
             chunk_size=choice.chunk_size,
-            is_changed=choice != Choice(),
+            is_changed=choice != RunChoice(),
             divergence=None if divergence is None else _told(divergence, is_cut_alike=not choice.chunk_size),
         )
 
 
 def _told(found: Divergence, *, is_cut_alike: bool) -> dict[str, Any]:
     """Return a difference in a sentence, and the item at which it is in the new run, if there is one."""
-    before, now = _said(found.number_a, found.output_a), _said(found.number_b, found.output_b)
+    before, now = _described(found.number_a, found.output_a), _described(found.number_b, found.output_b)
     item = found.number_a if found.number_b is None and is_cut_alike else found.number_b
     return {"text": f"First difference, in {found.label}. Before: {before}. Now: {now}.", "item": item}
 
 
-def _said(number: int | None, output: Any) -> str:
+def _described(number: int | None, output: Any) -> str:
     if number is None:
         return "nothing more"
     said = short_line(output) if isinstance(output, Event) else shortened(json_text(plain_event(output)), LONGEST)
@@ -134,7 +134,7 @@ class ExploredStreams:
             for name, each in self._streams.items()
         ]
 
-    def data(self, name: str, choice: Choice) -> bytes:
+    def data(self, name: str, choice: RunChoice) -> bytes:
         """Run a stream as it was chosen, and return the data for the page."""
         if name not in self._streams:
             message = f"unknown stream {name!r:.200}; choose one that the page offers"

@@ -13,21 +13,19 @@ from msgspec.structs import replace
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
+from ...operators.engine.operator_call import OperatorCall
 from ...operators.engine.stage import Completed, Failed, How, Operator
-from ...operators.engine.step import Step
 from ...sources.base.answers import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
 from ...sources.recognition.recognised_api import recognised_api
 from ..reading.recorded import read_recorded
 from ..recordings.read_recording import StreamRecording, TimedItem, wire_of
-from ..recordings.recording_format import RecordingEnd, RecordingMeta, raw_form
+from ..recordings.recording_format import ItemForm, RecordingEnd, RecordingMeta, raw_form
 from ..replay.replay_pieces import split_events
 from ..replay.replay_recordings import Timing
 from ..tracing.trace import Trace, trace
 
-Form: TypeAlias = Literal["wire", "items", "texts", "chunks"]
-"""What the items are: bytes of a response, objects of an SDK or of the wire's JSON, texts, or ChunkResponses."""
 Unit: TypeAlias = Literal["bytes", "characters", ""]
 """What the size of a chunk counts; empty if a stream cannot be cut."""
 
@@ -41,7 +39,7 @@ class ExploredStream(Struct, frozen=True):
     """
 
     title: str
-    form: Form
+    form: ItemForm
     items: Sequence[Any]
     times: Sequence[int] | None = None
     api: str | None = None
@@ -113,7 +111,7 @@ class ExploredStream(Struct, frozen=True):
 
 def _labelled(function: Callable[..., Any], args: tuple[str, ...], operator: Operator[Any, Any]) -> Operator[Any, Any]:
     """Return an operator that is shown without the options which every explored stream has."""
-    return Operator(steps=(Step(function, function.__name__, args, {}, operator.factories),))
+    return Operator(steps=(OperatorCall(function, function.__name__, args, {}, operator.factories),))
 
 
 def stream_of(traced: Trace, title: str) -> ExploredStream | None:
@@ -133,10 +131,10 @@ def has_machine(traced: Trace) -> bool:
     return any(each.read_raw is not None for each in traced.items[:1]) or traced.stages[0].startswith("decode_")
 
 
-_FORMS: tuple[tuple[type, Form], ...] = ((bytes, "wire"), (str, "texts"), (ChunkResponse, "chunks"))
+_FORMS: tuple[tuple[type, ItemForm], ...] = ((bytes, "wire"), (str, "texts"), (ChunkResponse, "chunks"))
 
 
-def form_of(items: Sequence[Any], *, has_machine: bool) -> Form | None:
+def form_of(items: Sequence[Any], *, has_machine: bool) -> ItemForm | None:
     """Return what items are; None for what strategies cannot read. `has_machine`: whether a machine reads all else."""
     for kind, form in _FORMS:
         if items and all(isinstance(item, kind) for item in items):

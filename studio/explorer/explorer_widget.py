@@ -10,7 +10,7 @@ import traitlets
 
 from ...events.errors import PenstockError
 from ..tracing.trace import Trace
-from .explored_runs import Choice, ExploredRuns
+from .explored_runs import ExploredRuns, RunChoice
 
 STATIC = Path(__file__).with_name("static")
 
@@ -41,13 +41,13 @@ class Explorer(anywidget.AnyWidget):
 
     def __init__(self, runs: ExploredRuns, **traits: Any) -> None:
         self._runs = runs
-        self._shown = Choice()
+        self._shown = RunChoice()
         self.trace: Trace = runs.first
         super().__init__(data=runs.data(self._shown, runs.first), **traits)
         self.observe(self._run, ("strategy", "chunk_size"))
 
     def _run(self, _change: object) -> None:
-        choice = Choice(self.strategy, self.chunk_size)
+        choice = RunChoice(self.strategy, self.chunk_size)
         if choice == self._shown:  # the other one of the two has seen to it
             return
         try:

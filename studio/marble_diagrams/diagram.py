@@ -10,7 +10,7 @@ from msgspec import Struct
 from .svg import one_line
 
 Shape: TypeAlias = Literal["item", "completed", "failed", "interrupted"]
-Unit: TypeAlias = Literal["s", "frames"]
+TimeUnit: TypeAlias = Literal["s", "frames"]
 
 
 MOST_COLUMNS = 128
@@ -74,7 +74,7 @@ class Diagram(Struct, frozen=True):
     lanes: tuple[Lane, ...]
     columns: int
     times: tuple[float, ...] | None = None
-    unit: Unit = "frames"
+    unit: TimeUnit = "frames"
     note: str = ""
 
 

@@ -29,7 +29,11 @@ from reactivex import operators as ops
 from reactivex.notification import OnNext
 from reactivex.testing import Recorded, TestScheduler
 
+from ...events.chunk_response import TokenUsage
 from ...events.errors import UsageError
+from ...events.segment_event import Fragment, JsonError
+from ...events.tool_invocation import FileChange
+from ...operators.aggregate_fragments import PathValue
 from ...operators.engine.stage import Completed, Failed
 from ...operators.partial_arguments import PartialArguments
 from ...operators.partial_output import PartialOutput
@@ -189,4 +193,5 @@ def _names_for(function: Callable[..., Any]) -> dict[str, Any]:
 def _public_names() -> dict[str, Any]:
     package = __name__.split(".")[0]
     rooms = (import_module(f"{package}.{room}") for room in ("events", "operators"))
-    return {name: getattr(room, name) for room in rooms for name in room.__all__}
+    public = {name: getattr(room, name) for room in rooms for name in room.__all__}
+    return public | {each.__name__: each for each in (FileChange, Fragment, JsonError, PathValue, TokenUsage)}

@@ -19,7 +19,7 @@ from reactivex.scheduler import VirtualTimeScheduler
 
 from ...events.errors import UsageError
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
-from .diagram import MOST_COLUMNS, Diagram, Unit
+from .diagram import MOST_COLUMNS, Diagram, TimeUnit
 from .lane_of import lane_of
 
 MOST_ITEMS = 20_000
@@ -155,7 +155,7 @@ def _virtual_time(scheduler: VirtualTimeScheduler) -> float:
     return scheduler.to_seconds(scheduler.now)
 
 
-def diagram_of_rows(rows: Mapping[str, Row], title: str, unit: Unit) -> Diagram:
+def diagram_of_rows(rows: Mapping[str, Row], title: str, unit: TimeUnit) -> Diagram:
     """Return a lane for each row; the moments are those at which something happens in any of them."""
     ends = [row.ended[0] for row in rows.values() if row.ended is not None]
     times = sorted({time for row in rows.values() for time, _ in row.items} | set(ends))

@@ -11,7 +11,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.drive import drive
 from ...operators.engine.stage import Completed, StageChain, stage
-from ...sources.base.provider_error import error_in_body, told_error
+from ...sources.base.provider_error import error_in_body, reported_error
 from ...sources.base.sdk_fields import entries_of, fields_of
 from ...sources.from_wire import decode_wire
 from ...sources.recognition.apis import APIS, api_of
@@ -73,7 +73,7 @@ def _refuse_what_is_no_stream(body: bytes) -> None:
 def _error_alone(body: bytes) -> ProviderError | None:
     """Return the error of a JSON document that is an error response."""
     first = next(iter(entries_of(_whole_json(body))), None)
-    told = told_error(fields_of(first) or {})
+    told = reported_error(fields_of(first) or {})
     return None if told is None else error_in_body(told.body)
 
 

@@ -16,7 +16,7 @@ from ...events.errors import UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...sources.base.answers import Choices
 from ...sources.base.machine import Machine
-from ...sources.from_stream import any_machine
+from ...sources.from_stream import decoder_factory
 from ...sources.from_wire import wire_machine
 from ...sources.recognition.apis import api_of
 from ...sources.recognition.recognised_api import recognised_api
@@ -145,7 +145,7 @@ def _of_recording(
             message = f"chunk_size= cuts bytes, and this recording has {meta.form}; leave it out"
             raise UsageError(message)
         named = named if meta.form == "items" else None
-        new_machine = any_machine(named, **options)
+        new_machine = decoder_factory(named, **options)
     ends_at = recording.ends_at if recording.has_times else None
     return RecordedItems(items, new_machine, named, ends_at, recording.error)
 

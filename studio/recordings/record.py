@@ -22,7 +22,7 @@ from ...sources.recognition.apis import api_of
 from ...sources.recognition.recognised_api import apis_of, apis_of_body
 from ...sources.streams.taps import tapped
 from .recording_format import (
-    Form,
+    ItemForm,
     RecordedItem,
     RecordingEnd,
     RecordingMeta,
@@ -150,7 +150,7 @@ class RecordingFile:
         self._start = datetime.now(UTC)
         self._start_ns = time.perf_counter_ns()
         self._wire: WireEvents | None = None
-        self._form: Form | None = None
+        self._form: ItemForm | None = None
         self._has_items = False
         self.is_kept = True
         """Whether the file stays; it does not if there was no stream."""
@@ -221,7 +221,7 @@ class RecordingFile:
     def _started(self) -> str:
         return self._start.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
-    def _keep(self, item: object, raw: Any, form: Form, now: int) -> None:
+    def _keep(self, item: object, raw: Any, form: ItemForm, now: int) -> None:
         if self._redact is not None and (raw := self._redact(raw)) is None:
             return
         if self._redact is not None and not _is_of(form, raw):
@@ -235,7 +235,7 @@ class RecordingFile:
             return
         self._line(RecordedItem(now, raw))
 
-    def _meta(self, item: Any, raw: Any, form: Form) -> RecordingMeta:
+    def _meta(self, item: Any, raw: Any, form: ItemForm) -> RecordingMeta:
         root = str(type(item).__module__).partition(".")[0]
         sdk = root if form == "items" and root != "builtins" else None
         distribution, installed = (None, None) if sdk is None else _installed(_DISTRIBUTIONS.get(sdk, sdk))
@@ -293,19 +293,19 @@ def new_file(path: str | PathLike[str], *, overwrite: bool) -> NewFile:
     raise UsageError(message)
 
 
-def _form_of(item: object) -> Form:
+def _form_of(item: object) -> ItemForm:
     if isinstance(item, str):
         return "texts"
     return "chunks" if isinstance(item, ChunkResponse) else "items"
 
 
-def _is_of(form: Form, raw: Any) -> bool:
+def _is_of(form: ItemForm, raw: Any) -> bool:
     if form == "wire" and isinstance(raw, dict):
         return isinstance(cast("dict[str, object]", raw).get("base64"), str)
     return form not in ("wire", "texts") or isinstance(raw, str)
 
 
-def _api_of(item: object, form: Form) -> str | None:
+def _api_of(item: object, form: ItemForm) -> str | None:
     if form == "wire":
         return next(apis_of_body(bytes(item)), None) if isinstance(item, bytes) else None
     if isinstance(item, ChunkResponse):

@@ -70,7 +70,7 @@ def _wire_names(kind: Any) -> dict[str, str]:
 
 
 FORMAT: Final = 1
-Form: TypeAlias = Literal["wire", "items", "texts", "chunks"]
+ItemForm: TypeAlias = Literal["wire", "items", "texts", "chunks"]
 """What the items are: events of the wire, objects of an SDK or of the wire's JSON, texts, or ChunkResponses."""
 
 
@@ -84,7 +84,7 @@ class RecordingMeta(Struct, frozen=True, kw_only=True):
     """The first line: which stream it was. What is not known is null."""
 
     penstock_recording: Literal[1] = 1
-    form: Form
+    form: ItemForm
     api: str | None = None
     model: str | None = None
     sdk: str | None = None

@@ -18,7 +18,7 @@ from ...sources.base.sdk_fields import plain_json
 from ...sources.recognition.apis import APIS, Api
 from ...sources.streams.bounded_read import LONGEST_BODY
 from .replay_log import Outcome, ReplayEntry, ReplayLog
-from .replay_pieces import Chunk, Ending, Fault, Pace, Piece, answer_with, parse_fault, pieces_of
+from .replay_pieces import Chunk, Ending, Fault, Pace, TimedWrite, answer_with, parse_fault, pieces_of
 from .replay_recordings import Recordings, RequestCheck, content_type, form_of, model_in, replay_api_at
 from .replay_thread import Connections
 from .served_hosts import ServedHosts
@@ -33,7 +33,7 @@ class PlayedAnswer(Response):
         connections: Connections,
         entry: ReplayEntry,
         kind: str,
-        pieces: list[Piece],
+        pieces: list[TimedWrite],
         ending: Ending = "finished",
         gate: asyncio.Semaphore | None = None,
     ) -> None:
@@ -176,7 +176,7 @@ RECORDING_HEADER = "x-penstock-recording"
 LOG_PATH = "/penstock/log"
 
 
-class Settings(NamedTuple):
+class ReplaySettings(NamedTuple):
     """The defaults for replaying recordings."""
 
     pace: Pace = "instant"
@@ -201,7 +201,9 @@ class _Refusal(Exception):  # noqa: N818 - an answer, not an error
 class ReplayApp:
     """The ASGI application that answers requests from `recordings` and records them in `log`."""
 
-    def __init__(self, recordings: Recordings, log: ReplayLog, connections: Connections, settings: Settings) -> None:
+    def __init__(
+        self, recordings: Recordings, log: ReplayLog, connections: Connections, settings: ReplaySettings
+    ) -> None:
         self._recordings = recordings
         self._log = log
         self._connections = connections

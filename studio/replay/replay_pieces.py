@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias, cast, get_args
 
 from ...events.errors import UsageError
 from ...sources.bedrock.wire import frame_ends
-from ...sources.framing.served import Form
+from ...sources.framing.served import BodyForm
 from ...sources.recognition.apis import Api
 from .replay_recordings import Timing, error_in_band, form_of, framed
 
@@ -25,7 +25,7 @@ _BEFORE = re.compile(r"[\s\[\xef\xbb\xbf]*")  # a byte order mark, read as Latin
 _JSON = json.JSONDecoder()
 
 
-class Piece(NamedTuple):
+class TimedWrite(NamedTuple):
     """A delay in seconds, then bytes in one write."""
 
     delay: float
@@ -84,7 +84,7 @@ def split_events(body: bytes) -> list[bytes]:
     return [body[start:end] for start, end in pairwise([0, *ends, len(body)]) if end > start]
 
 
-def is_whole_event(form: Form, event: bytes) -> bool:
+def is_whole_event(form: BodyForm, event: bytes) -> bool:
     """Return whether another event may directly follow this one."""
     if form == "frames":
         return frame_ends(event) == [len(event)]
@@ -102,7 +102,7 @@ def pieces_of(
     timing: Timing | None = None,
     inserted_at: int = 0,
     inserted: int = 0,
-) -> list[Piece]:
+) -> list[TimedWrite]:
     """Cut events into pieces that are each written at once: recorded network chunks, the chosen size, or single events.
 
     `inserted` bytes at `inserted_at` are not in the recording, so its timing does not count them.
@@ -122,7 +122,7 @@ def pieces_of(
     if isinstance(chunk, int):
         starts = list(range(0, len(body), chunk))
     cuts = sorted({0, len(body), *(start for start in (*starts, *delays) if start < len(body))})
-    return [Piece(delays.get(start, 0.0), body[start:end]) for start, end in pairwise(cuts)]
+    return [TimedWrite(delays.get(start, 0.0), body[start:end]) for start, end in pairwise(cuts)]
 
 
 def _value_ends(body: bytes) -> list[int]:
@@ -145,7 +145,7 @@ def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
     return found.end() if found else at
 
 
-Kind: TypeAlias = Literal["cut", "stall", "reset", "status", "error", "garbage", "duplicate"]
+FaultKind: TypeAlias = Literal["cut", "stall", "reset", "status", "error", "garbage", "duplicate"]
 Ending: TypeAlias = Literal["finished", "cut", "stall", "reset"]
 ERROR_MESSAGE = "The server had an error while it was streaming (as the fault demands)"
 _FAULT = re.compile(r"([a-z]+):([0-9]{1,12})")
@@ -155,14 +155,14 @@ _ENDINGS: dict[str, Ending] = {"cut": "cut", "stall": "stall", "reset": "reset"}
 class Fault(NamedTuple):
     """One fault: `cut:N`, `stall:N`, `reset:N`, `status:CODE`, `error:N`, `garbage:N` or `duplicate:K`."""
 
-    kind: Kind
+    kind: FaultKind
     number: int
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.number}"
 
 
-class Answer(NamedTuple):
+class FaultyBody(NamedTuple):
     """A faulty body: the events, how it ends, and which bytes were inserted."""
 
     events: tuple[bytes, ...]
@@ -178,10 +178,10 @@ def parse_fault(text: str) -> Fault:
     Fault(kind='cut', number=120)
     """
     found = _FAULT.fullmatch(text.strip())
-    if found is None or found[1] not in get_args(Kind):
-        message = f"unknown fault {text[:80]!r}; known are {', '.join(f'{kind}:N' for kind in get_args(Kind))}"
+    if found is None or found[1] not in get_args(FaultKind):
+        message = f"unknown fault {text[:80]!r}; known are {', '.join(f'{kind}:N' for kind in get_args(FaultKind))}"
         raise UsageError(message)
-    fault = Fault(cast("Kind", found[1]), int(found[2]))
+    fault = Fault(cast("FaultKind", found[1]), int(found[2]))
     if fault.kind == "status" and not 400 <= fault.number <= 599:
         message = f"status:{fault.number} is not an error status; use 400 to 599"
         raise UsageError(message)
@@ -191,7 +191,7 @@ def parse_fault(text: str) -> Fault:
     return fault
 
 
-def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
+def answer_with(fault: Fault | None, body: bytes, api: Api) -> FaultyBody:
     """Apply a fault to a body; `UsageError` if the body has no such event.
 
     - `cut`, `stall`, `reset`: send the first N bytes; then close the connection, send nothing more, or reset it.
@@ -201,9 +201,9 @@ def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
     """
     events = split_events(body)
     if fault is None or fault.kind == "status":
-        return Answer(tuple(events))
+        return FaultyBody(tuple(events))
     if ending := _ENDINGS.get(fault.kind):
-        return Answer(tuple(_first(events, fault.number)), ending)
+        return FaultyBody(tuple(_first(events, fault.number)), ending)
     form = form_of(body)
     if fault.kind == "duplicate":
         if fault.number > len(events):
@@ -224,7 +224,7 @@ def answer_with(fault: Fault | None, body: bytes, api: Api) -> Answer:
         more = b"\n\n" + more
     after = [] if fault.kind == "error" else events[before:]
     at = sum(map(len, events[:before]))
-    return Answer((*events[:before], more, *after), "finished", at, len(more))
+    return FaultyBody((*events[:before], more, *after), "finished", at, len(more))
 
 
 def _first(events: list[bytes], size: int) -> list[bytes]:

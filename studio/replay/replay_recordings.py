@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, TypeAlias, cast
 from ...events.errors import UsageError
 from ...sources.base.sdk_fields import without_halves
 from ...sources.bedrock.wire import frame
-from ...sources.framing.served import Form
+from ...sources.framing.served import BodyForm
 from ...sources.recognition.apis import APIS, Api, api_of
 from ...sources.recognition.recognised_api import recognised_api
 from ...sources.streams.bounded_read import read_bounded
 from ..recordings.read_recording import is_recording, read_recording, wire_of
 
 
-def form_of(body: bytes) -> Form:
+def form_of(body: bytes) -> BodyForm:
     """Return the form of a body, judged by its first character."""
     match body.lstrip(b" \t\r\n\xef\xbb\xbf")[:1]:
         case b"[":
@@ -31,12 +31,12 @@ def form_of(body: bytes) -> Form:
             return "sse"
 
 
-def is_stream(api: str, form: Form) -> bool:
+def is_stream(api: str, form: BodyForm) -> bool:
     """Return whether a body of this form is a stream of this API, rather than a whole answer."""
     return form in api_of(api).served.forms
 
 
-def content_type(api: str, form: Form) -> str:
+def content_type(api: str, form: BodyForm) -> str:
     """Return the `content-type` with which the provider sends such a body."""
     match form:
         case "sse":
@@ -49,7 +49,7 @@ def content_type(api: str, form: Form) -> str:
             return "application/json; charset=UTF-8"
 
 
-def framed(form: Form, data: str, event: str = "") -> bytes:
+def framed(form: BodyForm, data: str, event: str = "") -> bytes:
     r"""Return one event encoded in this form.
 
     >>> framed("sse", "{}", "ping"), framed("rows", "{}")
@@ -85,7 +85,7 @@ def model_in(api: Api, path: str, body: dict[str, Any]) -> str:
     return without_halves(model[:200]) if isinstance(model, str) else ""
 
 
-def error_in_band(api: Api, form: Form, message: str) -> bytes:
+def error_in_band(api: Api, form: BodyForm, message: str) -> bytes:
     """Return the event by which this provider reports an error in the middle of a stream."""
     event, data = api.served.error_event(message)
     return framed(form, json.dumps(data), event)

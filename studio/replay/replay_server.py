@@ -84,14 +84,16 @@ class ReplayServer:
             message = "this replay server is already running; make another one"
             raise UsageError(message)
         try:
-            from .replay_app import ReplayApp, Settings  # noqa: PLC0415 - what it imports is an extra
+            from .replay_app import ReplayApp, ReplaySettings  # noqa: PLC0415 - what it imports is an extra
             from .replay_thread import Connections, ReplayThread  # noqa: PLC0415
         except ModuleNotFoundError as error:
             if (error.name or "").partition(".")[0] not in NEEDED:
                 raise
             raise UsageError(NOT_INSTALLED) from error
         connections = Connections()
-        settings = Settings(self._pace, self._chunk, self._fault, self._hosts, self._gate, self._check, self._strict)
+        settings = ReplaySettings(
+            self._pace, self._chunk, self._fault, self._hosts, self._gate, self._check, self._strict
+        )
         app = ReplayApp(self.recordings, self._log, connections, settings)
         listening = _listening(*self._address)
         host, port = cast("tuple[str, int]", listening.getsockname()[:2])

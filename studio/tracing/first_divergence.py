@@ -1,6 +1,6 @@
 """`first_divergence`: where two traces first differ in what was said.
 
-`said_in` tells what an output says, without what only tells how a text was cut.
+`text_in` tells what an output says, without what only tells how a text was cut.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class Piece(NamedTuple):
     fields: Any
 
 
-def said_in(output: Any) -> Iterable[Piece]:
+def text_in(output: Any) -> Iterable[Piece]:
     """Return what an output says, in order.
 
-    >>> [piece.text for piece in said_in("a")]
+    >>> [piece.text for piece in text_in("a")]
     ['a']
     """
     if isinstance(output, str):
@@ -134,7 +134,7 @@ def first_divergence(trace_a: Trace, trace_b: Trace) -> Divergence | None:
 
 
 def _of_stage(trace_a: Trace, trace_b: Trace, stage_a: int, stage_b: int) -> Divergence | None:
-    all_a, all_b = _said(trace_a, stage_a), _said(trace_b, stage_b)
+    all_a, all_b = _pieces_of(trace_a, stage_a), _pieces_of(trace_b, stage_b)
     alike = _AlikeIds()
     a = b = None
     at_a = at_b = 0
@@ -162,19 +162,19 @@ def _of_stage(trace_a: Trace, trace_b: Trace, stage_a: int, stage_b: int) -> Div
     return Divergence(stage_a, trace_a.stages[stage_a], number_a, number_b, output_a, output_b)
 
 
-class _Said(NamedTuple):
+class _PlacedPiece(NamedTuple):
     piece: Piece
     output: Any
     number: int
 
 
-def _said(traced: Trace, stage: int) -> Iterator[_Said]:
+def _pieces_of(traced: Trace, stage: int) -> Iterator[_PlacedPiece]:
     """Return what a stage says, each piece with its output and the number of its item."""
     # The outputs of the end follow those that were not kept.
     for each in traced[:-1] if traced.dropped and traced.ended is not None else traced:
         for output in each.stages[stage].outputs:
-            for piece in said_in(output):
-                yield _Said(piece, output, each.number)
+            for piece in text_in(output):
+                yield _PlacedPiece(piece, output, each.number)
 
 
 class _AlikeIds:

@@ -10,8 +10,8 @@ from time import perf_counter_ns
 from typing import Any, cast
 
 from ...events.errors import UsageError
+from ...operators.engine.operator_call import OperatorCall
 from ...operators.engine.stage import Operator
-from ...operators.engine.step import Step
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategy_maker import StreamParts
@@ -107,7 +107,7 @@ class _StreamTracer:
     def _trace(self, decode: Callable[..., Any], api: str | None, *, is_text: bool) -> Trace:
         machine = self._machine = self._new_machine()
         factories = decode_through(lambda: machine).factories
-        step = Step(decode, decode.__name__, () if api is None else (api,), {}, factories)
+        step = OperatorCall(decode, decode.__name__, () if api is None else (api,), {}, factories)
         strategy = self._in_text if is_text and self._in_text is not None else self._strategy
         return Trace((Operator(steps=(step,)), strategy), limit=self._limit, read_raw=_raw_of)
 

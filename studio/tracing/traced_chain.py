@@ -100,7 +100,7 @@ class StateSize:
 
 
 class WatchedStage:
-    """A stage around another one; it offers no straight way, which would pass by it.
+    """A stage around another one; it offers no lane, which would pass by it.
 
     - `run`: the `feed` of the stage, of which nothing is noted. `tells`: its `withheld`, if it has one.
     - `given`, `outputs`, `time_ns`: what was noted for the item.
@@ -192,7 +192,7 @@ class TracedItem(Struct, frozen=True, repr_omit_defaults=True):
 
 
 class TracedChain(StageChain[Any, Any]):
-    """A chain that goes from stage to stage, never the straight way; both have the same results."""
+    """A chain that goes from stage to stage, never in a lane; both have the same results."""
 
     __slots__ = ("_watched",)
 

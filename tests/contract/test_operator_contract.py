@@ -130,9 +130,9 @@ def test_a_source_error_after_any_item_closes_it_as_failed_and_comes_last(operat
 
 
 @by_input
-def test_a_straight_way_gives_what_the_stages_give_one_after_the_other(operator: AnyOperator, items: Items) -> None:
+def test_a_lane_gives_what_the_stages_give_one_after_the_other(operator: AnyOperator, items: Items) -> None:
     declining = compose(operator, raising_after(sys.maxsize, ValueError("never")))
-    assert stage(declining)._straight is None
+    assert stage(declining)._lanes is None
     assert _steps(operator, items) == _steps(declining, items)
 
 

@@ -10,14 +10,15 @@ from contract_cases import CASES
 from counted_calls import counted
 from depth import some_of
 from dialect_calls import WRITING, written
+from lane_chains import CHAINS
 from looped import looped
 from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, frozen, raising_after
-from straight_chains import CHAINS
 
 from penstock.events import ChunkResponse
 from penstock.operators import compose, holdback, json_fragments, parse_text, stage, to_invocations, whole_calls
 from penstock.operators.engine.stage import Failed, Operator
-from penstock.studio import Trace, trace
+from penstock.studio import trace
+from penstock.studio.tracing.trace import Trace
 
 by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
 HELD_CALL = ['<tool_call>{"name": "f", "arguments": {"a": "', *["word "] * 500]

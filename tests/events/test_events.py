@@ -13,29 +13,21 @@ from looped import looped
 
 from penstock.events import (
     AnswerEnd,
-    AnswerStatus,
     ChunkResponse,
-    Event,
-    FileChange,
     FileResult,
-    Fragment,
     InvocationFailed,
-    JsonError,
     Notice,
     Output,
     OutputFailed,
     PenstockError,
     ProviderError,
     ProviderEvent,
-    ProviderEventKind,
     SegmentContent,
     SegmentEnd,
     SegmentEvent,
     SegmentStart,
-    TokenUsage,
     ToolCallArgumentProgress,
     ToolCallDelta,
-    ToolCallState,
     ToolCallStatus,
     ToolCallUpdate,
     ToolInvocation,
@@ -46,10 +38,11 @@ from penstock.events import (
     to_dict,
     to_json,
 )
-from penstock.events.answer_end import OutputFailure
-from penstock.events.chunk_response import FinishReason
-from penstock.events.segment_event import SegmentEventType, Status
-from penstock.events.tool_invocation import FileAction
+from penstock.events.answer_end import AnswerStatus, OutputFailure
+from penstock.events.chunk_response import FinishReason, ProviderEventKind, TokenUsage
+from penstock.events.json_form import Event
+from penstock.events.segment_event import Fragment, JsonError, SegmentEventType, Status
+from penstock.events.tool_invocation import FileAction, FileChange, ToolCallState
 
 TYPES: tuple[type[Any], ...] = get_args(Event)
 

@@ -1,4 +1,4 @@
-"""The wire's straight ways return what the general way returns, and leave the same state, whatever an event has."""
+"""The wire's lanes return what the general way returns, and leave the same state, whatever an event has."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from lanes import APIS, STREAMS, assert_both_ways, assert_mutated, assert_recut, own_streams, straight_of
+from lanes import APIS, STREAMS, assert_both_ways, assert_mutated, assert_recut, lane_counts, own_streams
 
 from penstock.sources.base.machine import json_value
 
@@ -25,7 +25,7 @@ def test_each_event_of_our_own_streams_is_read_alike_both_ways(api: str, logprob
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_plain_answer_goes_straight_but_for_its_bounds(api: str) -> None:
-    fits, count = straight_of(api, (STREAMS / APIS[api] / "write_file.sse").read_bytes())
+    fits, count = lane_counts(api, (STREAMS / APIS[api] / "write_file.sse").read_bytes())
     assert count - fits <= 4
     assert fits >= 0.8 * count
 

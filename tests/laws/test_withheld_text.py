@@ -29,7 +29,6 @@ from text_kinds import KINDS, REASONING
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentContent, SegmentEvent
 from penstock.operators import (
-    Withheld,
     holdback,
     json_fragments,
     parse_text,
@@ -42,9 +41,11 @@ from penstock.operators import (
 from penstock.operators.catalogue.table import DIALECTS
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.engine.withheld import MOST as MOST_TOLD
+from penstock.operators.engine.withheld import Withheld
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.grammar.outside_markers import OPENED_BY
-from penstock.studio import Trace, trace
+from penstock.studio import trace
+from penstock.studio.tracing.trace import Trace
 
 NAMES = sorted(DIALECTS)
 MAY_BE_MARKER = "it may be the beginning of a marker"

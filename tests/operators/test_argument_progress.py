@@ -17,13 +17,13 @@ from strategies.json_texts import SAMPLE
 
 from penstock.events import (
     ChunkResponse,
-    Fragment,
     SegmentEvent,
     ToolCallArgumentProgress,
     ToolCallDelta,
     ToolInvocation,
     to_dict,
 )
+from penstock.events.segment_event import Fragment
 from penstock.operators import compose, drive, json_fragments, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator

@@ -30,16 +30,8 @@ from penstock.events import (
     from_json,
     to_json,
 )
-from penstock.operators import (
-    FILE_TOOLS,
-    FieldSpec,
-    Interrupted,
-    Limits,
-    Operator,
-    stream_fields,
-    to_invocations,
-    to_segments,
-)
+from penstock.operators import FieldSpec, Interrupted, Limits, Operator, stream_fields, to_invocations, to_segments
+from penstock.operators.calls.field_spec import FILE_TOOLS
 
 CONTRACT = (
     Case("stream_fields", stream_fields(), FROM_CALLS),

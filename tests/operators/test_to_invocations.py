@@ -21,7 +21,6 @@ from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
-    Fragment,
     InvocationFailed,
     Notice,
     ProviderError,
@@ -35,16 +34,9 @@ from penstock.events import (
     from_json,
     to_json,
 )
-from penstock.operators import (
-    FILE_TOOLS,
-    Failed,
-    FieldSpec,
-    Interrupted,
-    Limits,
-    stream_fields,
-    to_invocations,
-    to_segments,
-)
+from penstock.events.segment_event import Fragment
+from penstock.operators import Failed, FieldSpec, Interrupted, Limits, stream_fields, to_invocations, to_segments
+from penstock.operators.calls.field_spec import FILE_TOOLS
 from penstock.operators.engine.stage import How, compose
 
 

@@ -23,9 +23,9 @@ from penstock.events import (
     SegmentContent,
     SegmentEvent,
     SegmentStart,
-    TokenUsage,
     ToolCallDelta,
 )
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import Completed, Failed, Interrupted, Limits, to_segments
 from penstock.operators.engine.stage import How
 

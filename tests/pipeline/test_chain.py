@@ -29,8 +29,9 @@ from penstock.operators import (
     whole_calls,
     within,
 )
-from penstock.pipeline import Pipeline, api_tool_call, hermes, tool
+from penstock.pipeline import Pipeline, api_tool_call, tool
 from penstock.pipeline.chain import chain_of
+from penstock.pipeline.strategies.strategies import hermes
 from penstock.sinks import collect
 
 

@@ -14,10 +14,8 @@ from pydantic import BaseModel
 from penstock import operators, pipeline, sources
 from penstock.events import UsageError
 from penstock.operators import (
-    MARKED_FILE_TOOLS,
     FieldSpec,
     Limits,
-    TypingRules,
     argument_progress,
     compose,
     extract_json_fields,
@@ -29,7 +27,10 @@ from penstock.operators import (
     to_segments,
     within,
 )
+from penstock.operators.calls import field_spec
+from penstock.operators.calls.field_spec import MARKED_FILE_TOOLS
 from penstock.operators.grammar.dialect import Dialect, Json
+from penstock.operators.schemas.value_typing import TypingRules
 from penstock.pipeline import STRATEGIES, Pipeline, Settings, tool
 from penstock.sinks import collect, plain_view
 from penstock.sources import decode_wire
@@ -76,6 +77,8 @@ def only_text(source: Any) -> Any:
 
 NAMES = {
     **{name: getattr(room, name) for room in (operators, pipeline, sources) for name in room.__all__},
+    **{name: getattr(field_spec, name) for name in ("FILE_TOOLS", "KNOWN_FILE_TOOLS", "MARKED_FILE_TOOLS")},
+    "TypingRules": TypingRules,
     **{each.__name__: each for each in (WriteFile, look, Louder, OwnSpec, is_text, only_text, collect)},
     "write_file": write_file,
 }

@@ -15,7 +15,8 @@ from reactivex import operators as rx
 
 from penstock.events import ChunkResponse, ProviderError, ToolInvocation
 from penstock.pipeline import Pipeline
-from penstock.sinks import OtelObserver, each_event
+from penstock.sinks import each_event
+from penstock.sinks.telemetry.observe_otel import OtelObserver
 from penstock.sources import from_wire
 
 STREAMS = Path(__file__).parents[1] / "streams"

@@ -38,17 +38,8 @@ from penstock.events import (
     UsageError,
     to_dict,
 )
-from penstock.operators import (
-    FILE_TOOLS,
-    FieldSpec,
-    Limits,
-    compose,
-    lift,
-    stage,
-    stream_fields,
-    to_invocations,
-    to_segments,
-)
+from penstock.operators import FieldSpec, Limits, compose, lift, stage, stream_fields, to_invocations, to_segments
+from penstock.operators.calls.field_spec import FILE_TOOLS
 from penstock.pipeline import Pipeline, Settings, api_tool_call
 from penstock.sinks import SlowSinkError, StreamCutError, acollect, collect
 from penstock.sources import from_text

@@ -26,9 +26,11 @@ from penstock import (
     to_segments,
     tool,
 )
-from penstock.events import AnySegmentEvent, Output, OutputFailed, ProviderEvent, ToolCallUpdate
+from penstock.events import Output, OutputFailed, ProviderEvent, ToolCallUpdate
+from penstock.events.segment_event import AnySegmentEvent
 from penstock.operators import Operator, PartialOutput, holdback, parse_text, stream_fields, strip_markers
-from penstock.pipeline import PipelineEvent, StrategyEvent, hermes
+from penstock.pipeline.strategies.strategies import hermes
+from penstock.pipeline.strategies.strategy import PipelineEvent, StrategyEvent
 
 
 def every_segment_event(event: AnySegmentEvent) -> str:

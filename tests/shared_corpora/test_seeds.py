@@ -19,7 +19,6 @@ from untyped import drive, stage
 
 from penstock.events import (
     ChunkResponse,
-    Fragment,
     InvocationFailed,
     Notice,
     ProviderError,
@@ -30,6 +29,7 @@ from penstock.events import (
     ToolInvocation,
     UsageError,
 )
+from penstock.events.segment_event import Fragment
 from penstock.operators import stream_fields, to_invocations, to_segments
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments

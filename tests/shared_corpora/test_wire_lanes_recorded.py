@@ -1,4 +1,4 @@
-"""The wire's straight ways on all recorded streams: how many events take them, and that nothing else comes of it."""
+"""The wire's lanes on all recorded streams: how many events take them, and that nothing else comes of it."""
 
 from __future__ import annotations
 

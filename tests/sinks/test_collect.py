@@ -18,10 +18,10 @@ from penstock.events import (
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
     ToolCallDelta,
     ToolResult,
 )
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import adrive, drive, partial_output, stream_fields, to_invocations, to_segments
 from penstock.sinks.collect import Collector, acollect, collect
 from penstock.sinks.collected.collected import Collected, Segment, total_usage

@@ -12,17 +12,13 @@ from strategies.answers import answers, recut
 
 from penstock.events import (
     AnswerEnd,
-    AnySegmentEvent,
     ChunkResponse,
-    Fragment,
     InvocationFailed,
-    JsonError,
     Notice,
     Output,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
     ToolCallArgumentProgress,
     ToolCallDelta,
     ToolCallUpdate,
@@ -31,7 +27,8 @@ from penstock.events import (
     from_json,
     to_json,
 )
-from penstock.events.segment_event import Status
+from penstock.events.chunk_response import TokenUsage
+from penstock.events.segment_event import AnySegmentEvent, Fragment, JsonError, Status
 from penstock.operators import (
     PartialOutput,
     compose,

@@ -23,7 +23,7 @@ from reactivex import operators as ops
 from penstock.events import AnswerEnd, ChunkResponse, ProviderError, UsageError
 from penstock.operators import to_invocations, to_segments
 from penstock.sources import from_text, from_wire
-from penstock.sources.from_stream import any_exception, any_machine, check_any_stream, from_stream
+from penstock.sources.from_stream import any_exception, check_any_stream, decoder_factory, from_stream
 from penstock.sources.streams.sdk_stream import translated
 from penstock.sources.streams.stream_bridge import bridge
 
@@ -415,7 +415,7 @@ def test_errors_of_ours_pass_and_others_become_ours_with_their_cause():
 
 @every_sdk
 def test_translated_with_these_checks_it_is_an_open_stream_for_loops(sdk: Sdk):
-    machine = any_machine(turn_id="t")()
+    machine = decoder_factory(turn_id="t")()
     with BodyServer(body_of(sdk)) as server, sdk.client(server.url) as client:
         stream = translated(lambda: sdk.create(client), check_any_stream, any_exception)()
         chunks = [chunk for item in stream for chunk in machine.feed(item)]
@@ -424,7 +424,7 @@ def test_translated_with_these_checks_it_is_an_open_stream_for_loops(sdk: Sdk):
 
 
 def test_what_makes_machines_makes_a_new_one_each_time():
-    new_machine = any_machine("chat", turn_id="t")
+    new_machine = decoder_factory("chat", turn_id="t")
     body = CHAT.body_of("one_call")
     wanted = collected(from_wire("chat", [body], turn_id="t"))
     events = [json.loads(line[6:]) for line in body.decode().splitlines() if line.startswith("data: {")]

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from retold import Heard, Said, has_refusal, heard_body, said, same_value
 
-from penstock.events import TokenUsage
-from penstock.events.chunk_response import FinishReason
+from penstock.events.chunk_response import FinishReason, TokenUsage
 from penstock.operators.engine.stage import Failed
 from penstock.sinks.web.ui_frames import UiFrames
 

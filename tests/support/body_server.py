@@ -13,7 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from penstock.studio.replay.replay_app import PlayedAnswer
 from penstock.studio.replay.replay_log import Outcome, ReplayEntry, ReplayLog
-from penstock.studio.replay.replay_pieces import Piece
+from penstock.studio.replay.replay_pieces import TimedWrite
 from penstock.studio.replay.replay_thread import Connections, ReplayThread
 
 
@@ -85,9 +85,9 @@ class BodyServer:
         await answer(scope, receive, send)
 
 
-def _cut(body: bytes, pieces: int | Sequence[int] | None) -> list[Piece]:
+def _cut(body: bytes, pieces: int | Sequence[int] | None) -> list[TimedWrite]:
     if pieces is None or isinstance(pieces, int):
         size = pieces or max(len(body), 1)
         pieces = [size] * (len(body) // size)
     ends = [*accumulate(pieces, initial=0), len(body)]
-    return [Piece(0.0, body[start:end]) for start, end in pairwise(ends) if body[start:end]]
+    return [TimedWrite(0.0, body[start:end]) for start, end in pairwise(ends) if body[start:end]]

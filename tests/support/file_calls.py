@@ -8,15 +8,8 @@ from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any
 
-from penstock.events import (
-    AnswerEnd,
-    Event,
-    FileResult,
-    SegmentContent,
-    SegmentEnd,
-    SegmentStart,
-    ToolInvocation,
-)
+from penstock.events import AnswerEnd, FileResult, SegmentContent, SegmentEnd, SegmentStart, ToolInvocation
+from penstock.events.json_form import Event
 from penstock.sinks import write_files
 
 

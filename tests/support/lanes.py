@@ -1,4 +1,4 @@
-"""The straight ways of the wire against the general one: an event at a time, and the state after each."""
+"""The lanes of the wire against the general one: an event at a time, and the state after each."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def generally(machine: Any, data: str) -> Outcome:
     return "", machine.feed(value), machine.dump()
 
 
-def straight(machine: Any, data: str) -> tuple[Outcome, bool]:
-    """Feed an event the straight way where it fits; return also whether it did."""
+def read_in_lane(machine: Any, data: str) -> tuple[Outcome, bool]:
+    """Feed an event in the lane where it fits; return also whether it did."""
     lane = lane_of(machine)
     assert lane is not None
     chunks = lane(data)
@@ -80,20 +80,20 @@ def assert_both_ways(api: str, stream: list[str], *, logprobs: bool = False) -> 
     fast, general = machine(api, logprobs=logprobs), machine(api, logprobs=logprobs)
     count = 0
     for data in stream:
-        outcome, fits = straight(fast, data)
+        outcome, fits = read_in_lane(fast, data)
         assert repr(outcome) == repr(generally(general, data)), data
         count += fits
     return count
 
 
-def straight_of(api: str, body: bytes) -> tuple[int, int]:
+def lane_counts(api: str, body: bytes) -> tuple[int, int]:
     """Return how many events of a body went straight, and how many there are."""
     reading, events = machine(api), data_of(api, body)
-    return sum(straight(reading, data)[1] for data in events), len(events)
+    return sum(read_in_lane(reading, data)[1] for data in events), len(events)
 
 
 class General:
-    """A machine without its straight way."""
+    """A machine without its lane."""
 
     def __init__(self, machine: Any) -> None:
         self._machine = machine
@@ -149,7 +149,7 @@ def assert_mutated(api: str, random: Random) -> None:
     fast.load(json.loads(states[at]))
     general.load(json.loads(states[at]))
     for each in (data, *events[at : at + 2]):
-        outcome, _ = straight(fast, each)
+        outcome, _ = read_in_lane(fast, each)
         assert repr(outcome) == repr(generally(general, each)), data
 
 

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 from strategies.answers import TOOLS
 
-from penstock.events import AnswerEnd, AnswerStatus, SegmentContent
+from penstock.events import AnswerEnd, SegmentContent
+from penstock.events.answer_end import AnswerStatus
 from penstock.events.chunk_response import ChunkResponse, FinishReason, ToolCallDelta
 from penstock.events.errors import ProviderError
 from penstock.events.segment_event import SegmentEvent

@@ -59,7 +59,7 @@ EARLINESS = "tests/laws/test_text_earliness.py"
 SEGMENTS = "tests/operators/test_to_segments.py"
 CUT_MODELS = "tests/laws/test_cut_models.py"
 RESPONSES = "tests/sources/openai_responses/test_openai_responses.py"
-STRAIGHT = "tests/contract/test_straight_way.py"
+STRAIGHT = "tests/contract/test_text_lanes.py"
 SERVERS = "tests/studio/replay/test_server_bounds.py"
 ENDS = "tests/studio/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
@@ -125,7 +125,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
-        "a straight way outlives the string",
+        "a lane outlives the string",
         (
             Edit(
                 "operators/calls/answer_segments.py",
@@ -136,7 +136,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
-        "a straight way is left only by its own call",
+        "a lane is left only by its own call",
         (
             Edit(
                 "operators/calls/native_calls.py",
@@ -147,21 +147,21 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{STRAIGHT} each_item",),
     ),
     Mutant(
-        "a straight way does not leave an ended call",
+        "a lane does not leave an ended call",
         (Edit("operators/calls/native_calls.py", "        self.lanes.leave(call.index)\n", ""),),
         (f"{STRAIGHT} comes_in_the_middle",),
     ),
     Mutant(
-        "a straight way ignores what is new for the whole response",
+        "a lane ignores what is new for the whole response",
         (Edit("operators/calls/response_answers.py", "        if new != known:\n", "        if False:\n"),),
         (f"{STRAIGHT} comes_in_the_middle",),
     ),
     Mutant(
-        "a straight way outlives a load",
+        "a lane outlives a load",
         (
             Edit(
                 "operators/engine/stage.py",
-                "            each.load(its_state)\n        self._straight = self._straight_ways()\n",
+                "            each.load(its_state)\n        self._lanes = self._open_lanes()\n",
                 "            each.load(its_state)\n",
             ),
         ),
@@ -492,7 +492,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "            found = find(buffer, start + 1)\n        self._say_line(len(buffer))\n        return None\n",
                 "            found = find(buffer, start + 1)\n"
                 "        keep = 0 if final else min(10, len(buffer) - position)\n"
-                "        self.say(len(buffer) - keep)\n"
+                "        self.emit(len(buffer) - keep)\n"
                 "        if keep:\n"
                 "            source_buffer.wait_from(len(buffer) - keep)\n"
                 "        return None\n",
@@ -1174,7 +1174,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/base/call_tracker.py",
-                "        owed, self._owed = self._owed, []\n        return owed\n",
+                "        deltas, self._pending_deltas = self._pending_deltas, []\n        return deltas\n",
                 "        return []\n",
             ),
         ),
@@ -1604,12 +1604,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "keep-alives over the limit vanish",
         (
             Edit(
-                "sources/recognition/any_provider.py",
+                "sources/recognition/detecting_decoder.py",
                 "return [ChunkResponse(raw=(plain,))] if plain else []",
                 "return []",
             ),
         ),
-        ("tests/sources/recognition/test_any_provider.py keep_alives",),
+        ("tests/sources/recognition/test_detecting_decoder.py keep_alives",),
     ),
     Mutant(
         "rows beyond the shown ones are not counted",
@@ -1735,7 +1735,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a step waits for its reader after each event of a read",
-        (Edit("sinks/acting/beside_stream.py", '"has_waiting", False)', '"has_waited", False)'),),
+        (Edit("sinks/acting/step_stream.py", '"has_waiting", False)', '"has_waited", False)'),),
         ("tests/pipeline/runs/test_async_turns.py turns",),
     ),
     Mutant(
@@ -2067,12 +2067,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "a broken answer leaves its tools running",
         (
             Edit(
-                "sinks/acting/beside_stream.py",
+                "sinks/acting/step_stream.py",
                 'if isinstance(event, AnswerEnd) and event.status in ("interrupted", "failed"):',
                 "if False:",
             ),
         ),
-        ("tests/sinks/acting/test_beside_stream.py breaks_off",),
+        ("tests/sinks/acting/test_step_stream.py breaks_off",),
     ),
     Mutant(
         "a cancelled run leaves its tools running",
@@ -2318,7 +2318,7 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
-        "the wire's straight way: an event that does not fit is dropped",
+        "the wire's lane: an event that does not fit is dropped",
         (
             Edit(
                 "sources/from_wire.py",
@@ -2329,7 +2329,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{LANES} cut_at_random",),
     ),
     Mutant(
-        "the wire's straight way: an unknown key fits",
+        "the wire's lane: an unknown key fits",
         (
             Edit(
                 "sources/openai_chat/lane.py",
@@ -2340,8 +2340,12 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{LANES} mutated",),
     ),
     Mutant(
-        "the wire's straight way: half a surrogate pair that is held is passed by",
-        (Edit("sources/base/call_tracker.py", "call.index < 0 or self._held or self._owed", "call.index < 0"),),
+        "the wire's lane: half a surrogate pair that is held is passed by",
+        (
+            Edit(
+                "sources/base/call_tracker.py", "call.index < 0 or self._held or self._pending_deltas", "call.index < 0"
+            ),
+        ),
         (LANES,),
     ),
 )

@@ -12,7 +12,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Tracer
 
-from penstock.sinks import OtelObserver, observe_otel
+from penstock.sinks import observe_otel
+from penstock.sinks.telemetry.observe_otel import OtelObserver
 
 SECOND = 1_000_000_000
 BEGIN = 1_700_000_000 * SECOND

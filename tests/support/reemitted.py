@@ -21,8 +21,8 @@ from penstock.events import (
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
 )
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import adrive, drive, to_segments
 from penstock.operators.stream_fields import stream_fields
 from penstock.operators.to_invocations import to_invocations

@@ -8,7 +8,8 @@ import openai
 import pytest
 from reemitted import Read, Said, SaidCall, Target, by_chat_helper, by_responses_helper, carried, read, reemitted
 
-from penstock.events import ChunkResponse, ProviderError, TokenUsage
+from penstock.events import ChunkResponse, ProviderError
+from penstock.events.chunk_response import TokenUsage
 
 _REASONS = {"length": "max_output_tokens", "content_filter": "content_filter", "refusal": "content_filter"}
 

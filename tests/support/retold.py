@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from penstock.events import AnswerEnd, SegmentContent, SegmentEnd, TokenUsage
-from penstock.events.chunk_response import ChunkResponse
+from penstock.events import AnswerEnd, SegmentContent, SegmentEnd
+from penstock.events.chunk_response import ChunkResponse, TokenUsage
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
 from penstock.operators.engine.stage import Completed, Failed, How, Operator, compose, stage
 from penstock.operators.stream_fields import stream_fields

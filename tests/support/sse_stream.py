@@ -6,15 +6,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
-from penstock.events import (
-    Event,
-    InvocationFailed,
-    Notice,
-    SegmentContent,
-    SegmentEnd,
-    SegmentStart,
-    ToolInvocation,
-)
+from penstock.events import InvocationFailed, Notice, SegmentContent, SegmentEnd, SegmentStart, ToolInvocation
+from penstock.events.json_form import Event
 from penstock.sinks.remote_readers import to_sse
 
 START = SegmentStart("s", "text", turn_id="t")

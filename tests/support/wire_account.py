@@ -37,28 +37,28 @@ LEFT_OUT = tuple(row for api in APIS for row in _left_out_of(api))
 """What the sources do not pass on, with the reason; all else of the wire reaches the chunks."""
 
 
-class Step(NamedTuple):
+class FedEvent(NamedTuple):
     """One event of the wire, and the chunks that the machine made of it."""
 
     event: Any
     chunks: list[ChunkResponse]
 
 
-def steps_of(api: str, body: bytes, *, logprobs: bool = False) -> list[Step]:
+def steps_of(api: str, body: bytes, *, logprobs: bool = False) -> list[FedEvent]:
     """Return the decoded events of a body with their chunks; the last step has what the end made, and no event."""
     known = api_of(api)
     decoder = known.new_decoder()
     choices: Any = "all" if api in ("openai-chat", "gemini") else 0
     machine = known.new_machine(choices=choices, turn_id="t", limits=DEFAULT_LIMITS, logprobs=logprobs)
-    steps: list[Step] = []
+    steps: list[FedEvent] = []
     for _, data in [*decoder.feed(body), *decoder.close()]:
         if data.strip() and not data.startswith("[DONE]") and not machine.stopped:
             event = json.loads(data)
-            steps.append(Step(event, machine.feed(event)))
-    return [*steps, Step(None, machine.close(Completed()))]
+            steps.append(FedEvent(event, machine.feed(event)))
+    return [*steps, FedEvent(None, machine.close(Completed()))]
 
 
-def unaccounted(api: str, steps: list[Step], *, logprobs: bool = False) -> list[str]:
+def unaccounted(api: str, steps: list[FedEvent], *, logprobs: bool = False) -> list[str]:
     """Return the values of the wire that are neither in the chunks nor on the list, with their paths."""
     evidence = _Evidence([chunk for step in steps for chunk in step.chunks])
     return [

@@ -12,14 +12,14 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from .lines import Change, bare, changed, end_of, excerpt, split_lines, with_ends_of
+from .lines import LineChange, bare, changed, end_of, excerpt, split_lines, with_ends_of
 from .refused import RefusedError
 
 _OFTEN = 4096
 """After so many lines it is asked whether to go on."""
 
 
-class Places(NamedTuple):
+class LinePlaces(NamedTuple):
     """How often some lines stand among others, and where they stand last, and before that; -1 where they do not."""
 
     times: int
@@ -33,11 +33,11 @@ def go_on() -> None:
 
 def line_places(
     lines: Sequence[str], patterns: Iterable[Sequence[str]], go_on: Callable[[], None] = go_on
-) -> list[Places]:
+) -> list[LinePlaces]:
     """Return the places of each pattern, which has at least one line.
 
     >>> line_places(["a", "b", "a", "b", "c"], [["a", "b"], ["b", "c"]])
-    [Places(times=2, last=2, before=0), Places(times=1, last=3, before=-1)]
+    [LinePlaces(times=2, last=2, before=0), LinePlaces(times=1, last=3, before=-1)]
 
     The steps grow with the lines of both, whatever is repeated in them: this is the algorithm of Aho and Corasick.
     """
@@ -61,7 +61,7 @@ def line_places(
         count[other] += count[node]
         before[other], last[other] = sorted((last[node], before[node], last[other], before[other]))[-2:]
     begun = ((end, len(pattern) - 1) for end, pattern in zip(ends, patterns, strict=True))
-    return [Places(count[end], max(last[end] - more, -1), max(before[end] - more, -1)) for end, more in begun]
+    return [LinePlaces(count[end], max(last[end] - more, -1), max(before[end] - more, -1)) for end, more in begun]
 
 
 def _added(ways: list[dict[str, int]], pattern: Sequence[str]) -> int:
@@ -132,7 +132,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], go_on: Callable[[], None] = go
     end = end_of(text)
     wanted = [bare((next(olds) for _ in each.old), end) for each in hunks]
     finder = _Finder(bare(lines, end), [*zip(hunks, wanted, strict=True)], go_on)
-    changes: list[Change] = []
+    changes: list[LineChange] = []
     at = moved = 0
     for number, hunk in enumerate(hunks):
         start = finder.start(number, at, moved)
@@ -147,7 +147,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], go_on: Callable[[], None] = go
             at += mark != "+"
         if at == len(lines) > start and not hunk.keeps_end:
             new = with_end_of(lines[-1], new)
-        changes.append(Change(start, lines[start:at], new))
+        changes.append(LineChange(start, lines[start:at], new))
     after = changed(text, lines, changes)
     if after == text:
         message = "the patch changes nothing"
@@ -169,7 +169,7 @@ class _Finder:
         self._lines = lines
         self._hunks = hunks
         self._go_on = go_on
-        self._everywhere: list[Places] | None = None
+        self._everywhere: list[LinePlaces] | None = None
         self._by_text: dict[str, list[int]] | None = None
 
     def start(self, number: int, at: int, moved: int) -> int:
@@ -200,11 +200,11 @@ class _Finder:
             raise RefusedError(message)
         return found.last if found.before < at else self._repeated(old, self._among(old, at).times, number, repeated)
 
-    def _among(self, old: list[str], start: int, end: int | None = None) -> Places:
+    def _among(self, old: list[str], start: int, end: int | None = None) -> LinePlaces:
         """Return the places that begin in some lines."""
         part = self._lines[start : None if end is None else end + len(old) - 1]
         (found,) = line_places(part, [old], self._go_on)
-        return Places(found.times, found.last + start, found.before + start)
+        return LinePlaces(found.times, found.last + start, found.before + start)
 
     def _repeated(self, old: list[str], count: int, number: int, anchor: str = "") -> int:
         where = f" behind the line {anchor!r}, which occurs several times, too" if anchor else ""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from .refused import RefusedError
 
 
-class Change(NamedTuple):
+class LineChange(NamedTuple):
     """The lines from `start` on, as many as `old` has, become `new`."""
 
     start: int
@@ -70,7 +70,7 @@ def _with_crlf(line: str) -> str:
     return f"{line[:-1]}\r\n" if line.endswith("\n") and not line.endswith("\r\n") else line
 
 
-def changed(text: str, lines: Sequence[str], changes: Sequence[Change]) -> str:
+def changed(text: str, lines: Sequence[str], changes: Sequence[LineChange]) -> str:
     """Return a text, given with its lines, with changes that are in order and do not overlap."""
     pieces: list[str] = []
     at = 0

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from .hunk import Places, go_on, line_places, with_end_of
-from .lines import Change, bare, changed, end_of, excerpt, split_lines, with_ends_of, with_lf
+from .hunk import LinePlaces, go_on, line_places, with_end_of
+from .lines import LineChange, bare, changed, end_of, excerpt, split_lines, with_ends_of, with_lf
 from .refused import RefusedError
 
 
@@ -82,14 +82,14 @@ def search_replace(text: str, blocks: str, go_on: Callable[[], None] = go_on) ->
     edits = [(*with_ends_of(text, old, new), line) for old, new, line in _blocks(with_lf(blocks))]
     end = end_of(text)
     places = _Places(bare(lines, end), [bare(old, end) for old, _, _ in edits], go_on)
-    changes: list[Change] = []
+    changes: list[LineChange] = []
     for number, (old, new, line) in enumerate(edits, 1):
         if old == new:
             message = f"block {number} changes nothing"
             raise RefusedError(message)
         start = 0 if not old and not text else places.start(number, line)
         given = with_end_of(lines[-1], new) if old and start + len(old) == len(lines) else new
-        changes.append(Change(start, old, given))
+        changes.append(LineChange(start, old, given))
     return changed(text, lines, sorted(changes, key=lambda change: change.start))
 
 
@@ -100,7 +100,7 @@ class _Places:
         self._lines = lines
         self._blocks = blocks
         self._go_on = go_on
-        self._found: list[Places] | None = None
+        self._found: list[LinePlaces] | None = None
 
     def start(self, number: int, line: int | None) -> int:
         """Return the line, from 0, where a block stands: the one that it names, or the only one."""

@@ -44,7 +44,7 @@ def git_header(lines: Sequence[str], number: int) -> FilePatch:
 
     Raises `RefusedError` for links, submodules, other modes than those of files, and what says nothing or two things.
     """
-    said = _said(lines, number)
+    said = _git_header(lines, number)
     first = lines[0].rstrip("\r\n").removeprefix(STARTS)
     told = {key for _, keys in _ACTIONS for key in keys if key in said}
     action: PatchAction | None = next((each for each, keys in _ACTIONS if keys == told), None)
@@ -97,7 +97,7 @@ def _byte(escape: bytes) -> int:
     return int(escape, 8) if len(escape) == 3 else _ESCAPED[escape[0]]
 
 
-def _said(lines: Sequence[str], number: int) -> Mapping[str, str]:
+def _git_header(lines: Sequence[str], number: int) -> Mapping[str, str]:
     said: dict[str, str] = {}
     for at, line in enumerate(lines[1:], number + 1):
         found = EXTENDED.fullmatch(line.rstrip("\r\n"))

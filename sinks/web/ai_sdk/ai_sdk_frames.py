@@ -13,7 +13,17 @@ from ....events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ....events.tool_invocation import Notice, ToolCallStatus, ToolResult
 from ....operators.calls.field_spec import RESERVED
 from ....operators.engine.stage import Completed, Failed, How, Interrupted
-from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
+from ...parts.answer_parts import (
+    CallDelta,
+    CallEnd,
+    CallStart,
+    Media,
+    PartCall,
+    TextDelta,
+    TextEnd,
+    TextStart,
+    TurnStart,
+)
 from ...parts.for_browsers import for_browsers
 from ...parts.part_reader import PartReader
 from .ai_sdk_sources import failure_in, file_frames, media_frame, source_frames
@@ -65,7 +75,7 @@ class AiSdk:
         self._has_begun = self._in_step = False
         self._texts: set[str] = set()
         """The open texts that have a part; one that stays empty has none."""
-        self._calls: dict[str, Call] = {}
+        self._calls: dict[str, PartCall] = {}
         self._open_calls: dict[str, list[Frame]] = {}
         """The results that came before the end of their call, by its id."""
         self._shown: dict[str, list[str]] = {}
@@ -263,11 +273,11 @@ class AiSdk:
             yield {"type": "message-metadata", "messageMetadata": metadata}
 
 
-def _of_call(frame_type: str, call: Call) -> Frame:
+def _of_call(frame_type: str, call: PartCall) -> Frame:
     return {"type": frame_type, "toolCallId": call.id, "toolName": call.name} | _kind_of(call)
 
 
-def _kind_of(call: Call) -> Frame:
+def _kind_of(call: PartCall) -> Frame:
     """Return what every part of a call says."""
     return {"dynamic": True} | ({"providerExecuted": True} if call.executed_by == "provider" else {})
 

@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import FinishReason, ProviderEvent, TokenUsage
 from ....operators.engine.stage import Failed, How
-from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, TextDelta, TextEnd, TextKind, TurnStart
+from ...parts.answer_parts import CallDelta, CallEnd, CallStart, PartCall, TextDelta, TextEnd, TextKind, TurnStart
 from ...parts.json_text import CallInput
 from ...parts.part_reader import EventChoices, PartReader
 
@@ -244,7 +244,7 @@ class AnthropicFrames:
             yield from self._start(end.id, native)
             yield self._stop(end.id)
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: PartCall) -> None:
         native = call.native or {}
         kind = native.get("type") if call.executed_by == "provider" else "tool_use"
         if kind == "tool_use" or kind in _PROVIDERS:

@@ -11,7 +11,7 @@ from uuid import uuid4
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import FinishReason, TokenUsage
 from ....operators.engine.stage import How
-from ...parts.answer_parts import Call, CallDelta, CallEnd, CallStart, Media, TextDelta, TextKind, TurnStart
+from ...parts.answer_parts import CallDelta, CallEnd, CallStart, Media, PartCall, TextDelta, TextKind, TurnStart
 from ...parts.part_reader import EventChoices, PartReader
 from .answer_ends import Failure, StreamTotals, failure_of, finish_of, missing_arguments
 
@@ -161,15 +161,15 @@ class _Choice:
         # The API demands the finish reason, so null is written.
         return {"index": self.number, "delta": delta, "finish_reason": finish}
 
-    def _arguments(self, call: Call, text: str) -> dict[str, Any]:
+    def _arguments(self, call: PartCall, text: str) -> dict[str, Any]:
         key, argument_key = _call_keys(call)
         return self._call(call, {key: {argument_key: text}})
 
-    def _call(self, call: Call, said: dict[str, Any]) -> dict[str, Any]:
+    def _call(self, call: PartCall, said: dict[str, Any]) -> dict[str, Any]:
         return {"tool_calls": [{"index": self._indexes[call.id], **said}]}
 
 
-def _call_keys(call: Call) -> tuple[str, str]:
+def _call_keys(call: PartCall) -> tuple[str, str]:
     """Return the type of a call, which is also the key of its name and arguments, and the key of its arguments."""
     return ("custom", "input") if call.form == "text" else ("function", "arguments")
 

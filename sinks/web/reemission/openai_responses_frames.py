@@ -20,11 +20,11 @@ from ....events.tool_invocation import ToolResult
 from ....operators.engine.stage import How
 from ...parts.answer_parts import (
     ArgumentForm,
-    Call,
     CallDelta,
     CallEnd,
     CallStart,
     Media,
+    PartCall,
     TextDelta,
     TextEnd,
     TextKind,
@@ -242,13 +242,13 @@ class ResponseEvents:
                 if call.form == "text":
                     self._free_form.add(call.id)
                 yield from self._add(call.id, CALL_ITEMS[call.form], call_id=call.id, name=call.name)
-            case TextDelta(id=part_id, delta=text) | CallDelta(call=Call(id=part_id), delta=text):
+            case TextDelta(id=part_id, delta=text) | CallDelta(call=PartCall(id=part_id), delta=text):
                 yield from self._delta(part_id, text)
             case TextEnd(id=part_id, status=status):
                 yield from self._finish(part_id, status)
             case CallEnd() if _is_broken(part):
                 pass  # nobody says that it was finished, unless the stream goes on and must finish it
-            case CallEnd(call=Call(id=part_id), status=status):
+            case CallEnd(call=PartCall(id=part_id), status=status):
                 yield from self._delta(part_id, missing_arguments(part))
                 yield from self._finish(part_id, status)
             case Media(url=url) if (found := _image(url)) is not None:

@@ -15,9 +15,7 @@ from strategies.answers import answers
 from untyped import drive
 
 from penstock.events import (
-    AnySegmentEvent,
     ChunkResponse,
-    Fragment,
     SegmentContent,
     SegmentEnd,
     SegmentEvent,
@@ -27,18 +25,10 @@ from penstock.events import (
     from_json,
     to_json,
 )
-from penstock.operators import (
-    FILE_TOOLS,
-    FieldSpec,
-    holdback,
-    stream_fields,
-    strip_markers,
-    to_invocations,
-    to_segments,
-    within,
-)
+from penstock.events.segment_event import AnySegmentEvent, Fragment
+from penstock.operators import FieldSpec, holdback, stream_fields, strip_markers, to_invocations, to_segments, within
 from penstock.operators.calls.call_arguments import CallArguments
-from penstock.operators.calls.field_spec import called_name
+from penstock.operators.calls.field_spec import FILE_TOOLS, called_name
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 
 SPECS = {spec.segment_type: spec for spec in FILE_TOOLS}

@@ -17,7 +17,6 @@ from penstock.events import (
     ToolCallDelta,
 )
 from penstock.operators import (
-    FILE_TOOLS,
     Completed,
     Failed,
     Interrupted,
@@ -29,7 +28,7 @@ from penstock.operators import (
     to_segments,
 )
 from penstock.operators.calls.call_arguments import CallArguments, each_call
-from penstock.operators.calls.field_spec import Specs
+from penstock.operators.calls.field_spec import FILE_TOOLS, Specs
 
 EMPTY: dict[str, Any] = {"_calls": {}, "_others": {"$part": {"_open": {}}}}
 

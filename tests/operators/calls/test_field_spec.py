@@ -6,7 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from penstock.events import UsageError
-from penstock.operators import FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
+from penstock.operators import FieldSpec
+from penstock.operators.calls.field_spec import FILE_TOOLS, MARKED_FILE_TOOLS
 
 
 def test_a_segment_type_that_is_not_given_is_the_tools_name() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from strategies.cuts import cuts
 
-from penstock.events import Fragment, JsonError
+from penstock.events.segment_event import Fragment, JsonError
 from penstock.operators.calls.native_call import NativeCall
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines.json_machine import JsonMachine

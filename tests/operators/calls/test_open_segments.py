@@ -4,7 +4,8 @@ import msgspec
 import pytest
 from looped import looped
 
-from penstock.events import JsonError, ProviderError, SegmentEnd, SegmentStart
+from penstock.events import ProviderError, SegmentEnd, SegmentStart
+from penstock.events.segment_event import JsonError
 from penstock.operators.calls.open_segments import OpenSegments, end_status, error_detail
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
 

@@ -6,7 +6,9 @@ import pytest
 from operator_contract import TURN, call
 from untyped import stage
 
-from penstock.events import AnswerEnd, AnswerStatus, ChunkResponse, ProviderError, ProviderEvent, TokenUsage
+from penstock.events import AnswerEnd, ChunkResponse, ProviderError, ProviderEvent
+from penstock.events.answer_end import AnswerStatus
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import Completed, Failed, Interrupted, parse_text, to_segments
 
 Chunk = ChunkResponse

@@ -9,7 +9,7 @@ from dialect_cases import run
 from looped import looped
 
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.grammar.dialect_positions import compiled
+from penstock.operators.grammar.compiled_grammar import compiled
 from penstock.operators.grammar.outside_markers import END_TOKENS
 
 ONE = '[{"name": "f", "arguments": {}}]'

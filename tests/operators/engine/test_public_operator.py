@@ -11,7 +11,6 @@ from looped import looped
 
 from penstock import operators
 from penstock.operators import (
-    KNOWN_FILE_TOOLS,
     FieldSpec,
     Limits,
     Operator,
@@ -27,7 +26,9 @@ from penstock.operators import (
     to_segments,
     within,
 )
+from penstock.operators.calls.field_spec import KNOWN_FILE_TOOLS
 from penstock.operators.dialects.hermes import HERMES
+from penstock.operators.schemas.value_typing import TypingRules
 
 
 class Louder:
@@ -99,7 +100,7 @@ def test_what_can_be_read_once_serves_every_stream_and_a_list_may_change_later()
     specs.clear()
     assert operator == stream_fields(each for each in [FieldSpec("f", "a")])
     tools = iter(["a", "b"])
-    assert repr(parse_text("hermes", typing=operators.TypingRules(), tools=[])) == 'parse_text("hermes", tools=[])'
+    assert repr(parse_text("hermes", typing=TypingRules(), tools=[])) == 'parse_text("hermes", tools=[])'
     assert list(tools) == ["a", "b"]
 
 

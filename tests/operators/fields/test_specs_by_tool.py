@@ -4,8 +4,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from penstock.events import SegmentStart, UsageError
-from penstock.operators import FILE_TOOLS, FieldSpec
-from penstock.operators.calls.field_spec import called_name, spec_by_type
+from penstock.operators import FieldSpec
+from penstock.operators.calls.field_spec import FILE_TOOLS, called_name, spec_by_type
 from penstock.operators.fields.specs_by_tool import specs_by_tool
 from penstock.pipeline import as_tools, tool
 

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from looped import looped
 
-from penstock.events import Fragment, JsonError
+from penstock.events.segment_event import Fragment, JsonError
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine, decode_json, decode_whole

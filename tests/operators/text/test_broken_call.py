@@ -14,8 +14,8 @@ from penstock.events import ChunkResponse, InvocationFailed, SegmentContent, Too
 from penstock.events.chunk_response import FinishReason
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.grammar.compiled_grammar import CompiledGrammar, compiled
 from penstock.operators.grammar.dialect import Dialect
-from penstock.operators.grammar.dialect_positions import Positions, compiled
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.writing.render_call import can_render, render_call
@@ -61,7 +61,7 @@ def call_of(name: str) -> str | None:
         if can_render(dialect, "look_up", arguments, schema=TOOLS["look_up"]) is None:
             text = render_call(dialect, "look_up", arguments, schema=TOOLS["look_up"])
             begins = [each for each in compiled((dialect,)).openers(leading=True).literals if text.startswith(each)]
-            return text if any(map(Positions.is_unmistakable, begins)) else None
+            return text if any(map(CompiledGrammar.is_unmistakable, begins)) else None
     return None
 
 

@@ -512,7 +512,7 @@ ENGINE = (
         "block_json",
         "value_end",
     ),
-    *("dialect_positions", "marker_search", "tag_attributes", "value_ends", "text_options", "literal_machine"),
+    *("compiled_grammar", "marker_search", "tag_attributes", "value_ends", "text_options", "literal_machine"),
     "grammar_items",
 )
 ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}

@@ -6,7 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from penstock import ChunkResponse, Pipeline, ToolCallDelta, ToolResult, UsageError, collect, drive
-from penstock.events import AnswerEnd, ProviderEvent, SegmentContent, SegmentStart, TokenUsage, ToolInvocation
+from penstock.events import AnswerEnd, ProviderEvent, SegmentContent, SegmentStart, ToolInvocation
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import parse_text, stream_fields, to_invocations, to_segments
 from penstock.pipeline import Answer
 

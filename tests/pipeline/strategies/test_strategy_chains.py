@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from penstock.operators import (
-    MARKED_FILE_TOOLS,
-    compose,
-    parse_text,
-    stream_fields,
-    to_invocations,
-    to_segments,
-    tool_call_updates,
-)
-from penstock.pipeline import STRATEGIES, Pipeline, api_tool_call, auto, hermes, json_answer, pass_through
+from penstock.operators import compose, parse_text, stream_fields, to_invocations, to_segments, tool_call_updates
+from penstock.operators.calls.field_spec import MARKED_FILE_TOOLS
+from penstock.pipeline import STRATEGIES, Pipeline, api_tool_call
+from penstock.pipeline.strategies.strategies import auto, hermes, json_answer, pass_through
 
 
 def test_strategies_are_chains_of_public_operators():

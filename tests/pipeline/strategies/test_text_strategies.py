@@ -39,12 +39,10 @@ from penstock.operators import Dialect, FieldSpec, Limits, parse_text, render_ca
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.table import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
-from penstock.pipeline import (
-    STRATEGIES,
-    Pipeline,
-    Settings,
-    TextStrategy,
-    api_tool_call,
+from penstock.pipeline import STRATEGIES, Pipeline, Settings, TextStrategy, api_tool_call, xml
+from penstock.pipeline import json as json_strategy
+from penstock.pipeline.strategies.strategies import (
+    TEXT_STRATEGIES,
     auto,
     harmony,
     hermes,
@@ -53,10 +51,7 @@ from penstock.pipeline import (
     qwen3_coder,
     sentinel,
     tool_call,
-    xml,
 )
-from penstock.pipeline import json as json_strategy
-from penstock.pipeline.strategies.strategies import TEXT_STRATEGIES
 from penstock.sinks import collect
 
 HERMES = '<tool_call>{"name": "add", "arguments": {"a": 1}}</tool_call>'

@@ -6,7 +6,7 @@ import pytest
 from looped import looped
 from pydantic import ValidationError
 
-from penstock.operators import FILE_TOOLS
+from penstock.operators.calls.field_spec import FILE_TOOLS
 from penstock.pipeline.tools.file_tools import FILE_TOOL_DEFINITIONS
 from penstock.pipeline.tools.tool_schemas import tool_schemas
 from penstock.sources.recognition.providers import PROVIDERS

@@ -9,7 +9,8 @@ from pydantic import BaseModel, Field
 
 from penstock import Pipeline, tool
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation, UsageError
-from penstock.operators import FILE_TOOLS, FieldSpec, stream_fields, to_invocations, to_segments
+from penstock.operators import FieldSpec, stream_fields, to_invocations, to_segments
+from penstock.operators.calls.field_spec import FILE_TOOLS
 from penstock.pipeline import Streamed
 from penstock.pipeline.tools.tool import Tool
 from penstock.pipeline.tools.tool_schemas import tool_schemas

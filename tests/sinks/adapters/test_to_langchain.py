@@ -18,7 +18,8 @@ from looped import looped
 from retold import OWN, Heard, heard, heard_body, heard_chunks, said, same_value
 from strategies.answers import answers
 
-from penstock.events import AnswerEnd, ChunkResponse, ProviderError, TokenUsage, ToolCallDelta, UsageError
+from penstock.events import AnswerEnd, ChunkResponse, ProviderError, ToolCallDelta, UsageError
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed
 from penstock.pipeline import Pipeline

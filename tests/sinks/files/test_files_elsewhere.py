@@ -31,7 +31,6 @@ from penstock.events import (
 from penstock.operators.engine.stage import Completed
 from penstock.pipeline import Pipeline, call_tools
 from penstock.sinks import (
-    Step,
     callbacks,
     collect,
     log_answers,
@@ -41,6 +40,7 @@ from penstock.sinks import (
     to_pydantic_ai,
     write_files,
 )
+from penstock.sinks.acting.step import EventStep
 from penstock.sinks.notebook.event_card import event_bundle
 from penstock.sinks.web.ui_frames import UiFrames
 
@@ -156,7 +156,7 @@ def test_beside_call_tools_each_call_is_answered_once_by_the_first_step_that_can
     answer.append(ChunkResponse(is_complete=True, finish_reason="tool_calls"))
 
     async def run() -> list[Any]:
-        steps: list[Step] = [write_files(tmp_path), call_tools([write_file, look])]
+        steps: list[EventStep] = [write_files(tmp_path), call_tools([write_file, look])]
         return [event async for event in Pipeline(tools=[write_file, look], steps=steps).astream(answer)]
 
     events = asyncio.run(run())
@@ -179,7 +179,7 @@ def test_behind_call_tools_there_is_nothing_left_to_do(tmp_path: Path):
     ]
 
     async def run() -> list[Any]:
-        steps: list[Step] = [call_tools([write_file]), write_files(tmp_path)]
+        steps: list[EventStep] = [call_tools([write_file]), write_files(tmp_path)]
         return [event async for event in Pipeline(tools=[write_file], steps=steps).astream(answer)]
 
     assert [event.value for event in asyncio.run(run()) if isinstance(event, ToolResult)] == ["a: x"]

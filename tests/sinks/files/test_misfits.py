@@ -12,7 +12,8 @@ from file_calls import carried_out, invocation, on_disk, results
 
 from penstock.events import AnswerEnd, ChunkResponse, ToolCallDelta, ToolCallStatus, ToolInvocation, ToolResult
 from penstock.pipeline import Pipeline, call_tools
-from penstock.sinks import ApprovalRequest, FileTool, Step, write_files
+from penstock.sinks import ApprovalRequest, FileTool, write_files
+from penstock.sinks.acting.step import EventStep
 
 CALLS: list[tuple[str, dict[str, Any], str]] = [
     ("write_file", {}, "'path' is missing and 'content' is missing"),
@@ -135,7 +136,7 @@ def test_a_later_step_with_a_tool_of_that_name_has_what_is_no_file_call(tmp_path
     ]
 
     async def run(*functions: Any) -> dict[str, Any]:
-        steps: list[Step] = [write_files(tmp_path), call_tools(functions)]
+        steps: list[EventStep] = [write_files(tmp_path), call_tools(functions)]
         run = Pipeline(steps=steps).astream(answer(*calls))
         found = [event async for event in run if isinstance(event, ToolResult)]
         assert len(found) == len({each.id for each in found})

@@ -27,12 +27,12 @@ from penstock.events import (
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
     ToolCallDelta,
     ToolCallStatus,
     ToolInvocation,
     ToolResult,
 )
+from penstock.events.chunk_response import TokenUsage
 from penstock.events.showing import CHARACTERS, beginning, ending, shown, value_text
 from penstock.operators import drive
 from penstock.pipeline.strategies.strategies import api_tool_call

@@ -114,7 +114,7 @@ import sys
 from types import ModuleType
 sys.modules["penstock"] = ModuleType("penstock")
 sys.modules["penstock"].__path__ = [{str(ROOT)!r}]
-from penstock.sinks import Segment
+from penstock.sinks.collected.collected import Segment
 Segment("s", "text", content="Hi")._repr_mimebundle_()
 print("pygments" in sys.modules)
 Segment("s", "write_file", {{"path": "a.py"}}, "x = 1")._repr_mimebundle_()

@@ -18,7 +18,8 @@ from sse_stream import EVENTS
 from penstock.events import ChunkResponse, Notice, ProviderError
 from penstock.operators import adrive
 from penstock.pipeline import api_tool_call
-from penstock.sinks import StreamRun, StreamRuns, to_sse
+from penstock.sinks import StreamRuns, to_sse
+from penstock.sinks.resume.stream_runs import StreamRun
 from penstock.sinks.web.protocols import PROTOCOLS, UiProtocol
 from penstock.studio import from_recording
 

@@ -15,8 +15,9 @@ from sse_stream import EVENTS, START, Stream
 from websocket_peer import CANCEL, Cancellable, Peer
 
 from penstock.events import Notice, ProviderError, UsageError
-from penstock.sinks import StreamRun, StreamRuns
+from penstock.sinks import StreamRuns
 from penstock.sinks.resume.kept_stream import CLOSING, FIRST_READER, PATIENCE
+from penstock.sinks.resume.stream_runs import StreamRun
 
 END = {"type": "STREAM_END"}
 

@@ -17,16 +17,8 @@ from reactivex.testing import ReactiveTest, TestScheduler
 from segment_events import content, end, start
 from strategies.answers import answers
 
-from penstock.events import (
-    ChunkResponse,
-    Fragment,
-    Notice,
-    SegmentContent,
-    SegmentEnd,
-    SegmentEvent,
-    SegmentStart,
-    UsageError,
-)
+from penstock.events import ChunkResponse, Notice, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, UsageError
+from penstock.events.segment_event import Fragment
 from penstock.operators import compose, drive, stream_fields, to_invocations, to_segments
 from penstock.pipeline import Pipeline
 from penstock.sinks import coalesce, to_sse

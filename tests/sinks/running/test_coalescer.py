@@ -6,7 +6,8 @@ from typing import Any
 
 from segment_events import content, end, start
 
-from penstock.events import Fragment, Notice, SegmentContent, SegmentEnd
+from penstock.events import Notice, SegmentContent, SegmentEnd
+from penstock.events.segment_event import Fragment
 from penstock.sinks.running.coalesce import Bounds, Coalescer
 
 START = start("text")

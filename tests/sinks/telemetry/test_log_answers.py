@@ -13,11 +13,11 @@ from penstock.events import (
     ProviderError,
     SegmentContent,
     SegmentStart,
-    TokenUsage,
     ToolInvocation,
     ToolResult,
     UsageError,
 )
+from penstock.events.chunk_response import TokenUsage
 from penstock.pipeline import Pipeline
 from penstock.sinks import StreamCutError, log_answers
 

@@ -22,12 +22,13 @@ from penstock.events import (
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
     ToolInvocation,
     ToolResult,
     UsageError,
 )
-from penstock.sinks import OtelObserver, StreamCutError, observe_otel
+from penstock.events.chunk_response import TokenUsage
+from penstock.sinks import StreamCutError, observe_otel
+from penstock.sinks.telemetry.observe_otel import OtelObserver
 
 ROOT = Path(__file__).parents[3]
 USAGE = TokenUsage(prompt=50, completion=20, total=70, cached=30, reasoning=5)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from looped import looped
 from rich.cells import cell_len
 
-from penstock.events import Fragment
+from penstock.events.segment_event import Fragment
 from penstock.operators import drive, json_fragments
 from penstock.sinks.terminal.call_block import KEPT, ArgumentLines
 

@@ -28,7 +28,7 @@ def fed(wire: Wire, tracker_: CallTracker | None = None) -> list[Call]:
     deltas: list[ToolCallDelta | None] = []
     for each in wire:
         delta = it.delta(**each)
-        deltas += [*it.owed(), delta]
+        deltas += [*it.pending_deltas(), delta]
     deltas += it.rest()
     return checked([ChunkResponse(tool_calls=(delta,)) for delta in deltas if delta]).calls
 
@@ -138,7 +138,7 @@ def test_a_call_without_a_name_is_given_up_where_another_begins_under_its_index(
     it = tracker()
     assert it.delta(0, call_id="a", arguments="{") is None
     assert it.delta(0, call_id="b", name="f") == ToolCallDelta(1, "b", "f")
-    assert it.owed() == [ToolCallDelta(0, "a", arguments_delta="{")]
+    assert it.pending_deltas() == [ToolCallDelta(0, "a", arguments_delta="{")]
     assert it.rest() == [ToolCallDelta(1, status="incomplete")]
 
 
@@ -289,7 +289,7 @@ def test_what_comes_again_is_all_of_arguments_of_which_nothing_had_come():
         it.done(0, "completed")
         assert it.again(0, same, "response", None) is None
         told = it.again(0, other, "response", None)
-        assert it.owed() == [ToolCallDelta(0, arguments_delta=other, kind=kind)]
+        assert it.pending_deltas() == [ToolCallDelta(0, arguments_delta=other, kind=kind)]
         assert told == (ToolCallDelta(0, done=True) if kind == "json" else None)
         assert [each.contradiction for each in it.rest()] == [None] * (kind == "text")
 
@@ -357,7 +357,7 @@ def test_arguments_that_were_announced_count_where_no_others_come():
     assert it.done(1) == ToolCallDelta(1, done=True)
     assert it.done(2) == ToolCallDelta(2, done=True, contradiction={"deltas": "{}", "start": '{"a":1}'})
     it.delta(3, call_id="other", name="f", announced={"a": 2})
-    assert it.owed() == [ToolCallDelta(3, arguments_delta='{"a":1}')]
+    assert it.pending_deltas() == [ToolCallDelta(3, arguments_delta='{"a":1}')]
     assert it.rest() == [ToolCallDelta(4, arguments_delta='{"a":2}')]
 
 
@@ -398,7 +398,7 @@ def test_a_contradiction_is_told_before_the_next_call_begins():
     it = comparing(arguments="{}")
     it.whole(0, "[]", "done")
     it.delta(1, call_id="b", name="g")
-    assert it.owed() == [ToolCallDelta(0, done=True, contradiction={"deltas": "{}", "done": "[]"})]
+    assert it.pending_deltas() == [ToolCallDelta(0, done=True, contradiction={"deltas": "{}", "done": "[]"})]
 
 
 def test_kind_and_executor_stay_with_a_call():
@@ -422,7 +422,7 @@ def test_many_calls_one_after_the_other_are_not_open_at_the_same_time():
 def test_what_waits_for_a_name_is_limited():
     it = tracker(limits=Limits(arguments_length=10))
     assert [it.delta(0, arguments="12345678") for _ in range(2)] == [None] * 2
-    assert it.owed() == [ToolCallDelta(0, arguments_delta="1234567812345678")]
+    assert it.pending_deltas() == [ToolCallDelta(0, arguments_delta="1234567812345678")]
     assert it.delta(0, arguments="9") == ToolCallDelta(0, arguments_delta="9")
 
 
@@ -465,4 +465,4 @@ def test_it_goes_on_from_its_dumped_state_after_any_delta(wire: Wire):
         moving = tracker()
         moving.load(state)
     assert moving.rest() == straight.rest()
-    assert moving.owed() == straight.owed()
+    assert moving.pending_deltas() == straight.pending_deltas()

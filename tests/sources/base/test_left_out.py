@@ -13,7 +13,7 @@ from chat_client import collected
 from every_sdk import SDKS, STREAMS
 from looped import looped
 from msgspec.structs import replace
-from wire_account import LEFT_OUT, TYPED, Step, is_left_out, steps_of, unaccounted
+from wire_account import LEFT_OUT, TYPED, FedEvent, is_left_out, steps_of, unaccounted
 
 from penstock.events import ChunkResponse, ProviderEvent
 from penstock.events.chunk_response import ProviderEventKind
@@ -61,7 +61,7 @@ FOUND_ELSEWHERE = {("gemini", "refusal"), ("anthropic-messages", "refusal")} | {
 
 
 @cache
-def own_steps(api: str) -> list[list[Step]]:
+def own_steps(api: str) -> list[list[FedEvent]]:
     return [steps_of(each, path.read_bytes()) for each, path in PATHS if each == api]
 
 

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 from every_sdk import STREAMS
 from further_sdks import FURTHER
-from lanes import APIS, straight
+from lanes import APIS, read_in_lane
 from lanes import machine as lane_machine
 from looped import looped
 from wire_account import _TYPE_KEYS, LEFT_OUT
@@ -98,7 +98,7 @@ def test_new_keys_are_read_alike_both_ways(api: str) -> None:
     for path in sorted((STREAMS / APIS[api]).glob("*.sse")):
         for bare in events_of(api, path, {}):
             fast, general = lane_machine(api), lane_machine(api)
-            outcome, _ = straight(fast, json.dumps(bare))
+            outcome, _ = read_in_lane(fast, json.dumps(bare))
             assert outcome[1] == general.feed(bare)
 
 

@@ -8,7 +8,7 @@ import pytest
 from chat_client import collected
 from looped import looped
 
-from penstock.events import TokenUsage
+from penstock.events.chunk_response import TokenUsage
 from penstock.sources import from_stream
 from penstock.sources.base.response import token_count
 from penstock.sources.openai_chat.parts import chat_usage

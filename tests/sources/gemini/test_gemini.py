@@ -17,7 +17,8 @@ from looped import looped
 from stream_truth import assert_truth
 from untyped import drive
 
-from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolInvocation, UsageError
+from penstock.events import ChunkResponse, ProviderError, ToolInvocation, UsageError
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed
 from penstock.sources.gemini.machine import Gemini

@@ -20,23 +20,23 @@ from penstock.pipeline import api_tool_call
 from penstock.pipeline.strategies.strategy import StrategyEvent
 from penstock.sinks import collect
 from penstock.studio import from_recording
-from penstock.studio.demo.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, Answer, Proof, answers, play
+from penstock.studio.demo.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, DemoAnswer, Proof, answers, play
 from penstock.studio.replay.replay_server import ReplayServer
 
 __all__ = ["penstock"]  # the fixture
 
-Played = tuple[Answer, list[StrategyEvent], Proof]
+Played = tuple[DemoAnswer, list[StrategyEvent], Proof]
 STREAMS = Path(__file__).parents[3] / "studio" / "demo"
 
 
-def by_sdk(answer: Answer, *, seconds: float = 0) -> Played:
+def by_sdk(answer: DemoAnswer, *, seconds: float = 0) -> Played:
     if answer is GEMINI:
         pytest.importorskip("google.genai", reason="needs google-genai, the extra `gemini`")
     events: list[StrategyEvent] = []
     return answer, events, play(answer, events.extend, seconds=seconds)
 
 
-def by_wire(answer: Answer) -> list[StrategyEvent]:
+def by_wire(answer: DemoAnswer) -> list[StrategyEvent]:
     events: list[StrategyEvent] = []
     from_recording(STREAMS / answer.file).pipe(api_tool_call()).subscribe(events.append)
     return events

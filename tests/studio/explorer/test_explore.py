@@ -17,7 +17,7 @@ from traitlets import TraitError
 from penstock import ChunkResponse, Pipeline, UsageError
 from penstock.operators import holdback
 from penstock.studio import explore, trace
-from penstock.studio.explorer.explored_runs import Choice, ExploredRuns
+from penstock.studio.explorer.explored_runs import ExploredRuns, RunChoice
 
 BODY = Path(__file__).parents[2] / "streams" / "openai_chat" / "write_file.sse"
 
@@ -60,10 +60,10 @@ def test_a_choice_that_is_refused_leaves_what_was_there():
 
 def test_of_a_refused_choice_nothing_else_is_run(monkeypatch: pytest.MonkeyPatch):
     explorer = explore(BODY)
-    asked: list[Choice] = []
+    asked: list[RunChoice] = []
     traced = ExploredRuns.traced
 
-    def counted(runs: ExploredRuns, choice: Choice) -> Any:
+    def counted(runs: ExploredRuns, choice: RunChoice) -> Any:
         asked.append(choice)
         return traced(runs, choice)
 

@@ -12,7 +12,7 @@ from chat_chunks import call, closing, event
 from explorer_tab import explorer_page
 from playwright.sync_api import Browser, expect
 
-from penstock.studio.explorer.explored_runs import Choice, runs_of_stream
+from penstock.studio.explorer.explored_runs import RunChoice, runs_of_stream
 from penstock.studio.explorer.explored_stream import ExploredStream
 
 pytestmark = pytest.mark.slow
@@ -37,7 +37,7 @@ def tab(chromium: Browser) -> Iterator[Tab]:
 def data() -> bytes:
     """Return a run with another strategy, which has withheld text and a difference."""
     runs = runs_of_stream(ExploredStream("a stream", "wire", ANSWER, None, "openai-chat"))
-    return runs.data(Choice("hermes"), runs.traced(Choice("hermes")))
+    return runs.data(RunChoice("hermes"), runs.traced(RunChoice("hermes")))
 
 
 def test_everything_has_a_role_and_a_name(tab: Tab):

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 from penstock import ChunkResponse
 from penstock.operators import argument_progress, holdback, stage
 from penstock.studio import trace
-from penstock.studio.explorer.explored_runs import Choice, runs_of_stream, runs_of_trace
+from penstock.studio.explorer.explored_runs import RunChoice, runs_of_stream, runs_of_trace
 from penstock.studio.explorer.explored_stream import ExploredStream
 
 pytestmark = pytest.mark.slow
@@ -42,7 +42,7 @@ def tab(chromium: Browser) -> Iterator[Tab]:
 
 def data_of(items: Sequence[bytes], times: Sequence[int] | None = None) -> bytes:
     runs = runs_of_stream(ExploredStream("a stream", "wire", items, times, "openai-chat"))
-    return runs.data(Choice(), runs.first)
+    return runs.data(RunChoice(), runs.first)
 
 
 def test_each_item_shows_what_came_what_each_stage_did_and_what_is_there_by_then(tab: Tab):
@@ -70,7 +70,7 @@ def test_each_item_shows_what_came_what_each_stage_did_and_what_is_there_by_then
 
 def test_text_that_is_held_back_is_shown_with_its_reason_and_with_what_it_may_become(tab: Tab):
     runs = runs_of_trace(trace(holdback("<tool>")).run(["a<to", "p", "<tool>"]))
-    page = explorer_page(tab, {"one": runs.data(Choice(), runs.first)})
+    page = explorer_page(tab, {"one": runs.data(RunChoice(), runs.first)})
     held = page.locator(".pe-held")
     (withheld,) = runs.first[0].stages[0].withheld
     expect(held.locator("code").first).to_have_text("<to")
@@ -182,12 +182,12 @@ def test_hostile_content_is_text_everywhere(tab: Tab):
     ]
     strategy = ExploredStream(HOSTILE, "chunks", chunks)
     runs = runs_of_stream(strategy)
-    given = runs.data(Choice(), runs.first)
-    changed = runs.data(Choice("hermes"), runs.traced(Choice("hermes")))
+    given = runs.data(RunChoice(), runs.first)
+    changed = runs.data(RunChoice("hermes"), runs.traced(RunChoice("hermes")))
     held = runs_of_trace(
         trace(holdback("<img src=x onerror='window.pwned=1'>")).run(["a<img src=x onerror='wind"]), HOSTILE
     )
-    page = explorer_page(tab, {"given": given, "changed": changed, "held": held.data(Choice(), held.first)})
+    page = explorer_page(tab, {"given": given, "changed": changed, "held": held.data(RunChoice(), held.first)})
     for name, items in (("given", 4), ("changed", 4), ("held", 2)):
         for item in range(items):
             page.evaluate("([name, item]) => explorers[name].go(item)", [name, item])
@@ -256,7 +256,7 @@ def test_what_its_indexes_find_is_what_replaying_everything_finds(tab: Tab):
     ]
     stream = ExploredStream("a stream", "wire", interleaved, None, "openai-chat")
     runs = runs_of_stream(stream)
-    page = explorer_page(tab, {"one": runs.data(Choice(), runs.first)})
+    page = explorer_page(tab, {"one": runs.data(RunChoice(), runs.first)})
     found = page.evaluate(
         """() => Array.from({ length: explorers.one.story.items }, (_, item) => {
             const { story } = explorers.one;

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from penstock.operators import Failed, holdback, lift
 from penstock.studio import trace
-from penstock.studio.explorer.explored_runs import Choice, runs_of_stream, runs_of_trace
+from penstock.studio.explorer.explored_runs import RunChoice, runs_of_stream, runs_of_trace
 from penstock.studio.explorer.explored_stream import ExploredStream
 from penstock.studio.tracing.trace import Trace
 
@@ -31,12 +31,12 @@ def tab(chromium: Browser) -> Iterator[Tab]:
 
 def opened(tab: Tab, traced: Trace) -> Page:
     runs = runs_of_trace(traced)
-    return explorer_page(tab, {"one": runs.data(Choice(), runs.first)})
+    return explorer_page(tab, {"one": runs.data(RunChoice(), runs.first)})
 
 
 def opened_answer(tab: Tab, items: Sequence[Any]) -> Page:
     runs = runs_of_stream(ExploredStream("a stream", "wire", items, None, "openai-chat"))
-    return explorer_page(tab, {"one": runs.data(Choice(), runs.first)})
+    return explorer_page(tab, {"one": runs.data(RunChoice(), runs.first)})
 
 
 class Returning:
@@ -117,7 +117,7 @@ def test_of_many_values_the_first_and_the_last_are_shown(tab: Tab):
 
 def test_a_character_of_two_halves_is_never_split_by_what_is_cut(tab: Tab):
     runs = runs_of_stream(ExploredStream("a stream", "texts", ["🌿" * 12_000, "a" + "🌿" * 12_000]))
-    page = explorer_page(tab, {"one": runs.data(Choice(), runs.first)})
+    page = explorer_page(tab, {"one": runs.data(RunChoice(), runs.first)})
     for item in (0, 1):
         page.evaluate("item => explorers.one.go(item)", item)
         assert "\\ud" not in page.locator(".pe-body").inner_text()

@@ -10,7 +10,7 @@ from chat_chunks import closing, event
 from explorer_tab import expect_item, explorer_page, slider
 from playwright.sync_api import Browser, expect
 
-from penstock.studio.explorer.explored_runs import Choice, runs_of_stream
+from penstock.studio.explorer.explored_runs import RunChoice, runs_of_stream
 from penstock.studio.explorer.explored_stream import ExploredStream
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ def tab(chromium: Browser) -> Iterator[Tab]:
 
 def data_of(items: Sequence[bytes] = ANSWER, times: Sequence[int] | None = None) -> bytes:
     runs = runs_of_stream(ExploredStream("a stream", "wire", items, times, "openai-chat"))
-    return runs.data(Choice(), runs.first)
+    return runs.data(RunChoice(), runs.first)
 
 
 def test_it_plays_at_once_if_python_said_so_before_it_was_shown(tab: Tab):

@@ -17,7 +17,6 @@ from penstock.events.json_form import to_dict
 from penstock.operators import (
     Failed,
     Interrupted,
-    Withheld,
     argument_progress,
     drive,
     holdback,
@@ -25,6 +24,7 @@ from penstock.operators import (
     partial_arguments,
     to_segments,
 )
+from penstock.operators.engine.withheld import Withheld
 from penstock.pipeline import Pipeline
 from penstock.sources import decode_wire
 from penstock.studio import trace

@@ -23,7 +23,8 @@ from penstock.events.errors import UsageError
 from penstock.operators import Failed, Interrupted, drive, holdback, lift, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.withheld import Withheld
 from penstock.pipeline.answers.answer import Answer
-from penstock.studio import Trace, marbles, trace
+from penstock.studio import marbles, trace
+from penstock.studio.tracing.trace import Trace
 
 HALF_A_MEGABYTE = 500_000
 ON_NEXT, ON_ERROR, ON_COMPLETED = ReactiveTest.on_next, ReactiveTest.on_error, ReactiveTest.on_completed

@@ -12,9 +12,7 @@ from penstock import events
 from penstock.events import (
     AnswerEnd,
     ChunkResponse,
-    Fragment,
     InvocationFailed,
-    JsonError,
     Notice,
     Output,
     OutputFailed,
@@ -27,7 +25,9 @@ from penstock.events import (
     ToolCallUpdate,
     ToolInvocation,
 )
-from penstock.operators import PathValue, drive, partial_arguments, partial_output, to_segments
+from penstock.events.segment_event import Fragment, JsonError
+from penstock.operators import drive, partial_arguments, partial_output, to_segments
+from penstock.operators.aggregate_fragments import PathValue
 from penstock.studio.marble_diagrams.lane_of import kind_of, label_of, short_label_of, title_of
 
 

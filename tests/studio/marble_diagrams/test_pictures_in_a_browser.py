@@ -12,7 +12,8 @@ from playwright.sync_api import Browser
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators import parse_text, stream_fields, to_invocations, to_segments
-from penstock.studio import MarblePicture, marbles, trace
+from penstock.studio import marbles, trace
+from penstock.studio.marble_diagrams.marbles import MarblePicture
 
 SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 LOOK = """

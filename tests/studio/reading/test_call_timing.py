@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators import drive
-from penstock.pipeline import api_tool_call, hermes
+from penstock.pipeline import api_tool_call
+from penstock.pipeline.strategies.strategies import hermes
 from penstock.studio.reading.inspect_recording import CallPieces, CallTiming, Inspected, inspect_chunks
 
 

@@ -8,18 +8,18 @@ from looped import looped
 
 from penstock.events import (
     ChunkResponse,
-    Fragment,
     InvocationFailed,
     Notice,
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
     ToolCallArgumentProgress,
     ToolCallDelta,
     ToolCallUpdate,
     ToolInvocation,
 )
+from penstock.events.chunk_response import TokenUsage
+from penstock.events.segment_event import Fragment
 from penstock.studio.cli.cli_parts import json_line
 from penstock.studio.reading.event_lines import short_line
 

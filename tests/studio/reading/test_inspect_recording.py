@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from looped import looped
 from rich.console import Console
 
-from penstock.events import ChunkResponse, ProviderError, TokenUsage, ToolCallDelta, UsageError
+from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
+from penstock.events.chunk_response import TokenUsage
 from penstock.pipeline import api_tool_call
 from penstock.sources.base.finish_reasons import CHAT_FINISHES
 from penstock.studio.reading.inspect_recording import Inspected, Via, inspect_chunks, inspect_recording

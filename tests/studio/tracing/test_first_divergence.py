@@ -26,7 +26,8 @@ from penstock.operators import (
     to_invocations,
     to_segments,
 )
-from penstock.studio import Trace, first_divergence, trace
+from penstock.studio import first_divergence, trace
+from penstock.studio.tracing.trace import Trace
 
 CHAIN = (to_segments(), stream_fields(), to_invocations(keep_segments=True))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 
 from penstock.events.errors import UsageError
+from penstock.operators.grammar.compiled_grammar import compiled
 from penstock.operators.grammar.dialect import (
     NAME,
     Alt,
@@ -20,7 +21,6 @@ from penstock.operators.grammar.dialect import (
     Maybe,
     Text,
 )
-from penstock.operators.grammar.dialect_positions import compiled
 
 MARKERS = ("{{", "{", "[", "[[", "}}", "](", "<a>", "<a", ">", "</a>", "<", "|", "::", "`", "```j", "\n--", "x:", '"')
 SLOTS: tuple[Callable[[Random], Item], ...] = (

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from penstock.sinks.files.edits.codex_patch import codex_patch
-from penstock.sinks.files.edits.hunk import Places, apply_hunks, line_places
+from penstock.sinks.files.edits.hunk import LinePlaces, apply_hunks, line_places
 from penstock.sinks.files.edits.refused import RefusedError
 from penstock.sinks.files.edits.search_replace import search_replace
 from penstock.sinks.files.edits.unified_diff import unified_diff
@@ -23,10 +23,10 @@ FEW, MANY = 1_000, 64_000
 
 @given(LINES, st.lists(st.lists(st.sampled_from(["", "a", "b"]), min_size=1, max_size=4), max_size=5))
 def test_the_places_are_those_of_a_search_at_every_line(lines: list[str], patterns: list[list[str]]):
-    def places(pattern: list[str]) -> Places:
+    def places(pattern: list[str]) -> LinePlaces:
         found = [at for at in range(len(lines)) if lines[at : at + len(pattern)] == pattern]
         last, before = [*reversed(found), -1, -1][:2]
-        return Places(len(found), last, before)
+        return LinePlaces(len(found), last, before)
 
     assert line_places(lines, patterns) == [places(each) for each in patterns]
 

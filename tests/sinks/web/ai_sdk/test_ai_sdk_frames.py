@@ -23,11 +23,11 @@ from penstock.events import (
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
     ToolInvocation,
     ToolResult,
     UsageError,
 )
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import drive, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
 from penstock.sinks import sse_headers

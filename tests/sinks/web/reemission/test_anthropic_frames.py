@@ -24,8 +24,8 @@ from starlette.responses import StreamingResponse
 from starlette.routing import Route
 from strategies.answers import answers
 
-from penstock.events import AnswerEnd, ChunkResponse, ProviderError, SegmentContent, TokenUsage, ToolCallDelta
-from penstock.events.chunk_response import FinishReason
+from penstock.events import AnswerEnd, ChunkResponse, ProviderError, SegmentContent, ToolCallDelta
+from penstock.events.chunk_response import FinishReason, TokenUsage
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, stage
 from penstock.operators.parse_text import parse_text
 from penstock.operators.stream_fields import stream_fields

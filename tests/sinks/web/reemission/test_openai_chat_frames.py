@@ -16,12 +16,12 @@ from penstock.events import (
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
     ToolCallDelta,
     ToolInvocation,
     ToolResult,
     UsageError,
 )
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import adrive, to_segments
 from penstock.operators.to_invocations import to_invocations
 from penstock.sinks.remote_readers import sse_headers, to_sse

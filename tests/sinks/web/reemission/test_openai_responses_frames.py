@@ -18,11 +18,11 @@ from penstock.events import (
     SegmentContent,
     SegmentEnd,
     SegmentStart,
-    TokenUsage,
     ToolCallDelta,
     ToolInvocation,
     ToolResult,
 )
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import adrive, to_segments
 from penstock.operators.to_invocations import to_invocations
 

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple, TypeAlias
 from msgspec.structs import replace
 
 from ...events.errors import UsageError
-from ..machines.marker_search import BLANKS, Literal, MarkerSearch, literal_search
+from ..machines.marker_search import BLANKS, Marker, MarkerSearch, literal_search
 from .dialect import Attrs, Back, Call, CallArgs, Dialect, Item, Json, Many, Maybe, Text
 from .grammar_items import (
     Leaf,
@@ -33,7 +33,7 @@ from .grammar_items import (
     says_name,
 )
 
-At: TypeAlias = tuple[int, ...]
+States: TypeAlias = tuple[int, ...]
 _IS_MARK: Final = re.compile(r"[^\w\s.:/-]")
 _UNMISTAKABLE: Final = re.compile(r"\s*(?!<\w+\Z)[<\[\]]+[^\w\s]*\w.*", re.DOTALL)
 
@@ -43,7 +43,7 @@ _MARKUP: Final = re.compile(r"[^\w\s]")
 class Boundary(NamedTuple):
     """The possible continuations of some positions."""
 
-    literals: Mapping[str, At]
+    literals: Mapping[str, States]
     """The markers that may come, each with the positions that it leads to."""
     search: MarkerSearch
     """The search for `literals`."""
@@ -51,10 +51,10 @@ class Boundary(NamedTuple):
     """The search for those `literals` that begin with a blank, if there are any."""
     ends: MarkerSearch
     """The search for everything that ends a text here: the literals, and the beginnings of slots."""
-    slots: Mapping[str, At]
+    slots: Mapping[str, States]
     """The first characters of slots that begin with a certain character, each with the positions that it leads to."""
-    attrs: At
-    texts: At
+    attrs: States
+    texts: States
     beside: Mapping[str, frozenset[int]]
     """By marker, or by first character of a slot: the other dialects that could continue in its place."""
     may_end: bool
@@ -63,7 +63,7 @@ class Boundary(NamedTuple):
     """Whether a text must come, whatever its first character is."""
 
 
-class Step(NamedTuple):
+class PathStep(NamedTuple):
     """One group on the way from a grammar to one of its leaves: the items of the group, and the place of the way on."""
 
     group: Item | None
@@ -71,7 +71,7 @@ class Step(NamedTuple):
     place: int
 
 
-class Positions:
+class CompiledGrammar:
     """The positions of some dialects, numbered in their order."""
 
     def __init__(self, dialects: Sequence[Dialect]) -> None:
@@ -84,10 +84,10 @@ class Positions:
         self.owners: list[int] = []
         """For each position, the index of its dialect."""
         self.follow: list[set[int]] = []
-        self.paths: list[tuple[Step, ...]] = []
+        self.paths: list[tuple[PathStep, ...]] = []
         """For each position, the groups around it, from the outermost on."""
-        self.first: At = ()
-        self.anywhere: At = ()
+        self.first: States = ()
+        self.anywhere: States = ()
         """Those positions of `first` that may open a block anywhere; the others need nothing but blanks before them."""
         self.last: set[int] = set()
         self.call_first: set[int] = set()
@@ -114,12 +114,12 @@ class Positions:
             not any(self._is_inside(here, after) for after in following) for here, following in enumerate(self.follow)
         ]
 
-    def with_suffix(self, suffix: str) -> Positions:
+    def with_suffix(self, suffix: str) -> CompiledGrammar:
         """Return the same positions for tags with a suffix, which is then known."""
         return compiled(tuple(_with_suffix(each, suffix) if each.has_suffix else each for each in self.dialects))
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def boundary(self, at: At, back: tuple[tuple[str, str], ...] = ()) -> Boundary:
+    def boundary(self, at: States, back: tuple[tuple[str, str], ...] = ()) -> Boundary:
         """Return what may follow these positions; `back`: the last slot of each role, if `says_back`."""
         may_end = any(here in self.last for here in at)
         following = sorted({after for here in at for after in self.follow[here]})
@@ -132,10 +132,10 @@ class Positions:
 
     def choice(self, candidates: Iterable[int], back: Mapping[str, str], *, may_end: bool) -> Boundary:
         """Return the boundary at which one of these positions comes next."""
-        literals: dict[str, At] = {}
-        slots: dict[str, At] = {}
-        attrs: At = ()
-        texts: At = ()
+        literals: dict[str, States] = {}
+        slots: dict[str, States] = {}
+        attrs: States = ()
+        texts: States = ()
         for here in candidates:
             item = self.items[here]
             if isinstance(item, Text):
@@ -168,12 +168,12 @@ class Positions:
         return frozenset(self.owners[here] for here in at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def ahead(self, opener: str, at: At) -> re.Pattern[str] | None:
+    def ahead(self, opener: str, at: States) -> re.Pattern[str] | None:
         """Return what must stand behind the opener of a block at these positions; None if anything may."""
         return look_ahead(self, opener, at)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def is_name(self, text: str, at: At) -> bool:
+    def is_name(self, text: str, at: States) -> bool:
         """Return whether a text can be an argument's name: it is not empty, and no marker of the dialect is in it."""
         owners = self.owned(at)
         literals = ((here, item) for here, item in enumerate(self.items) if isinstance(item, str))
@@ -189,16 +189,18 @@ class Positions:
         return all(says_name(item) for item in begins if isinstance(item, Json))
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def is_json(self, at: At) -> bool:
+    def is_json(self, at: States) -> bool:
         """Return whether a block at these positions begins with the bracket of JSON."""
         return bool(at) and all(isinstance(self.items[here], Json) for here in at)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def only_declared(self, at: At) -> bool:
+    def only_declared(self, at: States) -> bool:
         """Return whether a call at some positions is text unless its tool was declared."""
         return any(self.dialects[owner].only_declared for owner in self.owned(at))
 
-    def _beside(self, literals: Mapping[str, At], slots: Mapping[str, At], texts: At) -> Mapping[str, frozenset[int]]:
+    def _beside(
+        self, literals: Mapping[str, States], slots: Mapping[str, States], texts: States
+    ) -> Mapping[str, frozenset[int]]:
         """Return the other dialects that could continue in place of a literal or slot."""
         found: dict[str, frozenset[int]] = {}
         for begin, at in {**slots, **literals}.items():
@@ -211,19 +213,19 @@ class Positions:
                 found[begin] = owners
         return found
 
-    def search(self, literals: Mapping[str, At]) -> MarkerSearch:
+    def search(self, literals: Mapping[str, States]) -> MarkerSearch:
         """Return the search for the literals at these positions."""
         return self._search(tuple(literals.items()))
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def _search(self, literals: tuple[tuple[str, At], ...]) -> MarkerSearch:
+    def _search(self, literals: tuple[tuple[str, States], ...]) -> MarkerSearch:
         return literal_search(self.literal(text, at) for text, at in literals)
 
-    def literal(self, text: str, at: At) -> Literal:
+    def literal(self, text: str, at: States) -> Marker:
         """Return the conditions under which a text is the literal of some positions."""
         followers = [self._before_attributes(here, text) for here in at]
         before = "".join(sorted(set("".join(followers)))) if all(followers) else ""
-        return Literal(text, before, any(self.ignore_case[here] for here in at))
+        return Marker(text, before, any(self.ignore_case[here] for here in at))
 
     def _before_attributes(self, here: int, text: str) -> str:
         """Return the characters that may end a tag's name; empty for other literals."""
@@ -233,7 +235,7 @@ class Positions:
         return ""
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def ends_name(self, before: At, at: At) -> bool:
+    def ends_name(self, before: States, at: States) -> bool:
         """Return whether a name has just ended, at the only item that can end it, and more of the call can come."""
         left = [here for here in before if not self.follow[here].isdisjoint(at)]
         is_name = all(
@@ -243,27 +245,27 @@ class Positions:
         return bool(left) and is_name and not self.is_exhausted(at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def is_first(self, at: At) -> bool:
+    def is_first(self, at: States) -> bool:
         """Return whether a block may begin at each of these positions."""
         return all(here in self.first for here in at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def has_content(self, at: At) -> bool:
+    def has_content(self, at: States) -> bool:
         """Return whether JSON at one of these positions has text for the answer, too."""
         return any(isinstance(item := self.items[here], Json) and item.content for here in at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def goes_on(self, at: At) -> bool:
+    def goes_on(self, at: States) -> bool:
         """Return whether anything may follow one of these positions."""
         return any(self.follow[here] for here in at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def has_attributes(self, at: At) -> bool:
+    def has_attributes(self, at: States) -> bool:
         """Return whether attributes of a tag are at one of these positions."""
         return any(isinstance(self.items[here], Attrs) for here in at)
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def inside(self, before: At, after: At) -> At:
+    def inside(self, before: States, after: States) -> States:
         """Return those positions of `after` that one step from `before` reaches without leaving the call."""
         return tuple(
             next_
@@ -272,12 +274,12 @@ class Positions:
         )
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def is_exhausted(self, at: At) -> bool:
+    def is_exhausted(self, at: States) -> bool:
         """Return whether nothing more of the call can come."""
         return all(self._exhausted[here] for here in at)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def reachable(self, at: At) -> frozenset[int]:
+    def reachable(self, at: States) -> frozenset[int]:
         """Return all positions of the call that may come after these, directly or later."""
         found: set[int] = set()
         todo = list(at)
@@ -290,9 +292,9 @@ class Positions:
         return frozenset(found)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def closers(self, at: At) -> Mapping[str, At]:
+    def closers(self, at: States) -> Mapping[str, States]:
         """Return the literals after these positions with which the call or the block may end."""
-        literals: dict[str, At] = {}
+        literals: dict[str, States] = {}
         for here in sorted(self.reachable(at)):
             item = self.items[here]
             if (here in self.call_last or here in self.last) and isinstance(item, str):
@@ -301,13 +303,13 @@ class Positions:
         return literals
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def ends_skipped(self, at: At) -> bool:
+    def ends_skipped(self, at: States) -> bool:
         """Return whether a text that is skipped could have stood before these positions; it may be empty."""
         skipped = (here for here, item in self.texts.items() if item.role == "skip")
         return any(not self.follow[here].isdisjoint(at) for here in skipped if self.calls[here] < 0)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def block_closers(self, at: At) -> Mapping[str, At]:
+    def block_closers(self, at: States) -> Mapping[str, States]:
         """Return the markers of more than one character after these positions with which the block may end."""
         found: set[int] = set()
         todo = list(at)
@@ -315,14 +317,14 @@ class Positions:
             new = self.follow[todo.pop()] - found
             found |= new
             todo += new
-        closers: dict[str, At] = {}
+        closers: dict[str, States] = {}
         for here in sorted(found & self.last - set(self.first)):
             for text in self._spelled(here):
                 closers[text] = (*closers.get(text, ()), here)
         return {text: after for text, after in closers.items() if len(text) > 1}
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def partners(self, at: At) -> Mapping[str, At]:
+    def partners(self, at: States) -> Mapping[str, States]:
         """Return those of `closers` with which a call ends that failed at these positions.
 
         They are closers of the call, or of the block if no call was reached. A marker of one character, or one that is
@@ -338,7 +340,7 @@ class Positions:
         return {text: after for text, after in own.items() if len(text) > 1 and text not in is_begun} or own
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def ends_of_failed(self, at: At) -> MarkerSearch:
+    def ends_of_failed(self, at: States) -> MarkerSearch:
         """Return the search for what ends a failed call: its closers after these positions, and all other openers."""
         own = {text for here in (*self.reachable(at), *at) for text in self._spelled(here)}
         own -= {text for here in at if here in self.first for text in self._spelled(here)}
@@ -351,16 +353,16 @@ class Positions:
         return self.spellings(here, item, {}) if isinstance(item, str) else ()
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def markers_beside(self, at: At) -> tuple[MarkerSearch, MarkerSearch]:
+    def markers_beside(self, at: States) -> tuple[MarkerSearch, MarkerSearch]:
         """Return the searches for the markers of the dialects of some positions: for tokens, and for words."""
         own = {text: after for text, after in self._markers(self.owned(at)).items() if len(text) > 1}
         tokens = {**self.openers(leading=True).literals, **own}
         tokens = {text: after for text, after in tokens.items() if len(text) > 1 and _IS_MARK.match(text)}
         return self.search(tokens), self.search({text: after for text, after in own.items() if text[0].isalpha()})
 
-    def _markers(self, owners: frozenset[int]) -> dict[str, At]:
+    def _markers(self, owners: frozenset[int]) -> dict[str, States]:
         """Return all markers of some dialects, each with a position."""
-        found: dict[str, At] = {}
+        found: dict[str, States] = {}
         for here in range(len(self.items)):
             if self.owners[here] in owners:
                 found |= dict.fromkeys(self._spelled(here), (here,))
@@ -371,30 +373,31 @@ class Positions:
     def is_unmistakable(marker: str) -> bool:
         """Return whether prose has a marker only if it is about the format: a whole tag or token, no word or bracket.
 
-        >>> [Positions.is_unmistakable(each) for each in ("<tool_call>", "[TOOL_CALLS]", "<tool", "functools", "[")]
+        >>> markers = "<tool_call>", "[TOOL_CALLS]", "<tool", "functools", "["
+        >>> [CompiledGrammar.is_unmistakable(each) for each in markers]
         [True, True, False, False, False]
         """
         return _UNMISTAKABLE.fullmatch(marker) is not None
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def constant_name(self, at: At) -> str:
+    def constant_name(self, at: States) -> str:
         """Return the tool's name if the call of these positions always has the same one; else an empty text."""
         names = {self.names.get(self.calls[here], "") for here in at}
         return names.pop() if len(names) == 1 else ""
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def expects_body(self, at: At) -> bool:
+    def expects_body(self, at: States) -> bool:
         """Return whether JSON or arguments as code may still come, which contain their own opening."""
         return any(isinstance(self.items[here], Json | CallArgs) for here in self.reachable(at))
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def expects_arguments(self, at: At) -> bool:
+    def expects_arguments(self, at: States) -> bool:
         """Return whether arguments may still come, so that no marker here is the call's closer."""
         items = (self.items[here] for here in self.reachable(at))
         return any(isinstance(item, Json | CallArgs) or is_for_argument(item) for item in items)
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def has_closer(self, at: At) -> bool:
+    def has_closer(self, at: States) -> bool:
         """Return whether a marker may come that no arguments can follow."""
         reachable = (here for here in self.reachable(at) if isinstance(self.items[here], str | Back))
         return any(not self.expects_arguments((here,)) for here in reachable)
@@ -415,12 +418,12 @@ class Positions:
         return not begins_anew or after > here
 
     @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
-    def says_back(self, at: At) -> bool:
+    def says_back(self, at: States) -> bool:
         """Return whether what may come next repeats a slot."""
         return any(isinstance(self.items[after], Back) for here in at for after in self.follow[here])
 
     @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
-    def back_roles(self, at: At) -> frozenset[str]:
+    def back_roles(self, at: States) -> frozenset[str]:
         """Return the roles of the slots that are repeated anywhere in the dialects of some positions."""
         owners = self.owned(at)
         items = zip(self.items, self.owners, strict=True)
@@ -488,13 +491,13 @@ class Positions:
         return any(isinstance(each, Attrs) and each.form == "tag" for each in after)
 
     def _row(
-        self, items: Sequence[Item], group: Item | None, path: tuple[Step, ...]
+        self, items: Sequence[Item], group: Item | None, path: tuple[PathStep, ...]
     ) -> tuple[bool, set[int], set[int]]:
         nullable = True
         first: set[int] = set()
         last: set[int] = set()
         for place, item in enumerate(items):
-            may_miss, its_first, its_last = self._item(item, (*path, Step(group, items, place)))
+            may_miss, its_first, its_last = self._item(item, (*path, PathStep(group, items, place)))
             for here in last:
                 self.follow[here] |= its_first
             if nullable:
@@ -503,7 +506,7 @@ class Positions:
             nullable = nullable and may_miss
         return nullable, first, last
 
-    def _item(self, item: Item, path: tuple[Step, ...]) -> tuple[bool, set[int], set[int]]:
+    def _item(self, item: Item, path: tuple[PathStep, ...]) -> tuple[bool, set[int], set[int]]:
         if isinstance(item, Leaf):
             here = len(self.items)
             self.items.append(item)
@@ -553,6 +556,6 @@ def _with_suffix(dialect: Dialect, suffix: str) -> Dialect:
 
 
 @lru_cache(maxsize=64)
-def compiled(dialects: tuple[Dialect, ...]) -> Positions:
+def compiled(dialects: tuple[Dialect, ...]) -> CompiledGrammar:
     """Return the positions of these dialects; the same dialects are compiled once."""
-    return Positions(dialects)
+    return CompiledGrammar(dialects)

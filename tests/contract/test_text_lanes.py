@@ -1,4 +1,4 @@
-"""Every chain gives the same with the straight way as without it, whatever the stream does in the middle of a string."""
+"""Every chain gives the same with the lane as without it, whatever the stream does in the middle of a string."""
 
 from __future__ import annotations
 
@@ -11,20 +11,13 @@ import pytest
 from depth import is_deep, scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from lane_chains import CHAINS
 from looped import looped
 from msgspec.structs import replace
 from operator_contract import frozen, raising_after, thawed
-from straight_chains import CHAINS
 
-from penstock.events import (
-    ChunkResponse,
-    ProviderError,
-    SegmentContent,
-    TokenUsage,
-    ToolCallDelta,
-    ToolInvocation,
-    UsageError,
-)
+from penstock.events import ChunkResponse, ProviderError, SegmentContent, ToolCallDelta, ToolInvocation, UsageError
+from penstock.events.chunk_response import TokenUsage
 from penstock.operators import (
     compose,
     stage,
@@ -42,7 +35,7 @@ PASSING: Operator[Any, Any] = raising_after(10**9, ValueError("never"))
 
 
 class _Failing:
-    """A stage that fails at its event with a number, and takes every straight way."""
+    """A stage that fails at its event with a number, and takes every lane."""
 
     def __init__(self, left: int) -> None:
         self._left = left
@@ -51,7 +44,7 @@ class _Failing:
         self._left -= 1
         return [event] if self._left >= 0 else [1 / 0]
 
-    def take_straight(self, _: Any) -> bool:
+    def take_lane(self, _: Any) -> bool:
         return True
 
     def close(self, _: Any) -> list[Any]:
@@ -65,7 +58,7 @@ class _Failing:
 
 
 def declining(chain: Operator[Any, Any]) -> Operator[Any, Any]:
-    """Return a chain with a stage behind that passes everything and takes no straight way."""
+    """Return a chain with a stage behind that passes everything and takes no lane."""
     return compose(chain, PASSING)
 
 
@@ -150,7 +143,7 @@ def test_it_gives_the_same_for_each_item_and_at_any_end(chain: Operator[Any, Any
 @given(streams(), st.integers(0, 30))
 def test_it_begins_behind_a_stage_as_well(chain: Operator[Any, Any], chunks: list[ChunkResponse], place: int) -> None:
     straight, plain = stage(compose(PASSING, chain)), stage(compose(PASSING, declining(chain)))
-    assert plain._straight is None
+    assert plain._lanes is None
     for number, chunk in enumerate(chunks):
         if number == place:
             straight.load(straight.dump())
@@ -193,7 +186,7 @@ def test_loaded_in_the_middle_it_goes_on_the_same(
         straight.feed(chunk)
         plain.feed(chunk)
     used = stage(chain)
-    for chunk in chunks[: place + 5]:  # a chain that has a straight way of its own before it loads
+    for chunk in chunks[: place + 5]:  # a chain that has a lane of its own before it loads
         used.feed(chunk)
     thawed_one = thawed(chain, frozen(straight))
     used.load(straight.dump())
@@ -230,7 +223,7 @@ def test_whatever_comes_in_the_middle_of_a_string(chain: Operator[Any, Any], oth
 
 
 class Counted:
-    """The straight ways of a chain, counting how many items take one."""
+    """The lanes of a chain, counting how many items take one."""
 
     def __init__(self, ways: Any) -> None:
         self.ways, self.taken = ways, 0
@@ -250,9 +243,9 @@ class Counted:
 )
 def test_nearly_all_text_goes_straight(name: str) -> None:
     chain: Any = stage(CHAINS[name])
-    counted = Counted(chain._straight)
+    counted = Counted(chain._lanes)
     if counted.ways is not None:
-        chain._straight = counted
+        chain._lanes = counted
     for delta in DELTAS:
         chain.feed(ChunkResponse(tool_calls=(delta,)))
     if name == "two of one kind":
@@ -262,8 +255,8 @@ def test_nearly_all_text_goes_straight(name: str) -> None:
 
 
 def test_a_stage_that_has_no_straight_way_declines_for_the_chain() -> None:
-    assert stage(CHAINS["the chain"])._straight is not None
-    assert stage(declining(CHAINS["the chain"]))._straight is None
+    assert stage(CHAINS["the chain"])._lanes is not None
+    assert stage(declining(CHAINS["the chain"]))._lanes is None
 
 
 def test_what_came_straight_is_in_the_invocation_and_in_the_segments() -> None:

@@ -1,4 +1,4 @@
-"""`Step`: one public operator of a chain as the user wrote it: its name and its arguments."""
+"""`OperatorCall`: one public operator of a chain as the user wrote it: its name and its arguments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _LONGEST = 60
 """The most characters of a value that are shown."""
 
 
-class Step(Struct, frozen=True):
+class OperatorCall(Struct, frozen=True):
     """A call of a public operator, and the stages that it makes.
 
     Two steps are equal if the same operator was called with equal arguments; arguments left at their default do not
@@ -29,7 +29,7 @@ class Step(Struct, frozen=True):
     factories: tuple[Callable[[], Any], ...]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Step) and (self.function, self.args, self.settings) == (
+        return isinstance(other, OperatorCall) and (self.function, self.args, self.settings) == (
             other.function,
             other.args,
             other.settings,
@@ -57,12 +57,12 @@ class Step(Struct, frozen=True):
         return self.written(short_form, lambda _, each: short_form(each))
 
 
-def lasting(value: Any) -> Any:
+def reiterable(value: Any) -> Any:
     """Return an iterator as a tuple, because an iterator serves only one stream; return other values unchanged."""
     return tuple(value) if hasattr(value, "__next__") else value
 
 
-def kept(value: Any) -> Any:
+def snapshot(value: Any) -> Any:
     """Return a copy of a list (as a tuple), set or dict, which later changes do not reach; other values unchanged."""
     return tuple(map(_copied, cast("Iterable[Any]", value))) if type(value) is list else _copied(value)
 

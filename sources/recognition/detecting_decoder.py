@@ -11,7 +11,7 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
 from ..base.answers import Choices
 from ..base.machine import Chunks, Machine, Texts
-from ..base.provider_error import told_error
+from ..base.provider_error import reported_error
 from ..base.sdk_fields import Fields, fields_of, plain_json
 from ..cohere.wire import COHERE_V1, is_cohere_v1_event
 from .apis import api_of, machine_of
@@ -23,7 +23,7 @@ HELD_AT_MOST = 256
 _PLAIN: dict[str, Callable[[], Machine]] = {"chunks": Chunks, "texts": Texts}
 
 
-class AnyProvider:
+class DetectingDecoder:
     """The machine for any provider: feeds the items to the provider's own machine.
 
         {"type": "ping"}                              []         held
@@ -144,4 +144,4 @@ def _names_of_error(fields: Fields) -> list[str]:
         return ["anthropic-messages" if inner else "openai-responses"]
     if isinstance(inner.get("status"), str):
         return ["gemini"]
-    return ["openai-chat"] if told_error(fields) is not None else []
+    return ["openai-chat"] if reported_error(fields) is not None else []

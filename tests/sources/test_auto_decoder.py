@@ -1,4 +1,4 @@
-"""`SdkOrWire`: the first item decides who has decoded the rest."""
+"""`AutoDecoder`: the first item decides who has decoded the rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from provider_client import ANTHROPIC, RESPONSES
 from penstock.events import UsageError
 from penstock.operators.engine.stage import Completed
 from penstock.sources.framing.served import WireBody
-from penstock.sources.from_stream import SdkOrWire
+from penstock.sources.from_stream import AutoDecoder
 
 BODIES = {
     "openai-chat": WireBody("openai", "/v1/chat/completions"),
@@ -32,10 +32,10 @@ def body_of(sdk: Sdk) -> bytes:
 def test_a_wire_body_begins_the_wire_and_a_dump_continues_it(sdk: Sdk):
     body = body_of(sdk)
     items: list[Any] = [BODIES[sdk.api], body[:100], body[100:1000], body[1000:]]
-    chunks, machine = [], SdkOrWire(turn_id="t")
+    chunks, machine = [], AutoDecoder(turn_id="t")
     for item in items:
         state = json.loads(json.dumps(machine.dump()))
-        machine = SdkOrWire(turn_id="t")
+        machine = AutoDecoder(turn_id="t")
         machine.load(state)
         chunks += machine.feed(item)
     chunks += machine.close(Completed())
@@ -49,10 +49,10 @@ def test_a_wire_body_begins_the_wire_and_a_dump_continues_it(sdk: Sdk):
 def test_any_other_item_begins_the_sdks(provider: Any, is_named: bool):
     name = {"anthropic_messages": "anthropic-messages", "openai_responses": "openai-responses"}[provider.folder]
     body = provider.body_of("write_file")
-    chunks, machine = [], SdkOrWire(name if is_named else None, turn_id="t")
+    chunks, machine = [], AutoDecoder(name if is_named else None, turn_id="t")
     for event in provider.events_of(body):
         state = json.loads(json.dumps(machine.dump()))
-        machine = SdkOrWire(name if is_named else None, turn_id="t")
+        machine = AutoDecoder(name if is_named else None, turn_id="t")
         machine.load(state)
         chunks += machine.feed(event)
     chunks += machine.close(Completed())
@@ -60,7 +60,7 @@ def test_any_other_item_begins_the_sdks(provider: Any, is_named: bool):
 
 
 def test_loading_a_beginning_takes_back_what_was_read():
-    machine = SdkOrWire()
+    machine = AutoDecoder()
     beginning = machine.dump()
     machine.feed("text")
     assert machine.is_text
@@ -70,18 +70,18 @@ def test_loading_a_beginning_takes_back_what_was_read():
 
 
 def test_nothing_at_all_completes_with_nothing():
-    machine = SdkOrWire()
+    machine = AutoDecoder()
     assert machine.feed(None) == []
-    assert machine.close(Completed()) == SdkOrWire().close(Completed()) == []
+    assert machine.close(Completed()) == AutoDecoder().close(Completed()) == []
 
 
 @pytest.mark.parametrize("body", [WireBody("openai", "/v1/completions"), WireBody("httpx", "/")])
 def test_a_path_that_does_not_show_the_api_is_refused_unless_it_is_named(body: WireBody):
     with pytest.raises(UsageError, match=f"the request went to {body.path}, which does not show the API; pass api="):
-        SdkOrWire().feed(body)
-    assert SdkOrWire("chat").feed(body) == []
+        AutoDecoder().feed(body)
+    assert AutoDecoder("chat").feed(body) == []
 
 
 def test_wrong_options_raise_at_once():
     with pytest.raises(UsageError):
-        SdkOrWire("anthropic", choices=1)
+        AutoDecoder("anthropic", choices=1)

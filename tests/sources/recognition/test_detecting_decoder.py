@@ -19,8 +19,8 @@ from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.sources.base.machine import Machine
 from penstock.sources.openai_chat.machine import OpenAIChat
-from penstock.sources.recognition.any_provider import HELD_AT_MOST, AnyProvider
 from penstock.sources.recognition.apis import api_of
+from penstock.sources.recognition.detecting_decoder import HELD_AT_MOST, DetectingDecoder
 
 PING = {"type": "ping"}
 EVERY_API = [sdk.api for sdk in SDKS]
@@ -64,7 +64,7 @@ def body_of(api: str) -> bytes:
 @looped("api, body", OWN)
 def test_every_providers_own_stream_is_read_as_by_its_own_machine(api: str, body: bytes):
     items = items_of(api, body)
-    assert run(AnyProvider(turn_id="t"), items) == run(machine_of(api), items)
+    assert run(DetectingDecoder(turn_id="t"), items) == run(machine_of(api), items)
 
 
 def openai_object(item: Any) -> Any:
@@ -93,7 +93,7 @@ OBJECTS: dict[str, Callable[[Any], Any]] = {
 def test_the_objects_of_every_sdk_are_known(api: str):
     objects = [OBJECTS[api](item) for item in items_of(api, body_of(api))]
     assert not any(isinstance(each, dict) for each in objects)
-    assert run(AnyProvider(turn_id="t"), objects) == run(machine_of(api), objects)
+    assert run(DetectingDecoder(turn_id="t"), objects) == run(machine_of(api), objects)
 
 
 @pytest.mark.parametrize("is_wrapped", [False, True], ids=["chunks", "events"])
@@ -101,19 +101,19 @@ def test_mistrals_objects_are_chat(is_wrapped: bool):
     models = pytest.importorskip("mistralai.client.models", reason="needs mistralai")
     choice = {"index": 0, "delta": {"content": "Hi"}, "finish_reason": "stop"}
     chunk = models.CompletionChunk.model_validate({"id": "r1", "model": "m", "choices": [choice]})
-    [given] = AnyProvider().feed(models.CompletionEvent(data=chunk) if is_wrapped else chunk)
+    [given] = DetectingDecoder().feed(models.CompletionEvent(data=chunk) if is_wrapped else chunk)
     assert (given.content, given.finish_reason, given.response_id) == ("Hi", "stop", "r1")
 
 
 def test_generate_of_ollamas_sdk_is_known():
     ollama = pytest.importorskip("ollama", reason="needs ollama")
-    [chunk] = AnyProvider().feed(ollama.GenerateResponse(model="m", response="Hi", done=False))
+    [chunk] = DetectingDecoder().feed(ollama.GenerateResponse(model="m", response="Hi", done=False))
     assert chunk.content == "Hi"
 
 
 def test_chunks_that_are_ready_pass_as_they_are():
     chunks = [ChunkResponse(content="a"), ChunkResponse(finish_reason="stop")]
-    machine = AnyProvider()
+    machine = DetectingDecoder()
     assert [given for chunk in chunks for given in machine.feed(chunk)] == chunks
     assert machine.feed(chunks[0])[0] is chunks[0]
     with pytest.raises(UsageError, match="a stream of ChunkResponses must not contain other items, got dict"):
@@ -121,7 +121,7 @@ def test_chunks_that_are_ready_pass_as_they_are():
 
 
 def test_text_is_content_with_its_halves_joined():
-    chunks, _ = run(AnyProvider(), ["", "a\ud83d", "\ude00", "b\ud83d"])
+    chunks, _ = run(DetectingDecoder(), ["", "a\ud83d", "\ude00", "b\ud83d"])
     *pieces, end = chunks
     assert [chunk.content for chunk in pieces] == ["a", "😀", "b", "\ufffd"]
     assert (end.content, end.finish_reason) == ("", "stop")
@@ -131,7 +131,7 @@ def test_text_is_content_with_its_halves_joined():
     ("item", "is_text"), [("Hi", True), (ChunkResponse(content="Hi"), False), ({"choices": []}, False), (None, False)]
 )
 def test_it_knows_plain_text(item: object, is_text: bool):
-    machine = AnyProvider()
+    machine = DetectingDecoder()
     machine.feed(item)
     assert machine.is_text is is_text
 
@@ -140,7 +140,7 @@ def test_it_knows_plain_text(item: object, is_text: bool):
 
 
 def test_what_says_nothing_is_held_and_given_to_the_machine_that_is_found():
-    machine = AnyProvider(turn_id="t")
+    machine = DetectingDecoder(turn_id="t")
     before = [PING, None, {}, {"type": "keepalive"}]
     assert [machine.feed(item) for item in before] == [[]] * 4
     items = [*before, {"choices": [{"delta": {"content": "Hi"}}]}]
@@ -148,7 +148,7 @@ def test_what_says_nothing_is_held_and_given_to_the_machine_that_is_found():
 
 
 def test_of_many_keep_alives_so_many_are_held_and_the_oldest_pass_as_raw():
-    machine = AnyProvider()
+    machine = DetectingDecoder()
     pings = [{**PING, "number": number} for number in range(1000)]
     chunks = [chunk for ping in pings for chunk in machine.feed(ping)]
     [name, held, _] = machine.dump()
@@ -162,18 +162,18 @@ def test_of_many_keep_alives_so_many_are_held_and_the_oldest_pass_as_raw():
 
 def test_a_stream_that_says_nothing_gives_nothing():
     for items in ([], [PING, {}]):
-        assert run(AnyProvider(), items) == ([], "None")
+        assert run(DetectingDecoder(), items) == ([], "None")
 
 
 def test_before_its_first_item_an_error_from_outside_is_a_chunk_and_nothing_comes_after_the_close():
-    machine = AnyProvider()
+    machine = DetectingDecoder()
     lost = ProviderError("refused", transport=True)
     assert machine.close(Failed(lost)) == [ChunkResponse(error={"detail": "refused", "transport": True})]
     assert machine.stopped
     assert machine.close(Completed()) == []
     assert machine.feed({"choices": [{"delta": {"content": "late"}}]}) == []
-    assert AnyProvider().close(Failed(ValueError("a bug"))) == []
-    assert AnyProvider().close(Interrupted("enough")) == []
+    assert DetectingDecoder().close(Failed(ValueError("a bug"))) == []
+    assert DetectingDecoder().close(Interrupted("enough")) == []
 
 
 # Errors first
@@ -191,7 +191,7 @@ ERRORS: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.mark.parametrize(("api", "error"), ERRORS, ids=[f"{api}-{place}" for place, (api, _) in enumerate(ERRORS)])
 def test_an_error_as_the_first_item_is_told_as_its_own_machine_tells_it(api: str, error: dict[str, Any]):
-    machine, own = AnyProvider(turn_id="t"), machine_of(api)
+    machine, own = DetectingDecoder(turn_id="t"), machine_of(api)
     assert machine.feed(error) == own.feed(error)
     assert isinstance(machine.failure, ProviderError)
     assert machine.failure.detail == "busy"
@@ -200,7 +200,7 @@ def test_an_error_as_the_first_item_is_told_as_its_own_machine_tells_it(api: str
 
 
 def test_an_error_event_of_the_responses_sdk_is_told():
-    machine = AnyProvider()
+    machine = DetectingDecoder()
     event = {"type": "error", "code": "server_error", "message": "busy", "param": None, "sequence_number": 0}
     machine.feed(RESPONSES.construct(event))
     assert isinstance(machine.failure, ProviderError)
@@ -225,14 +225,14 @@ class Strange:
         ({"type": ["ping"]}, "does not show"),
         (5, "int, does not show"),
         (["a"], "list, does not show"),
-        (Strange(), "test_any_provider.Strange, does not show"),
+        (Strange(), "test_detecting_decoder.Strange, does not show"),
         (ProviderError("x"), "penstock.events.errors.ProviderError"),
         ({"choices": [], "candidates": []}, "may be from openai-chat or gemini"),
     ],
 )
 def test_a_first_item_of_nobody_or_of_two_is_refused_with_its_kind_and_the_known_apis(item: Any, described: str):
     with pytest.raises(UsageError) as told:
-        AnyProvider().feed(item)
+        DetectingDecoder().feed(item)
     assert described in str(told.value)
     assert "pass api=, one of 'openai-chat', 'openai-responses', 'anthropic-messages', 'gemini', 'ollama'" in str(
         told.value
@@ -242,14 +242,14 @@ def test_a_first_item_of_nobody_or_of_two_is_refused_with_its_kind_and_the_known
 @pytest.mark.parametrize("item", [b"data: {}", bytearray(b"x"), memoryview(b"x")])
 def test_bytes_are_sent_to_from_wire(item: Any):
     with pytest.raises(UsageError, match=r"yields bytes; use from_wire\(api, \.\.\.\), with api one of 'openai-chat'"):
-        AnyProvider().feed(item)
+        DetectingDecoder().feed(item)
 
 
 def test_the_answer_that_was_chosen_is_looked_for_and_one_that_cannot_be_is_refused():
     items = [{"choices": [{"index": 0, "delta": {"content": "a"}}, {"index": 1, "delta": {"content": "b"}}]}]
-    assert [chunk.content for chunk in run(AnyProvider(choices=1), items)[0]] == ["b"]
+    assert [chunk.content for chunk in run(DetectingDecoder(choices=1), items)[0]] == ["b"]
     with pytest.raises(UsageError, match="has one answer only"):
-        AnyProvider(choices=1).feed({"type": "message_start", "message": {}})
+        DetectingDecoder(choices=1).feed({"type": "message_start", "message": {}})
 
 
 # Frozen anywhere
@@ -257,11 +257,11 @@ def test_the_answer_that_was_chosen_is_looked_for_and_one_that_cannot_be_is_refu
 
 @looped("api, body", OWN)
 def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(api: str, body: bytes):
-    straight, moving = AnyProvider(turn_id="t"), AnyProvider(turn_id="t")
+    straight, moving = DetectingDecoder(turn_id="t"), DetectingDecoder(turn_id="t")
     for item in [PING, *items_of(api, body)]:
         assert moving.feed(item) == straight.feed(item)
         state = msgspec.json.decode(msgspec.json.encode(moving.dump()))
-        moving = AnyProvider(turn_id="t")
+        moving = DetectingDecoder(turn_id="t")
         moving.load(state)
         assert (moving.stopped, str(moving.failure)) == (straight.stopped, str(straight.failure))
     assert moving.close(Completed()) == straight.close(Completed())
@@ -274,18 +274,18 @@ def test_dumped_and_loaded_after_any_item_it_goes_on_the_same(api: str, body: by
     ids=["text", "chunks"],
 )
 def test_plain_streams_go_on_from_their_dump_too(items: list[Any]):
-    straight, moving = AnyProvider(), AnyProvider()
+    straight, moving = DetectingDecoder(), DetectingDecoder()
     for item in items:
         assert moving.feed(item) == straight.feed(item)
         state = msgspec.json.decode(msgspec.json.encode(moving.dump()))
-        moving = AnyProvider()
+        moving = DetectingDecoder()
         moving.load(state)
     lost = Failed(ProviderError("lost", transport=True))
     assert moving.close(lost) == straight.close(lost)
 
 
 def test_a_state_loaded_over_another_replaces_it():
-    used, fresh = AnyProvider(turn_id="t"), AnyProvider(turn_id="t")
+    used, fresh = DetectingDecoder(turn_id="t"), DetectingDecoder(turn_id="t")
     used.feed({"type": "message_start", "message": {"id": "m"}})
     used.load(fresh.dump())
     items = items_of("openai-chat", body_of("openai-chat"))
@@ -293,10 +293,10 @@ def test_a_state_loaded_over_another_replaces_it():
 
 
 def test_machines_share_nothing():
-    first, second, third = AnyProvider(), AnyProvider(), AnyProvider()
+    first, second, third = DetectingDecoder(), DetectingDecoder(), DetectingDecoder()
     first.feed(PING)
     second.feed("text")
-    assert third.dump() == AnyProvider().dump() not in (first.dump(), second.dump())
+    assert third.dump() == DetectingDecoder().dump() not in (first.dump(), second.dump())
 
 
 # Cost
@@ -321,7 +321,7 @@ def calls_for(machine: Machine, items: list[Any]) -> int:
 @pytest.mark.parametrize("sdk", SDKS, ids=EVERY_API)
 def test_after_the_first_item_it_costs_not_one_call_more_than_the_providers_own_machine(sdk: Sdk):
     first, *items = items_of(sdk.api, body_of(sdk.api))
-    found, own = AnyProvider(turn_id="t"), machine_of(sdk.api)
+    found, own = DetectingDecoder(turn_id="t"), machine_of(sdk.api)
     found.feed(first)
     own.feed(first)
     assert calls_for(found, items) == calls_for(own, items) > 0

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from looped import looped
 
-from penstock.sources.base.provider_error import error_in_body, told_error
+from penstock.sources.base.provider_error import error_in_body, reported_error
 
 ERRORS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "OpenAI's": ({"error": {"message": "m", "type": "t", "code": "c"}}, ("m", "t", "c", None)),
@@ -41,14 +41,14 @@ ERRORS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
 @looped("name", ERRORS)
 def test_an_error_is_read_in_the_form_of(name: str):
     item, (detail, kind, code, status) = ERRORS[name]
-    told = told_error(item)
+    told = reported_error(item)
     assert told is not None
     error = error_in_body(told.body)
     assert (error.detail, error.type, error.code, error.status) == (detail, kind, code, status)
 
 
 def test_what_was_wrong_with_a_request_is_told_with_its_places():
-    told = told_error({"detail": [{"loc": ["body", "model"], "msg": "field required"}]})
+    told = reported_error({"detail": [{"loc": ["body", "model"], "msg": "field required"}]})
     assert told is not None
     assert "field required" in error_in_body(told.body).detail
 
@@ -77,15 +77,15 @@ def test_what_was_wrong_with_a_request_is_told_with_its_places():
     ],
 )
 def test_what_is_no_error_is_none(item: dict[str, Any]):
-    assert told_error(item) is None
+    assert reported_error(item) is None
 
 
 @pytest.mark.parametrize("item", [{"code": 5, "message": "m"}, {"detail": "m"}, {"message": "m"}])
 def test_beside_an_answer_a_message_is_no_error(item: dict[str, Any]):
-    assert told_error(item) is not None
-    assert told_error(item, is_answer=True) is None
+    assert reported_error(item) is not None
+    assert reported_error(item, is_answer=True) is None
 
 
 @pytest.mark.parametrize("name", ["OpenAI's", "MiniMax's", "DeepInfra's and Venice's", "vLLM's", "Cloudflare's"])
 def test_beside_an_answer_what_can_be_nothing_else_is_an_error(name: str):
-    assert told_error(ERRORS[name][0], is_answer=True) is not None
+    assert reported_error(ERRORS[name][0], is_answer=True) is not None

@@ -1,4 +1,4 @@
-"""`BesideStream`: a stream with `Work` that runs beside it, whose events come in between."""
+"""`StepStream`: a stream with `TaskGroup` that runs beside it, whose events come in between."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class _Job(NamedTuple):
     cancelled: Callable[[str], None]
 
 
-class Work:
+class TaskGroup:
     """The work of one step beside one stream: `start` it, and `emit` its events.
 
     - `reason`: why everything was cancelled, once it was; a call that comes later must not start.
@@ -171,7 +171,7 @@ class Actor(Protocol):
     def close(self, how: How, /) -> Awaitable[None] | None: ...
 
 
-class BesideStream(LoopStream[Any]):
+class StepStream(LoopStream[Any]):
     """What a step returns: an async iterator for one loop, over the stream's events and those of the step.
 
         events   S C C E invocation C C E AnswerEnd |
@@ -183,7 +183,7 @@ class BesideStream(LoopStream[Any]):
     and, for the calls of a turn, when its answer is interrupted or fails.
     """
 
-    def __init__(self, events: AsyncIterable[Any], new_actor: Callable[[Work], Actor]) -> None:
+    def __init__(self, events: AsyncIterable[Any], new_actor: Callable[[TaskGroup], Actor]) -> None:
         self._reading = _Reading(events, new_actor)
         super().__init__(_yielded(self._reading), events)
 
@@ -210,8 +210,8 @@ class BesideStream(LoopStream[Any]):
 class _Reading:
     """Reads the events in a task of its own, which also waits for the work and closes the stream."""
 
-    def __init__(self, events: AsyncIterable[Any], new_actor: Callable[[Work], Actor]) -> None:
-        self.work = Work()
+    def __init__(self, events: AsyncIterable[Any], new_actor: Callable[[TaskGroup], Actor]) -> None:
+        self.work = TaskGroup()
         self._events = events
         self._new_actor = new_actor
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -1,4 +1,4 @@
-"""`BesideStream`: events pass in order, work runs beside them, and whatever ends the one ends the other."""
+"""`StepStream`: events pass in order, work runs beside them, and whatever ends the one ends the other."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import virtual_time
 
 from penstock.events import AnswerEnd
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
-from penstock.sinks.acting.beside_stream import BesideStream, Work
+from penstock.sinks.acting.step_stream import StepStream, TaskGroup
 from penstock.sinks.acting.user_code import in_thread
 
 
 class Numbers:
     """Passes numbers on, and emits each again, negative, after as many seconds."""
 
-    def __init__(self, work: Work) -> None:
+    def __init__(self, work: TaskGroup) -> None:
         self.work = work
         self.cancelled: list[tuple[int, str]] = []
         self.how: list[How] = []
@@ -49,7 +49,7 @@ class Made:
 
     actor: Numbers
 
-    def __call__(self, work: Work) -> Numbers:
+    def __call__(self, work: TaskGroup) -> Numbers:
         self.actor = Numbers(work)
         return self.actor
 
@@ -68,21 +68,21 @@ async def source(*events: Any, closed: list[str] | None = None) -> AsyncIterator
             closed.append("closed")
 
 
-async def read(stream: BesideStream, seen: list[Any]) -> None:
+async def read(stream: StepStream, seen: list[Any]) -> None:
     async for event in stream:
         seen.append(event)  # noqa: PERF401 - what came before an error counts
 
 
 def test_nothing_in_nothing_out():
     made, seen = Made(), list[Any]()
-    virtual_time.run(read(BesideStream(source(), made), seen))
+    virtual_time.run(read(StepStream(source(), made), seen))
     assert seen == []
     assert made.actor.how == [Completed()]
 
 
 def test_work_is_between_the_events_and_behind_them():
     seen: list[Any] = []
-    virtual_time.run(read(BesideStream(source(3, 1, 2.0, "x"), Made()), seen))
+    virtual_time.run(read(StepStream(source(3, 1, 2.0, "x"), Made()), seen))
     assert seen == [3, 1, -1, "x", -3]
 
 
@@ -95,7 +95,7 @@ def test_nothing_is_read_while_an_event_waits():
             yield f"{number}"
 
     async def main() -> None:
-        stream = BesideStream(counted(), Made())
+        stream = StepStream(counted(), Made())
         await anext(stream)
         await asyncio.sleep(60)
         assert len(taken) == 2
@@ -110,7 +110,7 @@ def test_an_exception_of_the_stream_cancels_the_work_and_is_raised_last(place: i
     events: list[Any] = [5, 6]
     events.insert(place, ValueError("cut"))
     with pytest.raises(ValueError, match="cut"):
-        virtual_time.run(read(BesideStream(source(*events), made), seen))
+        virtual_time.run(read(StepStream(source(*events), made), seen))
     assert seen == [5, 6][:place]
     assert made.actor.cancelled == [(number, "the stream failed") for number in seen]
     assert [type(how) for how in made.actor.how] == [Failed]
@@ -119,7 +119,7 @@ def test_an_exception_of_the_stream_cancels_the_work_and_is_raised_last(place: i
 def test_an_exception_of_the_work_ends_the_stream():
     made, seen = Made(), list[Any]()
     with pytest.raises(ValueError, match="thirteen"):
-        virtual_time.run(read(BesideStream(source(13, 20, 30.0, "late"), made), seen))
+        virtual_time.run(read(StepStream(source(13, 20, 30.0, "late"), made), seen))
     assert seen == [13, 20]
     assert made.actor.cancelled == [(20, "the stream was left")]
 
@@ -128,7 +128,7 @@ def test_an_exception_of_the_work_ends_the_stream():
 def test_an_answer_that_breaks_off_cancels_the_work_of_its_turn_alone(status: Any):
     made, seen = Made(), list[Any]()
     events = (5, AnswerEnd("other", status=status), 1.0, AnswerEnd("t", status=status))
-    virtual_time.run(read(BesideStream(source(*events), made), seen))
+    virtual_time.run(read(StepStream(source(*events), made), seen))
     assert [number for number, _ in made.actor.cancelled] == [5]
     assert [type(how) for how in made.actor.how] == [Completed]
 
@@ -138,7 +138,7 @@ def test_leaving_closes_the_stream_and_the_work():
     closed: list[str] = []
 
     async def main() -> None:
-        stream = BesideStream(source(5, 6.0, closed=closed), made)
+        stream = StepStream(source(5, 6.0, closed=closed), made)
         assert await anext(stream) == 5
         await stream.aclose()
         assert asyncio.all_tasks() == {asyncio.current_task()}
@@ -154,7 +154,7 @@ def test_a_stream_that_is_dropped_is_closed():
     closed: list[str] = []
 
     async def main() -> None:
-        stream = BesideStream(source(5, 6.0, closed=closed), Made())
+        stream = StepStream(source(5, 6.0, closed=closed), Made())
         await anext(stream)
         del stream
         gc.collect()
@@ -178,7 +178,7 @@ def test_one_that_never_began_closes_its_source():
             self.closed = True
 
     events = Source()
-    asyncio.run(BesideStream(events, Made()).aclose())
+    asyncio.run(StepStream(events, Made()).aclose())
     assert events.closed
 
 
@@ -188,7 +188,7 @@ def test_cancel_ends_the_stream_in_order(seconds: int):
     closed: list[str] = []
 
     async def main() -> None:
-        stream = BesideStream(source(5, 3.0, "x", closed=closed), made)
+        stream = StepStream(source(5, 3.0, "x", closed=closed), made)
         asyncio.get_running_loop().call_later(seconds, stream.cancel, "enough")
         await read(stream, seen)
 
@@ -201,7 +201,7 @@ def test_cancel_before_the_first_read_begins_nothing():
     made, seen = Made(), list[Any]()
 
     async def main() -> None:
-        stream = BesideStream(source(5), made)
+        stream = StepStream(source(5), made)
         stream.cancel("enough")
         await read(stream, seen)
 

@@ -53,8 +53,7 @@ class Opener(NamedTuple):
 
     def is_usual(self, text: str) -> bool:
         """Return whether a text begins with the opener as models usually write it, with no slip."""
-        found = self.usual.match(text)
-        return found is not None and found[found.lastindex or 0] == self.match(text)  # and not a longer one
+        return self.usual.match(text) is not None
 
     def said(self, text: str) -> dict[str, str]:
         """Return the key and the name that the text of its slot says."""
@@ -117,7 +116,7 @@ def openers_of(
     forms = _Forms(aliases)
     flags = re.IGNORECASE if ignore_case else 0
     whole = re.compile(forms.whole(items) + (r"(?!\Z)" if isinstance(items[-1], Text) else ""), flags)
-    usual = re.compile(_Forms({}, only_first=True).whole(items) if is_usual else "(?!)", flags)
+    usual = re.compile(_Forms(aliases, only_first=True).whole(items) if is_usual else "(?!)", flags)
     cut = re.compile(forms.cut(items), flags)
     attrs = next((leaf for leaf in leaves if isinstance(leaf, Attrs)), None)
     is_marked = len(starts[0]) > 1

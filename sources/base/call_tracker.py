@@ -72,7 +72,7 @@ class CallTracker(Stateful):
         self._compares = compares
         self._names_in_pieces = names_in_pieces
         self.ended = EndedCalls()
-        self._contradicted: dict[Key, TrackedCall] = {}
+        self._contradicted: dict[int, TrackedCall] = {}
         self._open: dict[Key, TrackedCall] = {}
         self._over: dict[int, TrackedCall] = {}
         """By index the ended calls whose arguments may still come."""
@@ -238,7 +238,7 @@ class CallTracker(Stateful):
         if text.startswith(kept) and (call.kind == "text" or not is_json(kept)):
             return self.delta(call.key, arguments=text[len(kept) :])
         call.contradiction |= {call.source: kept, source: text}
-        self._contradicted[call.key] = call
+        self._contradicted[call.number] = call
         return None
 
     def waits(self, key: Key) -> bool:
@@ -256,7 +256,7 @@ class CallTracker(Stateful):
             more = self.whole(key, call.announced, "start")
         announced = self._announced(call) if more is None else more.arguments_delta
         del self._open[call.key]
-        self._contradicted.pop(call.key, None)
+        self._contradicted.pop(call.number, None)
         digest = ""
         if call.is_compared and not call.contradiction:
             digest = digest_of(_joined(call.kept), call.kind)
@@ -343,7 +343,7 @@ class CallTracker(Stateful):
         """Restore a dumped state."""
         super().load(state)
         self._keys.calls, self._keys.over = self._open, self._over
-        self._contradicted = {key: call for key, call in self._open.items() if call.contradiction}
+        self._contradicted = {call.number: call for call in self._open.values() if call.contradiction}
 
     def new_part(self, _name: str, state: Any, /) -> TrackedCall | ArgumentPieces:
         return ArgumentPieces() if "checksum" in state else TrackedCall(None)
@@ -375,14 +375,14 @@ class CallTracker(Stateful):
     def _contradictions(self) -> list[ToolCallDelta]:
         """Return the contradictions of unfinished calls at the end."""
         found, self._contradicted = self._contradicted, {}
-        return [each for key, call in found.items() if self._open.get(key) is call and (each := self.done(key))]
+        return [each for call in found.values() if self._open.get(call.key) is call and (each := self.done(call.key))]
 
     def _new(self, call: TrackedCall, text: str) -> str:
         """Return what a piece of arguments adds to those that came."""
         new = text if call.said is None else call.said.new_of(text, self._limits)
         if new is None:
             call.contradiction |= {"again": without_halves(text)}
-            self._contradicted[call.key] = call
+            self._contradicted[call.number] = call
         return new or ""
 
     def _add(self, call: TrackedCall, text: str) -> None:

@@ -466,3 +466,11 @@ def test_it_goes_on_from_its_dumped_state_after_any_delta(wire: Wire):
         moving.load(state)
     assert moving.rest() == straight.rest()
     assert moving.pending_deltas() == straight.pending_deltas()
+
+
+def test_a_contradiction_of_a_call_is_told_at_the_end_though_another_call_has_its_key():
+    calls = tracker()
+    for name, arguments in ((None, {"a": 1}), ("f", None), (None, {"a": 1}), (None, "{"), ("f", None)):
+        calls.delta(key=None, call_id=None, name=name, arguments=arguments)
+    (first,) = calls.rest()
+    assert (first.index, first.done, first.contradiction) == (0, True, {"again": "{"})

@@ -210,7 +210,7 @@ class BlockJson(Stateful):
         begin, length = self.machine.at, len(text)
         self._take_all(self.machine.feed(text), begin, length)
         is_part = position + length < len(buffer) and block.reader is self
-        if is_part and block.call is None and not block.saying and block.is_too_long:
+        if is_part and block.is_too_long:
             block.back_to_text(for_good=True)
 
     def _read_code(self, code: CodeEnd, machine: LiteralMachine, *, final: bool) -> None:

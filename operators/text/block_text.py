@@ -580,7 +580,7 @@ class BlockText(Stateful):
         rest = slot.end()
         block.reader = None
         block.at = self.at
-        if block.call is None and not block.saying and block.is_too_long:
+        if block.call is None and block.is_too_long:  # most texts end in a call, where nothing need be asked
             block.back_to_text(for_good=True)
             return
         if role == "value":

@@ -138,6 +138,8 @@ class TextBlock(Stateful):
     @property
     def is_too_long(self) -> bool:
         """Whether more text is held than may be, of which it is not certain yet that it belongs to the block."""
+        if self.call is not None or self.saying:
+            return False
         # Blanks at the end are not counted: whether they are text is said by what comes behind them.
         length = self.before_blanks - self.opened_at
         # What an opener by itself is may be said by the character behind it, however the text was cut.
@@ -284,7 +286,7 @@ class TextBlock(Stateful):
         Before it becomes text, `BrokenCall` may find that it is a broken call, unless it is text `for_good`.
         """
         source_buffer = self.source_buffer
-        for_good = for_good or (self.call is None and not self.saying and self.is_too_long)
+        for_good = for_good or self.is_too_long
         self.is_cut = self.is_cut or (self.ending is not None and self._ends_in_marker())
         if isinstance(self.reader, BlockJson):
             self.passed += ((offset, ()) for offset in self.reader.open_offsets)
@@ -531,7 +533,7 @@ class TextBlock(Stateful):
             return
         here = source_buffer.offset + position if self.blanks_at < 0 else self.blanks_at
         is_far = here - self.opened_at > self.options.limits.deferred_length
-        if is_far and self.call is None and not self.saying and self.is_too_long:
+        if is_far and self.is_too_long:
             self.back_to_text(for_good=True)  # as where the text so far came alone
             return
         if found is None:

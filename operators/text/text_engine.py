@@ -156,7 +156,7 @@ class TextEngine(Stateful):
         source_buffer.put_away()
         if block.call is not None:
             block.call.flush(source_buffer.events)
-        elif block.is_open and not block.saying and block.is_too_long:
+        elif block.is_open and block.is_too_long:
             source_buffer.open("", source_buffer.events)
             block.back_to_text(for_good=True)
             self._run(final=False)

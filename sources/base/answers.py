@@ -188,11 +188,6 @@ class Choice(Stateful):
         self._before: list[dict[str, Any]] = []
         self.held: HeldSurrogates = {}
 
-    @property
-    def holds_text(self) -> bool:
-        """Whether a surrogate is held."""
-        return bool(self.held)
-
     def add(self, **said: Any) -> None:
         """Add texts, as whole characters, and other fields; first flush surrogates held for texts that end here."""
         if not said:

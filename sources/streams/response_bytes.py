@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Self
 
 from ...events.errors import ProviderError, UsageError
+from ...operators.engine.pump import close_all
 from ..base.provider_error import error_in_body
 from ..base.sdk_fields import fields_of
 from ..framing.served import WireBody
@@ -87,8 +88,7 @@ class _Bytes:
     def close(self) -> None:
         pieces, self._pieces = self._pieces, iter(())
         try:
-            if (close := getattr(pieces, "close", None)) is not None:
-                close()
+            close_all(pieces)
         finally:
             if self._closed is not None:
                 self._closed.close()

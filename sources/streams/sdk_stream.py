@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, 
 from typing import Any, Self, TypeAlias, cast
 
 from ...events.errors import ProviderError
+from ...operators.engine.pump import aclose_all, close_all
 from .stream_bridge import goes_async
 from .taps import AsyncTap, Tap, TappedStart
 
@@ -81,9 +82,7 @@ class _Stream:
             raise
 
     def close(self) -> None:
-        close = getattr(self._stream, "close", None)
-        if close is not None:
-            close()
+        close_all(self._stream)
 
 
 class _AsyncStream:
@@ -120,11 +119,7 @@ class _AsyncStream:
         was_cancelled = await _cancellation()
         if self._is_begun and not self._is_over and _is_googles(self._stream):
             await _Cancelled(cast("AsyncGenerator[Any, None]", self._stream))
-        close = getattr(self._stream, "aclose", None) or getattr(self._stream, "close", None)
-        if close is not None:
-            closing = close()
-            if inspect.isawaitable(closing):
-                await closing
+        await aclose_all(self._stream)
         if was_cancelled:
             raise asyncio.CancelledError
 

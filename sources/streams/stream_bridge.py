@@ -14,6 +14,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
+from ...operators.engine.pump import aclose_all, close_all
 from ...operators.engine.stage import Completed, Failed
 from ..base.machine import Machine
 from ..base.provider_error import provider_error
@@ -322,22 +323,14 @@ def _async_iterator(stream: Any) -> AsyncIterator[Any]:
 
 
 def _close(stream: Any) -> None:
-    close = getattr(stream, "close", None)
-    if close is None:
-        return
     try:
-        close()
+        close_all(stream)
     except Exception:
         _LOGGER.debug("closing a stream failed", exc_info=True)
 
 
 async def _aclose(stream: Any) -> None:
-    close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
-    if close is None:
-        return
     try:
-        closing = close()
-        if inspect.isawaitable(closing):
-            await closing
+        await aclose_all(stream)
     except Exception:
         _LOGGER.debug("closing a stream failed", exc_info=True)

@@ -6,6 +6,8 @@ import inspect
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, Protocol, Self
 
+from ...operators.engine.pump import aclose_all, close_all
+
 
 class ItemFile(Protocol):
     """Where the items go."""
@@ -105,10 +107,8 @@ class Tap:
 
     def close(self) -> None:
         """Close the stream and the file."""
-        close = getattr(self._stream, "close", None)
         try:
-            if close is not None:
-                close()
+            close_all(self._stream)
         finally:
             self._file.end(is_closed=True)
 
@@ -149,9 +149,7 @@ class AsyncTap:
 
     async def aclose(self) -> None:
         """Close the stream and the file."""
-        close = getattr(self._stream, "aclose", None) or getattr(self._stream, "close", None)
         try:
-            if close is not None and inspect.isawaitable(closing := close()):
-                await closing
+            await aclose_all(self._stream)
         finally:
             self._file.end(is_closed=True)

@@ -11,6 +11,7 @@ from typing import Any, cast
 
 from ...events.errors import UsageError
 from ...operators.engine.operator_call import OperatorCall
+from ...operators.engine.pump import aclose_all, close_all
 from ...operators.engine.stage import Operator
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
@@ -130,9 +131,7 @@ class _StreamTracer:
                 if self._is_stopped:
                     return
         finally:
-            for each in (rest, stream):
-                if (close := getattr(each, "close", None)) is not None:
-                    close()
+            close_all(rest, stream)
 
     async def _aread(self, stream: AsyncIterable[Any]) -> AsyncIterator[Any]:
         """Do the same with an async stream."""
@@ -157,10 +156,7 @@ class _StreamTracer:
                 if self._is_stopped:
                     return
         finally:
-            for each in (rest, stream):
-                close = getattr(each, "aclose", None) or getattr(each, "close", None)
-                if close is not None and inspect.isawaitable(closing := close()):
-                    await closing
+            await aclose_all(rest, stream)
 
     @property
     def _is_stopped(self) -> bool:

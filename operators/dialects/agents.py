@@ -11,18 +11,18 @@ AIDER = KnownDialect(
     "aider",
     about=(
         "Aider's edit blocks: the lines to search for, and the lines that replace them.\n\n"
-        "The path of the file is text, before the fence. A line that ends in seven `=` ends the lines to search "
-        "for. Unified diffs and whole files in fences stay text, because they cannot be told from other code."
+        "The path of the file is text, before the fence. A line of seven `=` ends the lines to search for. "
+        "Unified diffs and whole files in fences stay text, because they cannot be told from other code."
     ),
     grammar=(
         Call(
-            *("<" * 7, "SEARCH\n", Text("value", key="search")),
-            *("=======\n", Text("value", key="replace"), ">" * 7 + " REPLACE"),
+            *("<" * 7 + " SEARCH", "\n", Text("value", key="search", at_line=True)),
+            *("=======\n", Text("value", key="replace", at_line=True), ">" * 7 + " REPLACE"),
             name="search_replace",
         ),
     ),
-    aliases=(("SEARCH\r\n", "SEARCH\n"), ("=======\r\n", "=======\n")),
-    layout=" ",
+    aliases=(("=======\r\n", "=======\n"),),
+    layout="\n",
     written_from="“Edit formats” in Aider's documentation",
     fence_languages=("*",),
     not_in_auto="blocks of this kind are shown as text, too",

@@ -38,6 +38,9 @@ class Text(Struct, frozen=True):
     guards: tuple[tuple[str, str], ...] = ()
     """Of a raw value: pairs of markers; if one begins the value, nothing ends it before the other. They are a part of
     the value."""
+    at_line: bool = False
+    """Of a raw value: whether the markers behind it are lines of their own, and count only at the beginning of a line.
+    """
     key: str = ""
     """For a value without a key: the name of its argument; empty means `input`."""
     also: tuple[tuple[str, str], ...] = ()

@@ -14,6 +14,7 @@ from .tag_attributes import AttrsSlot, renamed
 LONGEST_OPENER: Final = 1024
 """The most characters of an opener, with its key or name."""
 _BLANKS: Final = r"[ \t\r\n]*"
+_USUAL_BLANKS: Final = r"(?:\r?\n)?"
 _ATTRIBUTE: Final = r"""(?:[ \t\r\n]+[\w.:-]+(?:[ \t\r\n]*=[ \t\r\n]*(?:"[^"]*"|'[^']*'|[^\s"'<>/=]+))?)"""
 _CUT_ATTRIBUTE: Final = (
     r"""(?:[ \t\r\n]+(?:[\w.:-]+(?:[ \t\r\n]*(?:=[ \t\r\n]*(?:"[^"]*|'[^']*|[^\s"'<>/=]*)?)?)?)?)?"""
@@ -30,7 +31,7 @@ class Opener(NamedTuple):
     cut: re.Pattern[str]
     """Matches an opener that the text's end cuts."""
     usual: re.Pattern[str]
-    """Matches a whole opener that is written in the first of its ways."""
+    """Matches a whole opener that is written in the first of its ways, with no blanks but line ends in it."""
     start: str
     """The marker with which it begins."""
     attrs: Attrs | None
@@ -53,7 +54,8 @@ class Opener(NamedTuple):
 
     def is_usual(self, text: str) -> bool:
         """Return whether a text begins with the opener as models usually write it, with no slip."""
-        return self.usual.match(text) is not None
+        found = self.usual.match(text)
+        return found is not None and found[found.lastindex or 0] == self.match(text)  # and not a longer one
 
     def said(self, text: str) -> dict[str, str]:
         """Return the key and the name that the text of its slot says."""
@@ -116,7 +118,7 @@ def openers_of(
     forms = _Forms(aliases)
     flags = re.IGNORECASE if ignore_case else 0
     whole = re.compile(forms.whole(items) + (r"(?!\Z)" if isinstance(items[-1], Text) else ""), flags)
-    usual = re.compile(_Forms(aliases, only_first=True).whole(items) if is_usual else "(?!)", flags)
+    usual = re.compile(_Forms({}, only_first=True).whole(items) if is_usual else "(?!)", flags)
     cut = re.compile(forms.cut(items), flags)
     attrs = next((leaf for leaf in leaves if isinstance(leaf, Attrs)), None)
     is_marked = len(starts[0]) > 1
@@ -134,9 +136,10 @@ class _Forms:
         self.aliases = aliases
         self.only_first = only_first
         """Whether only the first of several ways to write an item counts."""
+        self.blanks = _USUAL_BLANKS if only_first else _BLANKS
 
     def whole(self, items: Sequence[Item]) -> str:
-        return _BLANKS.join(map(self._whole, items))
+        return self.blanks.join(map(self._whole, items))
 
     def cut(self, items: Sequence[Item]) -> str:
         if not items:
@@ -154,7 +157,7 @@ class _Forms:
         rows = rows_of(item)
         either = f"(?:{'|'.join(map(self.whole, rows[:1] if self.only_first else rows))})"
         if isinstance(item, Maybe | Many):
-            return f"(?:{either}{_BLANKS}){'?' if isinstance(item, Maybe) else '*'}"
+            return f"(?:{either}{self.blanks}){'?' if isinstance(item, Maybe) else '*'}"
         return either
 
     def _cut(self, item: Item) -> str:

@@ -6,6 +6,7 @@ follow it in the grammar. This file finds the markers in the grammar; `text/valu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
@@ -36,14 +37,15 @@ class ValueEnds:
     - `need`: how many closers in a row end a value: two, or one in a grammar that has no more.
     - `first`: the closers that may directly follow the value; `closers`: all that may follow it, now or later.
     - `arguments`, `calls`: the openers of other arguments, and of calls; `starts`: with which the former begin.
-    - `texts`: all markers, each in one spelling.
+    - `texts`: all markers, each in one spelling; `marked`: finds one of them that is more than one character.
     - `blocks`: the openers of calls from the beginning of their block on.
     - `is_open`: whether the end of the answer ends the value, which has no closer.
     - `has_direct_argument`: whether another argument may follow without a closer. `has_argument_closer`: whether it may
       follow a closer. `is_named`: whether a closer repeats the argument's name. `is_separated`: whether there is only a
       marker between values.
     - `candidates`: the search for all of them; `ending`: for those that may end the value; `openers`: for those that
-      are content, but may belong to a call inside; `held`: for those that count behind the end of a block.
+      are content, but may belong to a call inside; `held`: for those that count behind the end of a block; `in_line`:
+      for those that count within a line where closers are lines of their own.
     """
 
     def __init__(self, grammar: CompiledGrammar, at: States, back: Mapping[str, str]) -> None:
@@ -61,6 +63,7 @@ class ValueEnds:
         self.texts = tuple(
             dict.fromkeys(text for here, _ in enumerate(grammar.items) for text in self._texts(here)[:1])
         )
+        self.marked = re.compile("|".join(re.escape(each) for each in self.texts if len(each) > 1) or "(?!)")
         self.starts = frozenset(each.start for each in self.arguments)
         self.calls = tuple(self._call_openers())
         self._call_starts = frozenset(each.start for each in self.calls)
@@ -80,6 +83,7 @@ class ValueEnds:
         is_end = self.has_direct_argument or self.is_separated
         self.ending = self._search((*self.first, *(self.starts if is_end else ())))
         self.held = self.held_search(())
+        self.in_line = self._search(self._call_starts)
 
     def search(self, others: Iterable[str]) -> MarkerSearch:
         """Return the search for the markers that mean something in the value, and others."""

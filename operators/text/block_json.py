@@ -524,6 +524,7 @@ class BlockJson(Stateful):
         expected = self.fault or block.doubt or ("" if code is None else code.fault(self.keys))
         if code is not None:
             block.doubt = expected
+            block.is_lost = block.is_lost or (code.has_strings and bool(expected))
             call.has_markers = code.is_dirty
             lacking = (key for key in self.keys if not block.options.argument(call.name, key).may_exist)
             call.undeclared = next(lacking, None)

@@ -476,7 +476,11 @@ class BlockText(Stateful):
 
     def _end_before_tail(self) -> None:
         """End the text where what is held begins, and read on from there."""
-        if self.end is not None and self.end.is_ambiguous and not self._block.options.lenient:
+        if (
+            self.end is not None
+            and (self.end.is_ambiguous or self.end.inner.is_torn)
+            and not self._block.options.lenient
+        ):
             self._call.doom = JsonError("malformed", self._here, "the end of the answer behind the call")
             self._block.is_lost = True
         self._block.source_buffer.unread(self.held_length)
@@ -523,6 +527,7 @@ class BlockText(Stateful):
             elif step == "again":
                 content = "".join(self.tail)
                 self.held_length -= len(content)
+                end.inner.has_markers = self._call.has_markers = True
                 self._give(content, upto - self.held_length)
                 self.tail = [*self.newer, piece]
                 self.newer = []

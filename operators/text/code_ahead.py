@@ -13,12 +13,13 @@ Of an argument that the tool does not have, or that the call has already, the va
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from ..engine.state import Stateful
 from ..grammar.compiled_grammar import States
 from ..grammar.dialect import CallArgs
-from ..machines.marker_search import BLANK_RUN, characters, end_of_run
+from ..machines.marker_search import BLANK_RUN, Marker, MarkerSearch, characters, end_of_run, literal_search
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,7 @@ AheadFound: TypeAlias = Literal["", "argument", "call", "end", "no"]
 
 LONGEST: Final = 1024
 """The most characters that are looked at behind a quote."""
-_WHOLE: Final = frozenset(("string", "behind", "key", "name", "scalar"))
+_WHOLE: Final = frozenset(("string", "behind", "key", "quoted", "name", "scalar"))
 """The states in which blanks are not skipped."""
 _TIGHT: Final = ("closed", "assign", "start")
 """The states in which templates write none."""
@@ -40,6 +41,11 @@ _KEY_WITH_BLANKS: Final = re.compile(r"[\w$@./ -]*+")
 _SCALAR: Final = re.compile(r"[\w.+-]*+")
 _VALUE: Final = re.compile(r"[\d+.\-tTfFnNrRuU\[{(]")
 _PLAIN: Final = {quote: re.compile(rf"(?:[^{quote}\\]|\\[\s\S])*+") for quote in "'\""}
+
+
+@lru_cache(maxsize=64)
+def _quote_search(quote: str) -> MarkerSearch:
+    return literal_search([Marker(quote)])
 
 
 class CodeAhead(Stateful):
@@ -64,7 +70,9 @@ class CodeAhead(Stateful):
     _is_opener: bool = False
     """Whether it reads on behind an opener."""
     _is_careful: bool = False
-    """Whether the whole call behind an opener must fit."""
+    """Whether the whole call behind an opener must fit, and no text may be joined to it."""
+    _is_joined: bool = True
+    """Whether no blank has come behind it."""
     _is_early: bool = False
     """Whether the beginning of a tool's name is enough."""
     _is_sure: bool = False
@@ -101,7 +109,7 @@ class CodeAhead(Stateful):
         """Read on behind the first marker of a block, at these positions.
 
         `is_sure`: whatever tool it names. `is_early`: the beginning of a tool's name is enough. `is_careful`: the whole
-        call must fit, up to its end.
+        call must fit, up to its end, and no text may be joined to it.
         """
         self._at = at
         self._is_opener = True
@@ -162,7 +170,7 @@ class CodeAhead(Stateful):
         return position + 1
 
     def _end_arguments(self) -> None:
-        self._state, self.in_arguments = "behind", False
+        self._state, self.in_arguments, self._is_joined = "behind", False, True
 
     def _comma(self, text: str, position: int) -> int:
         if text[position] == self._code.close:
@@ -178,10 +186,34 @@ class CodeAhead(Stateful):
         if end < len(text):
             self._word = self._word.rstrip(" ")
             self._state = "assign"
-            if not self._word:  # a key in quotes is left to the reader of the arguments
-                is_quoted = self._code.open == "{" and any(text.startswith(each[0], end) for each in self._code.quotes)
-                self.found = "argument" if is_quoted else "no"
+            if not self._word:
+                return self._key_in_quotes(text, end)
         return end
+
+    def _key_in_quotes(self, text: str, position: int) -> int:
+        """Read the opening quote of an argument's name; -1 if more text must come."""
+        rest, quotes = text[position:], self._code.quotes if self._code.open == "{" else ()
+        self._quote = next((each for each in quotes if rest.startswith(each)), "")
+        if self._quote:
+            self._state = "quoted"
+            self.is_odd = True
+            return position + len(self._quote)
+        if any(each.startswith(rest) for each in quotes):
+            self._state = "key"
+            return -1
+        self.found = "no"
+        return position
+
+    def _quoted(self, text: str, position: int) -> int:
+        """Read an argument's name up to its closing quote; -1 if more text must come."""
+        search = _quote_search(self._quote)
+        found = search.pattern.search(text, position)
+        upto = len(text) if found is None else found.start()
+        self._word += text[position:upto]
+        if found is None or not search.literal(found, final=False):
+            return upto if upto > position else -1
+        self._state = "assign"
+        return found.end()
 
     def _assign(self, text: str, position: int) -> int:
         self._state = "start"
@@ -244,6 +276,7 @@ class CodeAhead(Stateful):
                 if not grammar.goes_on(self._at):
                     self.found = "end"
                 return found.end()
+        self._is_joined = self._is_joined and blanks == position
         if blanks == len(text):
             return blanks
         if text[blanks] in boundary.slots:
@@ -255,7 +288,7 @@ class CodeAhead(Stateful):
             self._word = ""
             self._state = "name"
             return blanks
-        self.found = "end" if self._may_end else "no"
+        self.found = "end" if self._may_end and not (self._is_careful and self._is_joined) else "no"
         return blanks
 
     def _name(self, text: str, position: int) -> int:

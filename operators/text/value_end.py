@@ -41,8 +41,10 @@ class InnerCalls(Stateful):
 
     depth: int = 0
     """How many are open."""
-    opened: int = 0
-    """How many have been opened."""
+    is_torn: bool = False
+    """Whether nobody can tell which markers are those of a call here, because it has one too many or too few."""
+    _halves: str = ""
+    """For each open call whether the marker between its values has come: `1`, else `0`."""
     has_markers: bool = False
     """Whether a closer was content."""
     begun: str = ""
@@ -136,7 +138,9 @@ class InnerCalls(Stateful):
             is_whole = found is not None and (each.has_value or found.end() > len(self._opener))
             if found is not None and is_whole and self._is_name(each, found[found.lastindex or 0]):
                 self.depth += 1
-                self.opened += 1
+                if self._ends.is_separated:
+                    self._halves += "0"
+                    self.is_torn = self.is_torn or each.usual.match(self._opener + marker) is None
                 self._opener = ""
                 self._count = 0
                 self._is_bare = marker in self._ends.closers
@@ -160,6 +164,8 @@ class InnerCalls(Stateful):
             self._argument += marker
             self._check_argument()
         is_closer, is_next = marker in ends.closers, self.continues(marker)
+        if ends.is_separated:
+            self._note_half(is_closer=is_closer, is_separator=marker in ends.starts)
         self.has_markers = self.has_markers or is_closer
         if is_closer and (self.depth or is_next):
             self._count = self._count + 1 if is_next else 1
@@ -179,6 +185,15 @@ class InnerCalls(Stateful):
             self._opener += marker
         else:
             self._opener = ""
+
+    def _note_half(self, *, is_closer: bool, is_separator: bool) -> None:
+        """Note a marker in a format that has only a marker between two values, of which each call has one."""
+        if is_separator:
+            self.is_torn = self.is_torn or not self._halves.endswith("0")
+            self._halves = self._halves[:-1] + "1"
+        elif is_closer:
+            self.is_torn = self.is_torn or not self._halves.endswith("1")
+            self._halves = self._halves[:-1]
 
 
 Action: TypeAlias = tuple[Literal["text", "hold", "mark", "again", "give", "wait", "end"], int]
@@ -210,10 +225,10 @@ class ValueEnd(Stateful):
     """The positions after these closers."""
     _gap: str = ""
     """The blanks behind the last of them."""
+    _is_odd: bool = False
+    """Whether there are others between them than templates write."""
     _open_others: int = 0
     """How many openers of other arguments are open in the value."""
-    _separators: int = 0
-    """How many markers that stand between values have come in calls in the value."""
     _is_behind_other: bool = False
     """Whether a closer of one that is not open has just come."""
     inner: InnerCalls
@@ -222,6 +237,7 @@ class ValueEnd(Stateful):
         self._block = block
         self._call = call
         self._guards = item.guards
+        self._at_line = item.at_line
         self._also = dict(block.grammar.texts[at[0]].also)
         said = block.back
         if said and (roles := block.grammar.back_roles(at)) != said.keys():
@@ -321,6 +337,8 @@ class ValueEnd(Stateful):
             return "text", position + length
         found = (search.whole if final else search.pattern).search(text, position)
         stop = len(text) if found is None else found.start()
+        if self._at_line and found is not None and stop == position and self._is_in_line(text, position):
+            stop = found.end()
         if found is None or stop > position:
             self._is_behind_other = self._is_behind_other and text[position:stop].isspace()
             inner.text(text[position:stop])
@@ -342,10 +360,6 @@ class ValueEnd(Stateful):
                 opened = self._opens_argument(text, position, is_after_closer=False, final=final)
                 if opened is not None:
                     return opened
-        elif ends.is_separated and marker in ends.starts:
-            self._separators += 1
-            # Nobody can tell which of two separators is between the values.
-            self.is_ambiguous = self.is_ambiguous or self._separators > inner.opened
         inner.marker(marker)
         self._note_other(marker)
         return "text", found.end()
@@ -408,6 +422,8 @@ class ValueEnd(Stateful):
         marker = search.literal(found, final=final)
         if not marker:
             return "wait", stop
+        if self._at_line and self._is_in_line(text, position):
+            return "hold", found.end()
         if marker in ends.first:
             return self._close(ends.first[marker], 1, found.end())
         if (self._is_behind_other or ends.is_separated) and marker in ends.starts:
@@ -417,6 +433,10 @@ class ValueEnd(Stateful):
         self._note_other(marker)
         return self._opens_call(ends.blocks, text, position, final=final) or ("hold", found.end())
 
+    def _is_in_line(self, text: str, position: int) -> bool:
+        """Return whether a marker that counts only at the beginning of a line has come within one."""
+        return self.last != "\n" and self._ends.in_line.pattern.match(text, position) is None
+
     def _note_other(self, marker: str) -> None:
         change = self._others.get(marker, 0)
         self._is_behind_other = change < 0 and not self._open_others
@@ -424,6 +444,7 @@ class ValueEnd(Stateful):
 
     def _close(self, reached: States, count: int, end: int) -> Action:
         """Return the step at a closer, which ends at a position."""
+        self._is_odd = count > 1 and (self._is_odd or self._gap not in _USUAL_GAPS)
         self._reached = reached
         self._count = count
         self._gap = ""
@@ -460,7 +481,7 @@ class ValueEnd(Stateful):
         call, options, key = self._call, self._block.options, opener.said(text).get("key")
         if opener.has_no_key:
             return True
-        if key is None:
+        if key is None or self._ends.marked.search(key):
             return False
         key = self._also.get(key, key)
         is_used = key in call.keys
@@ -490,8 +511,9 @@ class ValueEnd(Stateful):
         opener = text[position : position + LONGEST_OPENER]
         for each in () if self.is_doomed else openers:
             if (said := each.match(opener)) is not None:
-                is_sure = self._is_enough and self._state == "closed"
-                if not (is_sure or self._block.options.knows(each.said(said).get("name", ""))):
+                is_sure = self._is_enough and not self._is_odd and self._state == "closed"
+                is_in_line = self._at_line and self.last != "\n"
+                if is_in_line or not (is_sure or self._block.options.knows(each.said(said).get("name", ""))):
                     self.is_ambiguous = True
                 return "end", position
             if self._waits(each, opener, final=final):

@@ -160,7 +160,7 @@ class CallWriter:
 
     def _put(self, text: str, *, is_loose: bool = True) -> None:
         """Write a text; `is_loose`: whether blanks beside it do not matter."""
-        if is_loose and self._is_loose and self._layout:
+        if is_loose and self._is_loose and self._layout and not text[:1].isspace():
             self._out.append(self._layout)
         self._out.append(text)
         self._is_loose = is_loose

@@ -56,9 +56,10 @@ def dialect_instructions(dialect: Dialect, tools: Any, *, layout: str | None = N
     if not shapes:
         return ""
     guards = [_guards(dialect, each) for each in shapes]
+    examples = [_in_lines(dialect, example_arguments(each.parameters)) for each in shapes]
     calls = [
-        CallToRender(each.name, _guarded(example_arguments(each.parameters), some), None, each.parameters)
-        for each, some in zip(shapes, guards, strict=True)
+        CallToRender(each.name, _guarded(arguments, some), None, each.parameters)
+        for each, arguments, some in zip(shapes, examples, guards, strict=True)
     ]
     written = [render_calls(dialect, [call], layout=layout) for call in calls]
     parts = ["# Tools", _HOW, *_answers(dialect)]
@@ -99,6 +100,12 @@ def _guarded(arguments: dict[str, Any], guards: Mapping[str, tuple[str, str]]) -
         for key, (opener, closer) in guards.items()
         if isinstance(arguments.get(key), str)
     }
+
+
+def _in_lines(dialect: Dialect, arguments: dict[str, Any]) -> dict[str, Any]:
+    """Return example arguments, each of which ends its line if the dialect has its markers on lines of their own."""
+    own = {leaf.key for leaf in leaves_of(dialect.grammar) if isinstance(leaf, Text) and leaf.at_line}
+    return arguments | {key: f"{value}\n" for key, value in arguments.items() if key in own}
 
 
 def _several(dialect: Dialect, calls: list[CallToRender], written: list[str], layout: str | None) -> str:

@@ -229,6 +229,8 @@ def slot_text(item: Text, text: str, ends: Iterable[str], *, ignore_case: bool =
     what = f"the {item.role} {text[:40]!r}"
     if not text and item.role != "value":
         refuse(f"an empty {item.role} cannot be written")
+    if item.at_line and text and not text.endswith("\n"):
+        refuse(f"{what} does not end with a line break, and what follows is a line of its own")
     if item.chars and not re.fullmatch(f"[{item.chars}]*", text):
         refuse(f"{what} has characters other than [{item.chars}]")
     encoded = _encoded(item, text, ends)

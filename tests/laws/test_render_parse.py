@@ -39,7 +39,7 @@ AFTER = st.sampled_from(("", "\nDone.", " ok", "\n\n"))
 A_CALL: tuple[dict[str, Any], ...] = (
     {"input": "x"},
     {"path": "a.py", "content": "x"},
-    {"search": "x", "replace": "y"},
+    {"search": "x\n", "replace": "y\n"},
 )
 """One of them is a call that a dialect can write, whatever it has a place for."""
 

@@ -141,7 +141,7 @@ def test_work_grows_with_the_text_only(name: str) -> None:
     dialect = DIALECTS[name]
     long = "x y" * 20
     ways: list[tuple[str, dict[str, Any]]] = [("f", {"content": long}), ("f", {"input": long}), ("f", {})]
-    ways.append(("search_replace", {"search": long, "replace": long}))
+    ways.append(("search_replace", {"search": f"{long}\n", "replace": f"{long}\n"}))
     call = render_call(dialect, *next(each for each in ways if can_render(dialect, *each) is None))
     unit = f"Some prose, {call}\n" + call[: len(call) * 2 // 3] + "; " + call[len(call) // 3 :]
     operator = parse_text(name, turn_id="t")

@@ -16,7 +16,7 @@ from strategies.dialect_calls import markers
 
 from penstock.events.tool_invocation import ToolInvocation
 from penstock.operators.catalogue.table import DIALECTS
-from penstock.operators.grammar.dialect import CallArgs
+from penstock.operators.grammar.dialect import CallArgs, Text
 from penstock.operators.grammar.grammar_items import leaves_of
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations
@@ -74,15 +74,19 @@ def is_bare(name: str) -> bool:
     return _quotes(name) != ("",) or shape_of(DIALECTS[name]).is_raw
 
 
-def template(name: str, shape: Shape, calls: Sequence[Mapping[str, str]], quote: str) -> str:
-    """Return calls as the template of a dialect writes them."""
+def template(
+    name: str, shape: Shape, calls: Sequence[Mapping[str, str]], quote: str, *, ends_lines: bool = True
+) -> str:
+    """Return calls as the template of a dialect writes them; `ends_lines`: it writes the end of a value's last line."""
     dialect, end = DIALECTS[name], "\n" if name == "aider" else ""
     held = [
         {key: f"Q{place}Z{number}{end}" if key in shape.free else "p" for number, key in enumerate(call)}
         for place, call in enumerate(calls)
     ]
     text = render_calls(dialect, [CallToRender(shape.tool, each, None, shape.schema) for each in held])
-    written = [(held[place][key], call[key] + end) for place, call in enumerate(calls) for key in shape.free]
+    written = [
+        (held[place][key], call[key] + end * ends_lines) for place, call in enumerate(calls) for key in shape.free
+    ]
     if quote:
         used = next(each for each in _quotes(name) if f"{each}{written[0][0]}{each}" in text)
         written = [(f"{used}{mark}{used}", quote + value + quote) for mark, value in written]
@@ -174,21 +178,45 @@ def is_right(name: str, shape: Shape, written: Written, run: list[tuple[str, Any
     own = [written.quote] if written.quote else of_calls
     whole = _template_of(name, shape, run, written.quote)
     parts = [_template_of(name, shape, [each], written.quote) for each in written.calls]
-    if whole == written.text and not written.quote:
+    other = [each for each in run if each not in written.calls]
+    meant = [each for each in written.calls if each not in run]
+    if not written.quote and _is_better_nested(name, shape, (whole, written.text), other, meant):
         # Letter for letter a call with whole calls in its value: the law of any content has it come back.
-        is_nested = is_nesting(name, shape)
-        if all(map(is_nested, _values(run))) and not all(map(is_nested, _values(written.calls))):
-            return True
+        return True
     for each in run:
         is_plain = not any(marker in str(value) for value in each[1].values() for marker in own)
         of_one = _template_of(name, shape, [each], written.quote)
         if not (
             each in written.calls
             or (is_plain and (whole == written.text or of_one in parts))
+            or (
+                not written.quote
+                and any(
+                    _is_better_nested(name, shape, (of_one, part), [each], [call])
+                    for call, part in zip(written.calls, parts, strict=True)
+                )
+            )
             or any(is_python(name, text, [each]) for text in texts)
         ):
             return False
     return True
+
+
+def _is_better_nested(
+    name: str, shape: Shape, texts: tuple[str, str], run: list[tuple[str, Any]], calls: list[tuple[str, Any]]
+) -> bool:
+    """Return whether calls have the text of others, and all calls in their values are whole, unlike in those."""
+    if _as_meant(name, texts[0]) != _as_meant(name, texts[1]):
+        return False
+    is_nested = is_nesting(name, shape)
+    return all(map(is_nested, _values(run))) and not all(map(is_nested, _values(calls)))
+
+
+def _as_meant(name: str, text: str) -> str:
+    """Return a text with each marker as it is meant, however it is spelled."""
+    for spelled, meant in DIALECTS[name].aliases:
+        text = text.replace(spelled, meant)
+    return text
 
 
 def _values(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
@@ -197,10 +225,17 @@ def _values(calls: Sequence[tuple[str, Mapping[str, Any]]]) -> list[str]:
 
 def is_nesting(name: str, shape: Shape) -> Callable[[str], bool]:
     """Return what asks of a value whether each opener of a call in it has its end behind it, and each end its opener."""
-    text = template(name, shape, [dict.fromkeys(shape.keys, "\0")], "")
-    opener, end = text.partition(shape.tool)[0], text.rpartition("\0")[2]
+    call = dict.fromkeys(shape.keys, "\0")
+    head, *_, between = template(name, shape, [call, call], "").split("\0")[: len(shape.free) + 1]
+    # In a block with several calls, that of the call and not of the block.
+    tails = (head[found.start() :] for found in re.finditer("<", head))
+    opener = next((tail for tail in tails if between.endswith(tail)), head)
+    end, opener = between.removesuffix(opener), opener.partition(shape.tool)[0]
     ends = r"\s*".join(map(re.escape, re.split(r"\s*(?=<)", end.strip())))
-    mark = re.compile(rf"(?P<opener>{re.escape(opener.strip())})|{ends}")
+    blanks = r"\s+"
+    is_of_lines = any(isinstance(leaf, Text) and leaf.at_line for leaf in _leaves(name))
+    begin, line_end = ("(?m:^)", r"[ \t\r]*\n") if is_of_lines else ("", "")
+    mark = re.compile(rf"(?P<opener>{blanks.join(map(re.escape, opener.split()))}{line_end})|{begin}{ends}")
 
     def is_nested(value: str) -> bool:
         depth = 0
@@ -218,7 +253,8 @@ def _template_of(name: str, shape: Shape, calls: list[tuple[str, Any]], quote: s
     keys = tuple(calls[0][1]) if calls else ()
     if not keys or any(tuple(arguments) != keys for _, arguments in calls):
         return ""
-    return template(name, shape._replace(keys=keys, free=keys), [arguments for _, arguments in calls], quote)
+    shape = shape._replace(keys=keys, free=keys)
+    return template(name, shape, [arguments for _, arguments in calls], quote, ends_lines=False)
 
 
 def python_call(tool: str, arguments: Mapping[str, str], quote: str) -> str:
@@ -227,6 +263,17 @@ def python_call(tool: str, arguments: Mapping[str, str], quote: str) -> str:
 
 
 def is_python(name: str, text: str, run: list[tuple[str, Any]]) -> bool:
+    """Return whether a text without its markers is Python for calls, each of its blocks for one of them, in order."""
+    if _is_python(name, text, run):
+        return True
+    opener = next((each for each in markers(DIALECTS[name]) if len(each) > 2 and text.startswith(each)), "")
+    if len(run) < 2 or not opener:
+        return False
+    places = [found.start() for found in re.finditer(re.escape(opener), text)][1:]
+    return any(_is_python(name, text[:place], run[:1]) and is_python(name, text[place:], run[1:]) for place in places)
+
+
+def _is_python(name: str, text: str, run: list[tuple[str, Any]]) -> bool:
     """Return whether a text without its markers is Python for calls."""
     for marker in sorted(markers(DIALECTS[name]), key=len, reverse=True):
         if len(marker) > 2 and (text.startswith(marker) or text.endswith(marker)):

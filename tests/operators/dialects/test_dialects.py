@@ -86,6 +86,44 @@ def test_every_dialect_has_a_text():
     assert {each[0] for each in TEXTS}.union(ANSWERED) >= set(DIALECTS) - apart
 
 
+@pytest.mark.parametrize("marker", ["=======\n", "=======\r\n", ">>>>>>> REPLACE", "x>>>>>>> REPLACE=======\n"])
+def test_a_marker_of_an_edit_counts_only_at_the_beginning_of_a_line(marker: str):
+    inside = f"a {marker}b\n"
+    for edit in ({"search": inside, "replace": "c\n"}, {"search": "c\n", "replace": inside}):
+        text = f"<<<<<<< SEARCH\n{edit['search']}=======\n{edit['replace']}>>>>>>> REPLACE"
+        assert render_call(DIALECTS["aider"], "search_replace", edit) == text
+        for pieces in ([text], list(text), [text[:23], text[23:]]):
+            (call,) = run(pieces, ["aider"], {})[True].calls
+            assert (call.arguments, call.status) == (edit, "complete")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE",
+        "<<<<<<< SEARCH\na\n>>>>>>> REPLACE\nb\n=======\nc\n>>>>>>> REPLACE",
+        "<<<<<<< SEARCH\na\n<<<<<<< SEARCH\nb\n>>>>>>> REPLACE\n=======\nc\n>>>>>>> REPLACE",
+        "<<<<<<< SEARCH\na\n=======\nb\n<<<<<<< SEARCH\n=======\n=======\n>>>>>>> REPLACE\nc\n>>>>>>> REPLACE",
+        "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE <<<<<<< SEARCH\nc\n=======\nd\n>>>>>>> REPLACE",
+    ],
+    ids=[
+        "two lines that divide",
+        "a closer before the line that divides",
+        "a call in the text without such a line",
+        "a call in the text with two",
+        "another call within a line",
+    ],
+)
+def test_an_edit_with_a_line_too_many_or_too_few_is_not_run(text: str):
+    calls = run([text], ["aider"], {})[True].calls
+    assert {call.status for call in calls} == {"failed"}
+
+
+def test_a_text_that_does_not_end_its_line_is_no_edit():
+    reason = can_render(DIALECTS["aider"], "search_replace", {"search": "a", "replace": "b\n"})
+    assert reason == "the value 'a' does not end with a line break, and what follows is a line of its own"
+
+
 LINES: Final = st.lists(st.text("ab<>=`\n ", max_size=8), max_size=4).map(
     lambda lines: "".join(f"{line}\n" for line in lines)
 )

@@ -128,6 +128,9 @@ def test_where_two_readings_remain_the_call_fails_with_its_text(call: str):
 def test_calls_behind_one_that_can_be_read_in_two_ways_are_not_run():
     text = block("run(line='it's', cwd='b')", "run(line='ls')") + block("run(line='pwd')")
     assert not [each for each in outcomes(text) if isinstance(each, dict)]
+    tag = "<|python_tag|>"
+    text = f"{tag}run.call(line='\nx\\', cwd=')" + f"{tag}run.call(line='ls', cwd='\n')<|eom_id|>"
+    assert not [each for each in outcomes(text, "llama_python_tag") if isinstance(each, dict)]
 
 
 @pytest.mark.parametrize(
@@ -238,6 +241,10 @@ def test_a_string_in_a_list_is_a_string_too():
 def test_behind_an_escaped_quote_another_block_proves_the_end_only_if_it_is_whole():
     assert outcomes(block(r"run(line='it\'s')") + block("run(line='ls')")) == [{"line": "it's"}, {"line": "ls"}]
     assert outcomes(f"{OPEN}[run(line='\\', cwd=')]{CLOSE}{OPEN}[run(line='x', c')]{CLOSE}") == ["malformed"]
+    first, second = (f"<|python_tag|>run.call(line='{each}')" for each in (r"it\'s", "ls"))
+    assert outcomes(f"{first}{second}", "llama_python_tag") == [{"line": "it's"}, {"line": "ls"}]
+    assert outcomes(f"{first}{second} Done.", "llama_python_tag") == [{"line": "it's"}, {"line": "ls"}]
+    assert outcomes(f"{first}{second}')<|eom_id|>", "llama_python_tag") == ["malformed"]
 
 
 @pytest.mark.parametrize("value", ['<|"|>x<|"|>', 'x<|"|>', "7"])
@@ -247,6 +254,13 @@ def test_a_slip_that_gemma_is_forgiven_may_follow_a_string(value: str):
     assert (arguments["line"], str(arguments["cwd"])) == ("a", value.replace('<|"|>', ""))
 
 
+@pytest.mark.parametrize(("key", "runs"), [("cwd", True), (",cwd:", False), ("new", False)])
+@pytest.mark.parametrize("quote", ['<|"|>', '"'])
+def test_a_name_in_quotes_behind_a_string_is_that_of_an_argument_of_the_tool(quote: str, key: str, runs: bool):
+    text = f'<|tool_call>call:run{{line:<|"|>a<|"|>,{quote}{key}{quote}:<|"|>b<|"|>}}<tool_call|>'
+    assert outcomes(text, "gemma4") == ([{"line": "a", key: "b"}] if runs else ["malformed"])
+
+
 @pytest.mark.parametrize(
     ("behind", "runs"),
     [
@@ -254,6 +268,8 @@ def test_a_slip_that_gemma_is_forgiven_may_follow_a_string(value: str):
         ("\n<arg_key>new</arg_key>\n<arg_value>b</arg_value>", True),
         ("\t<arg_key>new</arg_key>\n<arg_value>b</arg_value>", False),
         ("\n<arg_key>new</arg_key> b</arg_value>", False),
+        ("\n<arg_key>new</arg_key>b</arg_value>\n<arg_key>cwd</arg_key>\n<arg_value>c</arg_value>", False),
+        ("\n<arg_key>new</arg_key>\\n<arg_value>b</arg_value>", False),
     ],
 )
 def test_an_argument_that_the_tool_does_not_have_counts_only_as_templates_write_it(behind: str, runs: bool):

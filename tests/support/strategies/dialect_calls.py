@@ -96,11 +96,12 @@ def values(name: str) -> st.SearchStrategy[Any]:
 def arguments(name: str, *, any_key: bool = False) -> st.SearchStrategy[dict[str, Any]]:
     """Return arguments; their names are plain ones unless any will do."""
     keys = st.one_of(PLAIN_KEYS, texts(name)) if any_key else PLAIN_KEYS
-    own = [leaf.key for leaf in leaves_of(DIALECTS[name].grammar) if isinstance(leaf, Text) and leaf.key]
+    slots = [leaf for leaf in leaves_of(DIALECTS[name].grammar) if isinstance(leaf, Text) and leaf.key]
+    own = {leaf.key: texts(name).map("{}\n".format) if leaf.at_line else texts(name) for leaf in slots}
     return st.one_of(
         st.dictionaries(keys, values(name), max_size=4),
         # What formats with one text or a fixed set of parameters have a place for.
-        st.fixed_dictionaries(dict.fromkeys(own or ["input"], texts(name))),
+        st.fixed_dictionaries(own or {"input": texts(name)}),
         st.fixed_dictionaries({"path": texts(name), "content": texts(name)}),
     )
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterable, Iterable
 from functools import partial
 from typing import Any
 
@@ -58,28 +56,8 @@ def from_ollama(
 
 def check_ollama_stream(source: object) -> None:
     """Raise `UsageError` for anything but a stream of Ollama's responses."""
-    is_whole = hasattr(source, "message") and hasattr(source, "__pydantic_fields_set__")
-    _check_opened(source, "from_ollama", "client.chat(..., stream=True)", is_whole=is_whole)
-
-
-def _check_opened(source: object, name: str, create: str, *, is_whole: bool) -> None:
-    """Raise `UsageError` for anything but a stream that plain generators are, too; `create`: the call that opens it."""
-    wanted = f"pass {create}, or a lambda that calls it"
-    kind = type(source).__name__
-    if inspect.iscoroutine(source):
-        source.close()
-        message = f"{name} got a coroutine that was not awaited; await it, or {wanted}"
-    elif is_whole:
-        message = f"{name} got a whole {kind}, not a stream; {wanted}"
-    elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
-        message = f"{name} got a {kind}, not a stream; {wanted}"
-    elif callable(source) or isinstance(source, Iterable | AsyncIterable):
-        return
-    elif inspect.isawaitable(source):
-        message = f"{name} got a {kind} that was not awaited; await it, or {wanted}"
-    else:
-        message = f"{name} got a {kind}, which is not a stream; {wanted}"
-    raise UsageError(message)
+    whole = ("message", "__pydantic_fields_set__")
+    check_stream(source, name="from_ollama", create="client.chat(..., stream=True)", whole=whole)
 
 
 def _is_checked_when_opened(_: object) -> None:
@@ -132,8 +110,8 @@ def check_anthropic_stream(source: object) -> None:
         source,
         name="from_anthropic",
         create="client.messages.create(..., stream=True)",
-        helpers="anthropic.lib.streaming",
-        whole="stop_reason",
+        helpers=("anthropic.lib.streaming",),
+        whole=("stop_reason",),
     )
 
 
@@ -184,8 +162,8 @@ def check_responses_stream(source: object) -> None:
         source,
         name="from_openai_responses",
         create="client.responses.create(..., stream=True)",
-        helpers="openai.lib.streaming",
-        whole="output",
+        helpers=("openai.lib.streaming",),
+        whole=("output",),
     )
 
 
@@ -244,8 +222,8 @@ check_chat_stream = partial(
     check_stream,
     name="from_openai_chat",
     create="client.chat.completions.create(..., stream=True)",
-    helpers="openai.lib.streaming",
-    whole="choices",
+    helpers=("openai.lib.streaming",),
+    whole=("choices",),
 )
 
 
@@ -297,7 +275,7 @@ def from_gemini(
 def check_gemini_stream(source: object) -> None:
     """Raise `UsageError` for anything but a stream of Gemini's responses."""
     create = "client.models.generate_content_stream(...)"
-    _check_opened(source, "from_gemini", create, is_whole=hasattr(source, "candidates"))
+    check_stream(source, name="from_gemini", create=create, whole=("candidates",))
     if _runs_functions(source):
         raise UsageError(RUNS_FUNCTIONS)
 

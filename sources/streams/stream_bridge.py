@@ -20,11 +20,13 @@ from ..base.machine import Machine
 from ..base.provider_error import provider_error
 
 
-def check_stream(source: object, *, name: str, create: str, helpers: str, whole: str) -> None:
+def check_stream(
+    source: object, *, name: str, create: str, whole: tuple[str, ...], helpers: tuple[str, ...] = ()
+) -> None:
     """Raise `UsageError` for anything but a stream, naming what to pass instead.
 
-    `name`: the name of the source; `create`: the call that returns a stream; `helpers`: the module of the SDK's
-    `.stream()` helpers; `whole`: an attribute that a whole answer has and a stream has not.
+    `name`: the name of the source; `create`: the call that returns a stream; `whole`: attributes that a whole answer
+    has and a stream has not; `helpers`: the modules of the SDK's `.stream()` helpers.
     """
     wanted = f"pass {create}, or a lambda that calls it"
     kind = type(source).__name__
@@ -33,7 +35,7 @@ def check_stream(source: object, *, name: str, create: str, helpers: str, whole:
         message = f"{name} got a coroutine that was not awaited; await it, or {wanted}"
     elif type(source).__module__.startswith(helpers):
         message = f"{name} got the .stream() helper's {kind}, which parses everything twice; {wanted}"
-    elif hasattr(source, whole):
+    elif all(hasattr(source, each) for each in whole):
         message = f"{name} got a whole {kind}, not a stream; {wanted}"
     elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
         message = f"{name} got a {kind}, not a stream; {wanted}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from reactivex import Observable
 
@@ -11,13 +10,13 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .base.answers import Choices
-from .base.sdk_fields import entries_of, fields_of
 from .gemini.machine import RUNS_FUNCTIONS
 from .gemini.wire import gemini_exception
 from .ollama.wire import ollama_exception
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge, check_stream
+from .workarounds.google_genai import runs_functions
 
 
 def from_ollama(
@@ -276,24 +275,5 @@ def check_gemini_stream(source: object) -> None:
     """Raise `UsageError` for anything but a stream of Gemini's responses."""
     create = "client.models.generate_content_stream(...)"
     check_stream(source, name="from_gemini", create=create, whole=("candidates",))
-    if _runs_functions(source):
+    if runs_functions(source):
         raise UsageError(RUNS_FUNCTIONS)
-
-
-def _runs_functions(stream: Any) -> bool:
-    """Return whether the SDK will call the user's functions in this generator, which has not started."""
-    frame = getattr(stream, "gi_frame", None) or getattr(stream, "ag_frame", None)
-    if frame is None or not str(frame.f_globals.get("__name__", "")).startswith("google."):
-        return False
-    known: dict[str, Any] = frame.f_locals
-    configs = [known.get("config"), known.get("parsed_config"), getattr(known.get("self"), "_config", None)]
-    return bool(known.get("function_map")) or any(map(_has_functions, configs))
-
-
-def _has_functions(config: Any) -> bool:
-    fields = fields_of(config) or {}
-    automatic = fields_of(fields.get("automatic_function_calling")) or {}
-    calls_at_most = automatic.get("maximum_remote_calls")
-    if automatic.get("disable") or (isinstance(calls_at_most, int) and calls_at_most < 2):
-        return False  # the last of the allowed calls leaves its functions to the caller
-    return any(callable(tool) for tool in entries_of(fields.get("tools")))

@@ -17,6 +17,8 @@ from ...sinks.running.channel import StreamCutError, running_loop
 from ...sinks.running.event_pump import close_stream
 from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
+from ...sources.streams.sdk_stream import unwrapped
+from ...sources.workarounds.generator_streams import is_generator_stream
 from ..answers.answer import Answer
 from ..strategies.strategy import PipelineEvent
 from .flow import AnyFlow, Emitted, KeptAnswer, PassingFlow, RunState, check_unused
@@ -287,13 +289,8 @@ async def _open(state: _State) -> Any:
 
 def _blocks(stream: Any) -> bool:
     """Return whether a source is an SDK's sync stream, maybe in our wrappers."""
-    inner = stream
-    while not hasattr(inner, "response") and (within := getattr(inner, "_stream", None)) is not None:
-        inner = within
-    if hasattr(inner, "response"):
-        return True
-    frame = getattr(inner, "gi_frame", None)
-    return frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("google", "ollama")
+    inner = unwrapped(stream)
+    return hasattr(inner, "response") or is_generator_stream(inner)
 
 
 async def _as_async(items: Iterable[Any]) -> AsyncGenerator[Any, None]:

@@ -18,6 +18,7 @@ from ...operators.engine.pump import aclose_all, close_all
 from ...operators.engine.stage import Completed, Failed
 from ..base.machine import Machine
 from ..base.provider_error import provider_error
+from ..workarounds.litellm import goes_async
 
 
 def check_stream(
@@ -46,28 +47,6 @@ def check_stream(
     else:
         message = f"{name} got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
-
-
-def goes_async(stream: Any) -> bool:
-    """Return whether a stream is to be read with `async for`.
-
-    LiteLLM's streams can be looped over in both ways, whichever call made them. What they read tells which one is
-    meant; where nothing is open yet, a running event loop does.
-    """
-    if not isinstance(stream, AsyncIterable):
-        return False
-    if not isinstance(stream, Iterable):
-        return True
-    inner = getattr(stream, "completion_stream", None)
-    return _has_loop() if inner is None else isinstance(inner, AsyncIterable)
-
-
-def _has_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 _LOGGER = logging.getLogger("penstock")

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all
-from ...operators.engine.stage import Completed, Failed, Interrupted
+from ...operators.engine.stage import Failed, Interrupted
 from ...sinks.acting.step import EventStep, in_a_row
 from ...sinks.running.channel import StreamCutError, running_loop
 from ...sinks.running.event_pump import close_stream
@@ -123,7 +123,6 @@ class _State(RunState):
         super().__init__(source, fan_out, kept)
         self.fan_out = fan_out
         self.is_cut = False
-        self.stopped: Interrupted | Failed | None = None
         self._first = first
         self._streams = streams
         """The provider's run, and what each step made of the one before."""
@@ -258,20 +257,14 @@ async def _step(state: _State, flow: AnyFlow) -> Emitted:
     """Open the stream, or take its next item."""
     if state.stopped is not None:
         return flow.end(state.stopped)
-    item: Any = None
-    how: Completed | Failed
     try:
         if state.iterator is None:
             state.iterator = await _open(state)
             return Emitted([])
         item = await state.wait_for(anext(state.iterator))
-    except StopAsyncIteration:
-        how = Completed()
     except Exception as error:  # noqa: BLE001 - raised after the ENDs
-        how = Failed(error)
-    else:
-        return flow.feed(item) if state.stopped is None else flow.end(state.stopped)
-    return flow.end(how if state.stopped is None else state.stopped)
+        return state.end(flow, error)
+    return state.take(flow, item)
 
 
 async def _open(state: _State) -> Any:

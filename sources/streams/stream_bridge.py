@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from reactivex import Observable, abc
@@ -106,6 +106,8 @@ class _Run:
         self._check = check
         self._observer = observer
         self._disposed = self._is_started = False
+        self._error: Exception | None = None
+        """The exception of the machine, for an item that the caller must not pass."""
         self._asynchronous = SingleAssignmentDisposable()
 
     def dispose(self) -> None:
@@ -145,45 +147,41 @@ class _Run:
             message = "an async stream needs a running event loop; subscribe inside a coroutine, on the loop's thread"
             self._observer.on_error(UsageError(message))
             return Disposable()
-        pump = _Pump(stream, self._feed_async, self._end, self._check)
-        return pump.start(loop)
+        return _Pump(stream, self._feed, self._end, self._check).start(loop)
 
     def _pull(self, stream: Iterable[Any]) -> Exception | None:
         """Feed all items; return the exception of the stream. An exception of the consumer is raised."""
-        try:
-            iterator = iter(stream)
-        except Exception as error:  # noqa: BLE001 - told by on_error
-            return error
-        while not self._disposed and not self._machine.stopped:
+        iterator: Iterator[Any] | None = None
+        is_wanted = not self._disposed
+        while is_wanted:
             try:
+                if iterator is None:
+                    iterator = iter(stream)
                 item = next(iterator)
-            except StopIteration:
-                break
             except Exception as error:  # noqa: BLE001 - told by on_error
-                return error
-            if failure := self._feed(item):
-                return failure
+                return _failure(error)
+            is_wanted = self._feed(item)
         return None
 
-    def _feed_async(self, item: Any) -> tuple[bool, Exception | None]:
-        """Feed one item; return whether to go on, and the exception of the machine."""
-        error = None if self._disposed else self._feed(item)
-        return not (self._disposed or self._machine.stopped), error
-
-    def _feed(self, item: Any) -> Exception | None:
+    def _feed(self, item: Any) -> bool:
+        """Feed one item; return whether to go on."""
+        if self._disposed:
+            return False
         try:
             responses = self._machine.feed(item)
-        except Exception as error:  # noqa: BLE001 - a wrong item of the caller's, told by on_error
-            return error
+        except Exception as error:  # noqa: BLE001 - told by on_error
+            self._error = error
+            return False
         for response in responses:
             if self._disposed:
-                return None
+                return False
             self._observer.on_next(response)
-        return None
+        return not (self._disposed or self._machine.stopped)
 
     def _end(self, error: Exception | None) -> None:
         if self._disposed:
             return
+        error = error or self._error
         if error is not None:
             error = provider_error(error) or error
         for response in self._machine.close(Failed(error) if error is not None else Completed()):
@@ -202,7 +200,7 @@ class _Pump:
     def __init__(
         self,
         stream: Any,
-        feed: Callable[[Any], tuple[bool, Exception | None]],
+        feed: Callable[[Any], bool],
         end: Callable[[Exception | None], None],
         check: SourceCheck,
     ) -> None:
@@ -252,35 +250,37 @@ class _Pump:
 
     async def _read(self) -> Exception | None:
         iterator: AsyncIterator[Any] | None = None
+        is_wanted = True
         try:
-            try:
-                if inspect.isawaitable(self._stream):
-                    self._stream = await self._stream
-                self._check(self._stream)
-                iterator = _async_iterator(self._stream)
-            except Exception as error:  # noqa: BLE001 - told by on_error
-                return error
-            is_wanted = True
             while is_wanted:
                 try:
+                    if iterator is None:
+                        iterator = await self._open()
                     item = await anext(iterator)
-                except StopAsyncIteration:
-                    break
                 except Exception as error:  # noqa: BLE001 - told by on_error
-                    return error
+                    return _failure(error)
                 self._is_feeding = True
                 try:
-                    is_wanted, failure = self._feed(item)
+                    is_wanted = self._feed(item)
                 finally:
                     self._is_feeding = False
-                if failure is not None:
-                    return failure
             return None
         finally:
             self._is_finished = True
             if iterator is not self._stream:
                 await _aclose(iterator)
             await _aclose(self._stream)
+
+    async def _open(self) -> AsyncIterator[Any]:
+        if inspect.isawaitable(self._stream):
+            self._stream = await self._stream
+        self._check(self._stream)
+        return _async_iterator(self._stream)
+
+
+def _failure(error: Exception) -> Exception | None:
+    """Return the exception that a read of a stream raised, unless that is its end."""
+    return None if isinstance(error, StopIteration | StopAsyncIteration) else error
 
 
 _NOTHING: set[asyncio.Task[None]] = set()

@@ -217,11 +217,9 @@ class _WokenError(Exception):
 
 async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
     running_loop()  # before the request
-    state.is_begun = True
     error: BaseException | None = None
     try:
-        if state.fan_out is not None:
-            state.fan_out.start()
+        state.begin()
         step = Emitted([])
         while not step.is_last:
             step = await _step(state, flow)

@@ -67,6 +67,11 @@ class RunState:
         self.results: list[Any] = []
         self._sinks = fan_out
 
+    def begin(self) -> None:
+        self.is_begun = True
+        if self._sinks is not None:
+            self._sinks.start()
+
     def take(self, flow: AnyFlow, item: Any) -> Emitted:
         """Return what an item gives, or the end if it came too late."""
         return flow.feed(item) if self.stopped is None else flow.end(self.stopped)

@@ -121,11 +121,9 @@ class _State(RunState):
 
 
 def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
-    state.is_begun = True
     error: BaseException | None = None
     try:
-        if state.fan_out is not None:
-            state.fan_out.start()
+        state.begin()
         step = Emitted([])
         while not step.is_last:
             step = _step(state, flow)

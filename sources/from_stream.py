@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from json import JSONDecodeError
-from operator import attrgetter
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -17,7 +16,7 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Failed, How, Operator, lift
 from .base.answers import Choices
-from .base.machine import Machine, MachineStage
+from .base.machine import Machine, MachineStage, of_machine
 from .base.provider_error import provider_error
 from .bedrock.wire import bedrock_events
 from .framing.served import WireBody
@@ -39,17 +38,13 @@ class AutoDecoder:
     WireBody("openai", "/v1/responses")    the wire's, which takes bytes
     """
 
+    stopped: bool = of_machine("stopped")
+    failure: PenstockError | None = of_machine("failure")
     if TYPE_CHECKING:
 
-        @property
-        def stopped(self) -> bool: ...
-        @property
-        def failure(self) -> PenstockError | None: ...
         def feed(self, item: Any, /) -> list[ChunkResponse]: ...
-    else:  # read for every item, and so without a call; the machines change their `feed`, too
-        stopped = property(attrgetter("_machine.stopped"))
-        failure = property(attrgetter("_machine.failure"))
-        feed = property(attrgetter("_machine.feed"))
+    else:  # which the machines change
+        feed = of_machine("feed")
 
     def __init__(
         self,
@@ -257,9 +252,9 @@ def check_any_stream(source: object, *, name: str = "from_stream") -> None:
     if isinstance(source, bytes | bytearray):
         message = f"{name} got {type(source).__name__}; use from_wire(api, ...) for the bytes of a body"
         raise UsageError(message)
-    helpers = next((each for each in _HELPERS if type(source).__module__.startswith(each)), _HELPERS[0])
     # Whole answers are pydantic objects, and streams are not.
-    check_stream(source, name=name, create="create(..., stream=True)", helpers=helpers, whole="__pydantic_fields_set__")
+    whole = ("__pydantic_fields_set__",)
+    check_stream(source, name=name, create="create(..., stream=True)", whole=whole, helpers=_HELPERS)
     check_gemini_stream(source)  # of what is left it refuses the streams in which functions would be run
 
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncIterable, Iterable
 from functools import partial
-from typing import Any
 
 from reactivex import Observable
 
@@ -13,13 +10,13 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .base.answers import Choices
-from .base.sdk_fields import entries_of, fields_of
 from .gemini.machine import RUNS_FUNCTIONS
 from .gemini.wire import gemini_exception
 from .ollama.wire import ollama_exception
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge, check_stream
+from .workarounds.google_genai import runs_functions
 
 
 def from_ollama(
@@ -58,28 +55,8 @@ def from_ollama(
 
 def check_ollama_stream(source: object) -> None:
     """Raise `UsageError` for anything but a stream of Ollama's responses."""
-    is_whole = hasattr(source, "message") and hasattr(source, "__pydantic_fields_set__")
-    _check_opened(source, "from_ollama", "client.chat(..., stream=True)", is_whole=is_whole)
-
-
-def _check_opened(source: object, name: str, create: str, *, is_whole: bool) -> None:
-    """Raise `UsageError` for anything but a stream that plain generators are, too; `create`: the call that opens it."""
-    wanted = f"pass {create}, or a lambda that calls it"
-    kind = type(source).__name__
-    if inspect.iscoroutine(source):
-        source.close()
-        message = f"{name} got a coroutine that was not awaited; await it, or {wanted}"
-    elif is_whole:
-        message = f"{name} got a whole {kind}, not a stream; {wanted}"
-    elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
-        message = f"{name} got a {kind}, not a stream; {wanted}"
-    elif callable(source) or isinstance(source, Iterable | AsyncIterable):
-        return
-    elif inspect.isawaitable(source):
-        message = f"{name} got a {kind} that was not awaited; await it, or {wanted}"
-    else:
-        message = f"{name} got a {kind}, which is not a stream; {wanted}"
-    raise UsageError(message)
+    whole = ("message", "__pydantic_fields_set__")
+    check_stream(source, name="from_ollama", create="client.chat(..., stream=True)", whole=whole)
 
 
 def _is_checked_when_opened(_: object) -> None:
@@ -132,8 +109,8 @@ def check_anthropic_stream(source: object) -> None:
         source,
         name="from_anthropic",
         create="client.messages.create(..., stream=True)",
-        helpers="anthropic.lib.streaming",
-        whole="stop_reason",
+        helpers=("anthropic.lib.streaming",),
+        whole=("stop_reason",),
     )
 
 
@@ -184,8 +161,8 @@ def check_responses_stream(source: object) -> None:
         source,
         name="from_openai_responses",
         create="client.responses.create(..., stream=True)",
-        helpers="openai.lib.streaming",
-        whole="output",
+        helpers=("openai.lib.streaming",),
+        whole=("output",),
     )
 
 
@@ -244,8 +221,8 @@ check_chat_stream = partial(
     check_stream,
     name="from_openai_chat",
     create="client.chat.completions.create(..., stream=True)",
-    helpers="openai.lib.streaming",
-    whole="choices",
+    helpers=("openai.lib.streaming",),
+    whole=("choices",),
 )
 
 
@@ -297,25 +274,6 @@ def from_gemini(
 def check_gemini_stream(source: object) -> None:
     """Raise `UsageError` for anything but a stream of Gemini's responses."""
     create = "client.models.generate_content_stream(...)"
-    _check_opened(source, "from_gemini", create, is_whole=hasattr(source, "candidates"))
-    if _runs_functions(source):
+    check_stream(source, name="from_gemini", create=create, whole=("candidates",))
+    if runs_functions(source):
         raise UsageError(RUNS_FUNCTIONS)
-
-
-def _runs_functions(stream: Any) -> bool:
-    """Return whether the SDK will call the user's functions in this generator, which has not started."""
-    frame = getattr(stream, "gi_frame", None) or getattr(stream, "ag_frame", None)
-    if frame is None or not str(frame.f_globals.get("__name__", "")).startswith("google."):
-        return False
-    known: dict[str, Any] = frame.f_locals
-    configs = [known.get("config"), known.get("parsed_config"), getattr(known.get("self"), "_config", None)]
-    return bool(known.get("function_map")) or any(map(_has_functions, configs))
-
-
-def _has_functions(config: Any) -> bool:
-    fields = fields_of(config) or {}
-    automatic = fields_of(fields.get("automatic_function_calling")) or {}
-    calls_at_most = automatic.get("maximum_remote_calls")
-    if automatic.get("disable") or (isinstance(calls_at_most, int) and calls_at_most < 2):
-        return False  # the last of the allowed calls leaves its functions to the caller
-    return any(callable(tool) for tool in entries_of(fields.get("tools")))

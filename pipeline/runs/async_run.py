@@ -11,12 +11,14 @@ from typing import Any, Self
 
 from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all
-from ...operators.engine.stage import Completed, Failed, Interrupted
+from ...operators.engine.stage import Failed, Interrupted
 from ...sinks.acting.step import EventStep, in_a_row
 from ...sinks.running.channel import StreamCutError, running_loop
 from ...sinks.running.event_pump import close_stream
 from ...sinks.running.fan_out import AsyncFanOut
 from ...sinks.running.sink_line import SlowSinkError
+from ...sources.streams.sdk_stream import unwrapped
+from ...sources.workarounds.generator_streams import is_generator_stream
 from ..answers.answer import Answer
 from ..strategies.strategy import PipelineEvent
 from .flow import AnyFlow, Emitted, KeptAnswer, PassingFlow, RunState, check_unused
@@ -121,7 +123,6 @@ class _State(RunState):
         super().__init__(source, fan_out, kept)
         self.fan_out = fan_out
         self.is_cut = False
-        self.stopped: Interrupted | Failed | None = None
         self._first = first
         self._streams = streams
         """The provider's run, and what each step made of the one before."""
@@ -216,11 +217,9 @@ class _WokenError(Exception):
 
 async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
     running_loop()  # before the request
-    state.is_begun = True
     error: BaseException | None = None
     try:
-        if state.fan_out is not None:
-            state.fan_out.start()
+        state.begin()
         step = Emitted([])
         while not step.is_last:
             step = await _step(state, flow)
@@ -256,20 +255,14 @@ async def _step(state: _State, flow: AnyFlow) -> Emitted:
     """Open the stream, or take its next item."""
     if state.stopped is not None:
         return flow.end(state.stopped)
-    item: Any = None
-    how: Completed | Failed
     try:
         if state.iterator is None:
             state.iterator = await _open(state)
             return Emitted([])
         item = await state.wait_for(anext(state.iterator))
-    except StopAsyncIteration:
-        how = Completed()
     except Exception as error:  # noqa: BLE001 - raised after the ENDs
-        how = Failed(error)
-    else:
-        return flow.feed(item) if state.stopped is None else flow.end(state.stopped)
-    return flow.end(how if state.stopped is None else state.stopped)
+        return state.end(flow, error)
+    return state.take(flow, item)
 
 
 async def _open(state: _State) -> Any:
@@ -287,13 +280,8 @@ async def _open(state: _State) -> Any:
 
 def _blocks(stream: Any) -> bool:
     """Return whether a source is an SDK's sync stream, maybe in our wrappers."""
-    inner = stream
-    while not hasattr(inner, "response") and (within := getattr(inner, "_stream", None)) is not None:
-        inner = within
-    if hasattr(inner, "response"):
-        return True
-    frame = getattr(inner, "gi_frame", None)
-    return frame is not None and str(frame.f_globals.get("__name__", "")).partition(".")[0] in ("google", "ollama")
+    inner = unwrapped(stream)
+    return hasattr(inner, "response") or is_generator_stream(inner)
 
 
 async def _as_async(items: Iterable[Any]) -> AsyncGenerator[Any, None]:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
-from ...operators.engine.stage import Completed, Failed, How, StageChain
+from ...operators.engine.stage import Completed, Failed, How, Interrupted, StageChain
 from ...sinks.collect import Collector
 from ...sinks.running.fan_out import AsyncFanOut, FanOut
 from ...sources.base.machine import Machine
@@ -62,8 +62,25 @@ class RunState:
         self.stream: Any = None if callable(source) else source
         self.iterator: Any = None
         self.is_begun = self.is_over = False
+        self.stopped: Interrupted | Failed | None = None
+        """How the stream ends although it goes on, if so."""
         self.results: list[Any] = []
         self._sinks = fan_out
+
+    def begin(self) -> None:
+        self.is_begun = True
+        if self._sinks is not None:
+            self._sinks.start()
+
+    def take(self, flow: AnyFlow, item: Any) -> Emitted:
+        """Return what an item gives, or the end if it came too late."""
+        return flow.feed(item) if self.stopped is None else flow.end(self.stopped)
+
+    def end(self, flow: AnyFlow, error: Exception) -> Emitted:
+        """Return what the end gives of a stream whose opening or reading raised this."""
+        if self.stopped is not None:
+            return flow.end(self.stopped)
+        return flow.end(Completed() if isinstance(error, StopIteration | StopAsyncIteration) else Failed(error))
 
     def begin_end(self, error: BaseException | None) -> None:
         """Note that the stream is over; without an error of its own, the failure of a sink will be raised."""

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ...events.errors import UsageError
 from ...operators.engine.pump import close_all
-from ...operators.engine.stage import Completed, Failed, Interrupted
+from ...operators.engine.stage import Failed, Interrupted
 from ...sinks.running.channel import StreamCutError
 from ...sinks.running.fan_out import FanOut
 from ...sinks.running.sink_line import SlowSinkError
@@ -88,13 +88,12 @@ class _State(RunState):
     def __init__(self, source: Any, fan_out: FanOut | None, kept: KeptAnswer) -> None:
         super().__init__(source, fan_out, kept)
         self.fan_out = fan_out
-        self.reason: str | None = None
         self._lock = threading.RLock()  # a signal's handler may cancel while its own thread does
 
     def cancel(self, reason: str) -> None:
         with self._lock:
-            if self.reason is None:
-                self.reason = reason
+            if self.stopped is None:
+                self.stopped = Interrupted(reason)
         if self.fan_out is not None:
             self.fan_out.release()
         if self.stream is not None:
@@ -122,12 +121,12 @@ class _State(RunState):
 
 
 def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
-    state.is_begun = True
     error: BaseException | None = None
     try:
-        if state.fan_out is not None:
-            state.fan_out.start()
-        for step in _steps(state, flow):
+        state.begin()
+        step = Emitted([])
+        while not step.is_last:
+            step = _step(state, flow)
             error = step.error
             slow: SlowSinkError | None = None
             for event in step.events:
@@ -148,27 +147,18 @@ def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
         state.finish(error)
 
 
-def _steps(state: _State, flow: Flow) -> Generator[Emitted, None, None]:
-    while True:
-        if state.reason is not None:
-            yield flow.end(Interrupted(state.reason))
-            return
-        try:
-            if state.iterator is None:
-                state.iterator = _open(state)
-                continue  # it may have been cancelled meanwhile
-            item = next(state.iterator)
-        except StopIteration:
-            yield flow.end(Completed() if state.reason is None else Interrupted(state.reason))
-            return
-        except Exception as error:  # noqa: BLE001 - raised after the ENDs
-            yield flow.end(Failed(error) if state.reason is None else Interrupted(state.reason))
-            return
-        if state.reason is None:
-            step = flow.feed(item)
-            yield step
-            if step.is_last:
-                return
+def _step(state: _State, flow: Flow) -> Emitted:
+    """Open the stream, or take its next item."""
+    if state.stopped is not None:
+        return flow.end(state.stopped)
+    try:
+        if state.iterator is None:
+            state.iterator = _open(state)
+            return Emitted([])
+        item = next(state.iterator)
+    except Exception as error:  # noqa: BLE001 - raised after the ENDs
+        return state.end(flow, error)
+    return state.take(flow, item)
 
 
 def _open(state: _State) -> Any:

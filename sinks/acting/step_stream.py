@@ -10,10 +10,10 @@ from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, 
 from typing import Any, NamedTuple, Protocol
 
 from ...events.answer_end import AnswerEnd
-from ...operators.engine.stage import Completed, Failed, How, Interrupted
+from ...operators.engine.stage import Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
 from ..running.channel import running_loop
-from ..running.event_pump import LoopStream, close_both
+from ..running.event_pump import LoopStream, close_both, how_ended
 
 _LOGGER = logging.getLogger("penstock")
 CLEAN_UP = 5.0
@@ -286,13 +286,9 @@ class _Reading:
             finally:
                 self._is_reading = False
                 await close_both(iterator, self._events)
-        except StopAsyncIteration:
-            return Completed()
-        except asyncio.CancelledError:
-            return Interrupted(self._interrupted or "cancelled")
-        except Exception as error:  # noqa: BLE001 - told to the reader
-            return Failed(error)
-        return Interrupted(self._interrupted or "cancelled")
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - told to the reader
+            return how_ended(error, self._interrupted)
+        return how_ended(None, self._interrupted)
 
 
 _ENDED = {"interrupted": "was interrupted", "failed": "failed"}

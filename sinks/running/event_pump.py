@@ -159,15 +159,18 @@ class EventPump:
             finally:
                 self._is_reading = False
                 await close_both(iterator, self._events)
-        except StopAsyncIteration:
-            return Completed()
-        except asyncio.CancelledError:
-            return Interrupted(self._reason or "cancelled")
-        except StreamCutError as error:
-            return Failed(error) if self._reason is None else Interrupted(self._reason)
-        except Exception as error:  # noqa: BLE001 - told to the reader
-            return Failed(error)
-        return Interrupted(self._reason or "cancelled")
+        except (Exception, asyncio.CancelledError) as error:  # noqa: BLE001 - told to the reader
+            return how_ended(error, self._reason)
+        return how_ended(None, self._reason)
+
+
+def how_ended(error: BaseException | None, reason: str | None) -> How:
+    """Return how a stream ended whose reading raised this or was stopped; `reason`: why it was cancelled, if so."""
+    if isinstance(error, StopAsyncIteration):
+        return Completed()
+    if isinstance(error, Exception) and not (isinstance(error, StreamCutError) and reason is not None):
+        return Failed(error)
+    return Interrupted(reason or "cancelled")
 
 
 _RUNNING: set[asyncio.Task[None]] = set()

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from time import monotonic
 from typing import Any
@@ -47,7 +49,7 @@ _CLEAN_UP = 1.0
 """Seconds that an abandoned and cancelled async sink has for its cleanup."""
 
 
-class _FanOut:
+class _FanOut(ABC):
     def __init__(
         self,
         sinks: Iterable[Callable[..., Any]],
@@ -86,16 +88,58 @@ class _FanOut:
         """Return whether the next sink that is given up is the failure that the stream raises."""
         return self.raises_failure and self._when_full == "fail" and not self._is_left and self.failure is None
 
-    def _end(self, error: Exception | None, *, is_left: bool) -> None:
-        self._is_closed = True
-        self._is_left = self._is_left or is_left
-        for line in self._lines:
-            line.end(error)
-
-    def _check_open(self) -> None:
+    def start(self) -> None:
+        """Start the sinks before the first event, so that they know when the stream was asked for."""
         if self._is_closed:
             message = "this fan-out is closed; make a new one for each stream"
             raise UsageError(message)
+        self._start()
+
+    def _start(self) -> None:
+        if not self._is_started:
+            self._is_started = True
+            for line in self._lines:
+                self._start_line(line)
+
+    @abstractmethod
+    def _start_line(self, line: SinkLine) -> None: ...
+
+    def _without_room(self, event: Any) -> Iterator[SinkLine]:
+        """Send an event to the sinks that read and have room; yield each one whose room is to be waited for."""
+        if self._is_closed or not self._is_started:
+            self.start()
+        for line in self._reading:
+            try:
+                has_room = line.channel.offer(event)
+            except NoReaderError:
+                self._drop(line)
+                continue
+            if not has_room:
+                yield line
+
+    def _overflow(self, line: SinkLine) -> None:
+        """Drop a sink that took nothing, or raise `SlowSinkError`."""
+        line.overflow(self._when_full)
+        self._drop(line)
+
+    def _drop(self, line: SinkLine) -> None:
+        self._reading = [each for each in self._reading if each is not line]
+
+    @contextmanager
+    def _closing(self, error: BaseException | None) -> Generator[None, None, None]:
+        """End the stream for the sinks, which are waited for inside."""
+        if not self._is_closed:
+            self._start()
+        seen = as_error(error)
+        traceback = seen.__traceback__ if seen is not None else None
+        self._is_closed = True
+        # A stream with such an error was cut, and has not ended by itself.
+        self._is_left |= isinstance(error, StreamCutError) or not (error is None or isinstance(error, Exception))
+        for line in self._lines:
+            line.end(seen)
+        yield
+        if seen is not None:
+            seen.__traceback__ = traceback  # each sink has raised it, and left its own lines there
 
 
 class FanOut(_FanOut):
@@ -115,30 +159,16 @@ class FanOut(_FanOut):
     raised or returned early gets no more events and delays nothing.
     """
 
-    def start(self) -> None:
-        """Start the sinks before the first event, so that they know when the stream was asked for."""
-        self._check_open()
-        if not self._is_started:
-            self._start()
-
     def feed(self, event: Any) -> None:
         """Send one event to every sink that still reads."""
-        self._check_open()
-        if not self._is_started:
-            self._start()
-        for line in self._reading:
+        for line in self._without_room(event):
             try:
-                if line.channel.offer(event):
-                    continue
                 if self._when_full == "block":
                     line.channel.put(event)
-                    continue
-                if line.channel.put_in_turn(event):
-                    continue
-                line.overflow(self._when_full)
+                elif not line.channel.put_in_turn(event):
+                    self._overflow(line)
             except NoReaderError:
-                pass
-            self._reading = [each for each in self._reading if each is not line]
+                self._drop(line)
 
     def close(self, error: BaseException | None = None) -> list[Any]:
         """End the stream for all sinks, wait for them, and return their results in order.
@@ -149,30 +179,22 @@ class FanOut(_FanOut):
         by `release` or by an `error` such as a KeyboardInterrupt, the sinks have that time in total; Ctrl-C ends the
         wait at once. An abandoned async sink is cancelled first. Called by a sink, it does not wait for that sink.
         """
-        if not (self._is_started or self._is_closed):
-            self._start()
-        seen = as_error(error)
-        traceback = seen.__traceback__ if seen is not None else None
-        self._end(seen, is_left=_is_left(error))
-        this = threading.current_thread()
-        lines = [line for line in self._lines if line.thread is not None and line.thread is not this]
-        try:
-            patience = [(line, Patience(line, self._close_timeout)) for line in lines]
-            self._give_up([line for line, its in patience if not self._has_ended(line, its)])
-        except BaseException:
-            for line in lines:
-                if _is_alive(line):
-                    line.give_up(self._close_timeout, is_raised=self._is_told())
-                    line.abandon()
-            raise
-        if seen is not None:
-            seen.__traceback__ = traceback  # each sink has raised it, and left its own lines there
+        with self._closing(error):
+            this = threading.current_thread()
+            lines = [line for line in self._lines if line.thread is not None and line.thread is not this]
+            try:
+                patience = [(line, Patience(line, self._close_timeout)) for line in lines]
+                self._give_up([line for line, its in patience if not self._has_ended(line, its)])
+            except BaseException:
+                for line in lines:
+                    if _is_alive(line):
+                        line.give_up(self._close_timeout, is_raised=self._is_told())
+                        line.abandon()
+                raise
         return [line.result for line in self._lines]
 
-    def _start(self) -> None:
-        self._is_started = True
-        for line in self._lines:
-            line.thread = line.start_thread(partial(run_sink, line))
+    def _start_line(self, line: SinkLine) -> None:
+        line.thread = line.start_thread(partial(run_sink, line))
 
     def _has_ended(self, line: SinkLine, patience: Patience) -> bool:
         while _is_alive(line, patience.seconds()):
@@ -205,30 +227,16 @@ class AsyncFanOut(_FanOut):
     of `start`; others run in threads and never block it.
     """
 
-    def start(self) -> None:
-        """Start the sinks before the first event; see `FanOut.start`."""
-        self._check_open()
-        if not self._is_started:
-            self._start()
-
     async def feed(self, event: Any) -> None:
         """Send one event to every sink that still reads."""
-        self._check_open()
-        if not self._is_started:
-            self._start()
-        for line in self._reading:
+        for line in self._without_room(event):
             try:
-                if line.channel.offer(event):
-                    continue
                 if self._when_full == "block":
                     await line.channel.aput(event)
-                    continue
-                if await line.channel.aput_in_turn(event):
-                    continue
-                line.overflow(self._when_full)
+                elif not await line.channel.aput_in_turn(event):
+                    self._overflow(line)
             except NoReaderError:
-                pass
-            self._reading = [each for each in self._reading if each is not line]
+                self._drop(line)
 
     async def close(self, error: BaseException | None = None) -> list[Any]:
         """End the stream for all sinks, wait for them, and return their results in order.
@@ -236,31 +244,23 @@ class AsyncFanOut(_FanOut):
         Works like `FanOut.close`. A cancellation while it waits cancels the sinks' tasks and waits `close_timeout`
         seconds in total for their cleanup; a second one ends the wait at once.
         """
-        if not (self._is_started or self._is_closed):
-            self._start()
-        seen = as_error(error)
-        traceback = seen.__traceback__ if seen is not None else None
-        self._end(seen, is_left=_is_left(error))
-        this = asyncio.current_task()
-        lines = [line for line in self._lines if line.task is not None and line.task is not this]
-        try:
-            patience = [(line, Patience(line, self._close_timeout)) for line in lines]
-            stuck = [line for line, its in patience if not await self._has_ended(line, its)]
-        except asyncio.CancelledError:
-            await self._stopped(lines, self._close_timeout)
-            raise
-        for line in stuck:
-            line.give_up(self._close_timeout, is_raised=self._is_told())
-        await self._stopped(stuck, _CLEAN_UP)
-        if seen is not None:
-            seen.__traceback__ = traceback
+        with self._closing(error):
+            this = asyncio.current_task()
+            lines = [line for line in self._lines if line.task is not None and line.task is not this]
+            try:
+                patience = [(line, Patience(line, self._close_timeout)) for line in lines]
+                stuck = [line for line, its in patience if not await self._has_ended(line, its)]
+            except asyncio.CancelledError:
+                await self._stopped(lines, self._close_timeout)
+                raise
+            for line in stuck:
+                line.give_up(self._close_timeout, is_raised=self._is_told())
+            await self._stopped(stuck, _CLEAN_UP)
         return [line.result for line in self._lines]
 
-    def _start(self) -> None:
-        self._is_started = True
-        for line in self._lines:
-            work = run_sink_async(line, self._close_timeout)
-            line.task = asyncio.create_task(work, name=f"penstock {line.name}")
+    def _start_line(self, line: SinkLine) -> None:
+        work = run_sink_async(line, self._close_timeout)
+        line.task = asyncio.create_task(work, name=f"penstock {line.name}")
 
     async def _has_ended(self, line: SinkLine, patience: Patience) -> bool:
         while await _is_pending(line, patience.seconds()):
@@ -284,11 +284,6 @@ class AsyncFanOut(_FanOut):
         deadline = monotonic() + _CLEAN_UP
         for line in lines:
             await _is_pending(line, max(0.0, deadline - monotonic()))
-
-
-def _is_left(error: BaseException | None) -> bool:
-    """Return whether a stream with this error was cut rather than ended by itself."""
-    return isinstance(error, StreamCutError) or not (error is None or isinstance(error, Exception))
 
 
 def _is_alive(line: SinkLine, seconds: float = 0.0) -> bool:

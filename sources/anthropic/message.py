@@ -6,7 +6,7 @@ from typing import Any
 
 from ...operators.engine.state import Stateful
 from ..base.answers import Choices
-from ..base.kept_message import CallPlaces, Joined, json_as_far_as_it_came, set_json, wire_fields
+from ..base.kept_message import Blocks, Joined, json_as_far_as_it_came, set_json, wire_fields
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json
 
 _DELTAS = {
@@ -30,15 +30,11 @@ class AnthropicMessage(Stateful):
     JSON becomes `{"INVALID_JSON": text}`, the form in which Anthropic's documentation passes it on.
     """
 
-    STATE = ("_blocks", "_by_index", "_calls", "_has_begun", "_places")
+    STATE = ("_blocks", "_has_begun")
 
     def __init__(self, _choices: Choices = 0) -> None:
-        self._blocks: list[Joined] = []
-        self._by_index: dict[str, int] = {}
+        self._blocks = Blocks()
         self._has_begun = False
-        self._places = CallPlaces()
-        self._calls: dict[int, int] = {}
-        """The blocks of the calls, by their numbers."""
 
     def feed(self, item: Any, /) -> None:
         event = fields_of(item) or {}
@@ -48,45 +44,35 @@ class AnthropicMessage(Stateful):
         elif kind == "content_block_start":
             self._begin(str(event.get("index")), wire_fields(event.get("content_block")) or {})
         elif kind == "content_block_stop":
-            self._places.end(str(event.get("index")))
+            self._blocks.end(str(event.get("index")))
         elif kind == _MESSAGE:
             self._has_begun = True
-            self._by_index, self._calls, self._places = {}, {}, CallPlaces()
+            self._blocks.forget_keys()
             message = fields_of(event.get("message")) or {}
             for number, block in enumerate(entries_of(message.get("content"))):
                 self._begin(f"{_MESSAGE}:{number}", wire_fields(block) or {})
 
     def messages(self) -> dict[int, Any]:
-        if not (self._has_begun or self._blocks):
+        if not (self._has_begun or self._blocks.all):
             return {}
-        return {0: {"role": "assistant", "content": [_whole(block) for block in self._blocks]}}
-
-    def new_part(self, _name: str, _state: Any, /) -> Joined:
-        return Joined()
+        return {0: {"role": "assistant", "content": [_whole(block) for block in self._blocks.all]}}
 
     def _begin(self, index: str, given: Fields) -> Joined | None:
         if not given.get("type"):
             return None
-        self._by_index[index] = len(self._blocks)
+        block = self._blocks.begin(index, Joined())
         if given.get("id") and given.get("name"):
-            number, _ = self._places.of(index, call_id=given["id"], name=given["name"], text=_announced(given))
-            self._calls[number] = len(self._blocks)
-        block = Joined()
+            self._blocks.begin_call(index, call_id=given["id"], name=given["name"], text=_announced(given))
         block.add({name: value for name, value in given.items() if name != "input"}, _TEXTS)
         if (value := given.get("input")) is not None:
             block.fields["input"] = plain_json(value)
-        self._blocks.append(block)
         return block
 
     def _delta(self, index: str, delta: Fields) -> None:
         kind = delta.get("type")
-        at = self._by_index.get(index)
-        if kind == "input_json_delta":
-            number, _ = self._places.of(index, text=delta.get(_INPUT))
-            at = self._calls.get(number, at)
+        block = self._blocks.of_input(index, delta.get(_INPUT)) if kind == "input_json_delta" else None
         missing, text = _DELTAS.get(kind, ("", "")) if isinstance(kind, str) else ("", "")
-        block = self._begin(index, {"type": missing}) if at is None else self._blocks[at]
-        if block is None:
+        if (block := block or self._blocks.at(index) or self._begin(index, {"type": missing})) is None:
             return
         block.text(text, delta.get(text))
         if kind == "citations_delta" and (citation := set_json(delta.get("citation"))) is not None:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Hashable
 from functools import lru_cache
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from msgspec import Struct
 from pydantic_core import from_json
@@ -22,7 +21,7 @@ from ...operators.engine.state import Stateful
 from .call_keys import ArgumentPieces
 from .call_tracker import CallTracker
 from .ended_calls import Key
-from .machine import Machine
+from .machine import Machine, of_machine
 from .sdk_fields import Fields, encodable, plain_json, without_halves
 
 
@@ -50,15 +49,8 @@ class MessageKeeper(Stateful):
 
     STATE = ("_is_told", "_machine", "_messages", "_model", "_response_id")
 
-    if TYPE_CHECKING:
-
-        @property
-        def stopped(self) -> bool: ...
-        @property
-        def failure(self) -> PenstockError | None: ...
-    else:  # read after every item, and so without a call
-        stopped = property(attrgetter("_machine.stopped"))
-        failure = property(attrgetter("_machine.failure"))
+    stopped: bool = of_machine("stopped")
+    failure: PenstockError | None = of_machine("failure")
 
     def __init__(self, machine: Machine, messages: Messages, api: str) -> None:
         self._machine = machine
@@ -165,6 +157,56 @@ class Joined(Struct):
             for name, pieces in self.texts.items()
         }
         return {**self.fields, **texts}
+
+
+class Blocks(Stateful):
+    """The blocks of a message; a piece finds its own by its key, one of an input by what `CallPlaces` says.
+
+    >>> blocks = Blocks()
+    >>> blocks.begin("0", Joined({"type": "text"})) is blocks.at("0"), blocks.at("1")
+    (True, None)
+    """
+
+    STATE = ("_by_key", "_calls", "_places", "all")
+
+    def __init__(self) -> None:
+        self.all: list[Joined] = []
+        self._by_key: dict[str, int] = {}
+        self._places = CallPlaces()
+        self._calls: dict[int, int] = {}
+        """The blocks of the calls, by their numbers."""
+
+    def begin(self, key: str, block: Joined) -> Joined:
+        self._by_key[key] = len(self.all)
+        self.all.append(block)
+        return block
+
+    def begin_call(self, key: str, *, call_id: object, name: object, text: object = None) -> None:
+        """Note that the block that began last is that of a call."""
+        number, _ = self._places.of(key, call_id=call_id, name=name, text=text)
+        self._calls[number] = len(self.all) - 1
+
+    def at(self, key: str) -> Joined | None:
+        return None if (number := self._by_key.get(key)) is None else self.all[number]
+
+    def of_input(self, key: str, text: object) -> Joined | None:
+        """Return the block of the call that a piece of an input belongs to, if that call has begun."""
+        number, _ = self._places.of(key, text=text)
+        return None if (block := self._calls.get(number)) is None else self.all[block]
+
+    def end(self, key: str) -> None:
+        self._places.end(key)
+
+    def forget(self, key: str) -> None:
+        """Let a piece with this key begin a new block."""
+        self._by_key.pop(key, None)
+
+    def forget_keys(self) -> None:
+        """Begin a message whose keys are new, and whose blocks follow."""
+        self._by_key, self._calls, self._places = {}, {}, CallPlaces()
+
+    def new_part(self, _name: str, _state: Any, /) -> Joined:
+        return Joined()
 
 
 _ARGUMENTS = frozenset({"arguments", "partial_json"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from json import loads
+from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
 from msgspec import DecodeError
@@ -99,6 +100,11 @@ class Machine(Protocol):
     def close(self, how: How, /) -> list[ChunkResponse]: ...
     def dump(self) -> Any: ...
     def load(self, state: Any, /) -> None: ...
+
+
+def of_machine(name: str) -> Any:
+    """Return a property for what `self._machine` has under a name; it is read for every item, and so without a call."""
+    return property(attrgetter(f"_machine.{name}"))
 
 
 class MachineStage:

@@ -6,7 +6,7 @@ from typing import Any
 
 from ...operators.engine.state import Stateful
 from ..base.answers import Choices
-from ..base.kept_message import CallPlaces, Joined, json_as_far_as_it_came, set_json
+from ..base.kept_message import Blocks, Joined, json_as_far_as_it_came, set_json
 from ..base.sdk_fields import Fields, fields_of, plain_json
 from .wire import base64_of, plain_fields, reasoning_fields
 
@@ -22,47 +22,35 @@ class BedrockMessage(Stateful):
     its last whole value. Text that cannot be read as JSON becomes `{"INVALID_JSON": text}`.
     """
 
-    STATE = ("_blocks", "_by_index", "_calls", "_has_begun", "_places")
+    STATE = ("_blocks", "_has_begun")
 
     def __init__(self, _choices: Choices = 0) -> None:
-        self._blocks: list[Joined] = []
-        self._by_index: dict[str, int] = {}
+        self._blocks = Blocks()
         self._has_begun = False
-        self._places = CallPlaces()
-        self._calls: dict[int, int] = {}
-        """The blocks of the calls, by their numbers."""
 
     def feed(self, item: Any, /) -> None:
         event = fields_of(item) or {}
         self._has_begun = self._has_begun or "messageStart" in event
         if (start := fields_of(event.get("contentBlockStart"))) is not None:
-            self._by_index.pop(str(start.get("contentBlockIndex")), None)
+            self._blocks.forget(_key(start))
             given = fields_of(start.get("start")) or {}
             for kind in _BLOCKS:
                 if (block := fields_of(given.get(kind))) is not None:
                     self._block(start, kind).fields |= set_json(block)
             if (call := fields_of(given.get("toolUse"))) is not None:
-                number, _ = self._places.of(_key(start), call_id=call.get("toolUseId"), name=call.get("name"))
-                self._calls[number] = len(self._blocks) - 1
+                self._blocks.begin_call(_key(start), call_id=call.get("toolUseId"), name=call.get("name"))
         if (stop := fields_of(event.get("contentBlockStop"))) is not None:
-            self._places.end(_key(stop))
+            self._blocks.end(_key(stop))
         if (delta := fields_of(event.get("contentBlockDelta"))) is not None:
             self._delta(delta, fields_of(delta.get("delta")) or {})
 
     def messages(self) -> dict[int, Any]:
-        if not (self._has_begun or self._blocks):
+        if not (self._has_begun or self._blocks.all):
             return {}
-        return {0: {"role": "assistant", "content": [_whole(block) for block in self._blocks]}}
-
-    def new_part(self, _name: str, _state: Any, /) -> Joined:
-        return Joined()
+        return {0: {"role": "assistant", "content": [_whole(block) for block in self._blocks.all]}}
 
     def _block(self, event: Fields, kind: str) -> Joined:
-        index = str(event.get("contentBlockIndex"))
-        if index not in self._by_index:
-            self._by_index[index] = len(self._blocks)
-            self._blocks.append(Joined({_KIND: kind}))
-        return self._blocks[self._by_index[index]]
+        return self._blocks.at(_key(event)) or self._blocks.begin(_key(event), Joined({_KIND: kind}))
 
     def _delta(self, event: Fields, delta: Fields) -> None:
         if "text" in delta:
@@ -70,9 +58,7 @@ class BedrockMessage(Stateful):
         if (citation := delta.get("citation")) is not None:
             self._block(event, "text").fields.setdefault("citations", []).append(set_json(citation))
         if (call := fields_of(delta.get("toolUse"))) is not None:
-            number, _ = self._places.of(_key(event), text=call.get("input"))
-            known = self._calls.get(number)
-            block = self._block(event, "toolUse") if known is None else self._blocks[known]
+            block = self._blocks.of_input(_key(event), call.get("input")) or self._block(event, "toolUse")
             block.text(_INPUT, call.get("input"))
         if isinstance(result := delta.get("toolResult"), list):
             self._block(event, "toolResult").fields.setdefault("content", []).extend(plain_json(result))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import proxy
 
 from msgspec import Struct, structs
@@ -17,7 +16,7 @@ from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
 from ..base.answers import Choices
-from ..base.machine import Machine, WireLane, lane_of
+from ..base.machine import Machine, WireLane, lane_of, of_machine
 from ..base.sdk_fields import fields_of
 from ..cohere.wire import COHERE_V1, is_cohere_v1_body, is_cohere_v1_event
 from ..framing.sse import unframed_errors
@@ -61,15 +60,8 @@ class CheckedMachine(Stateful):
 
     STATE = ("_own", "_unknown", "is_understood")
 
-    if TYPE_CHECKING:
-
-        @property
-        def stopped(self) -> bool: ...
-        @property
-        def failure(self) -> PenstockError | None: ...
-    else:  # read after every item, and so without a call
-        stopped = property(attrgetter("_machine.stopped"))
-        failure = property(attrgetter("_machine.failure"))
+    stopped: bool = of_machine("stopped")
+    failure: PenstockError | None = of_machine("failure")
 
     def __init__(self, machine: Machine, api: str) -> None:
         self._own = self._machine = machine

@@ -10,7 +10,7 @@ from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
 from ..base.answers import Choices
-from ..base.machine import Chunks, Machine, Texts
+from ..base.machine import Chunks, Machine, Texts, of_machine
 from ..base.provider_error import reported_error
 from ..base.sdk_fields import Fields, fields_of, plain_json
 from ..cohere.wire import COHERE_V1, is_cohere_v1_event
@@ -34,6 +34,9 @@ class DetectingDecoder:
     reported. Anything else, and an ambiguous item, raises a `UsageError`.
     """
 
+    stopped: bool = of_machine("stopped")
+    failure: PenstockError | None = of_machine("failure")
+
     def __init__(
         self,
         *,
@@ -55,14 +58,6 @@ class DetectingDecoder:
         self._machine: Machine = Chunks()
         # After detection it is the `feed` of the provider's machine itself: one call per item, not two.
         self.feed: Callable[[Any], list[ChunkResponse]] = self._first
-
-    @property
-    def stopped(self) -> bool:
-        return self._machine.stopped
-
-    @property
-    def failure(self) -> PenstockError | None:
-        return self._machine.failure
 
     @property
     def is_text(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import logging
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -14,6 +13,7 @@ from ...operators.engine.pump import close_all
 from ..base.provider_error import error_in_body
 from ..base.sdk_fields import fields_of
 from ..framing.served import WireBody
+from ..workarounds.raw_responses import close_request
 
 _LOGGER = logging.getLogger("penstock")
 _CLIENTS = ("httpx", "httpx2")
@@ -132,9 +132,7 @@ class _AsyncBytes:
     async def aclose(self) -> None:
         if not self._is_begun:
             self._is_begun = True
-            request = getattr(self._manager, "_api_request", None)
-            if inspect.iscoroutine(request):  # it was to be awaited, and now never will be
-                request.close()
+            close_request(self._manager)
         pieces, self._pieces = self._pieces, _nothing()
         try:
             if pieces is not None:

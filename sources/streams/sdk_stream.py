@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
-from typing import Any, Self, TypeAlias, cast
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, Self, TypeAlias
 
 from ...events.errors import ProviderError
 from ...operators.engine.pump import aclose_all, close_all
-from .stream_bridge import goes_async
+from ..workarounds.google_genai import cancel_inside
+from ..workarounds.litellm import goes_async
 from .taps import AsyncTap, Tap, TappedStart
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
 """Returns our error for an exception of the SDK, or None if it is raised unchanged."""
 Check: TypeAlias = Callable[[object], Any]
 """Raises `UsageError` for anything but a stream; returns the stream to read in its place, if any."""
-_ITEMS_IN_ONE_READ = 10_000
 
 
 def translated(source: Any, check: Check, translate: Translate) -> Any:
@@ -31,23 +31,26 @@ def translated(source: Any, check: Check, translate: Translate) -> Any:
         try:
             stream = source()
         except Exception as error:
-            if ours := translate(error):
-                raise ours from error
+            _raise_ours(error, translate)
             raise
-        if inspect.isawaitable(stream):
-            return awaited(stream)
-        return _wrapped(_checked(stream, check), translate)
+        return awaited(stream) if inspect.isawaitable(stream) else _wrapped(_checked(stream, check), translate)
 
     async def awaited(opening: Any) -> Any:
         try:
             stream = await opening
         except Exception as error:
-            if ours := translate(error):
-                raise ours from error
+            _raise_ours(error, translate)
             raise
         return _wrapped(_checked(stream, check), translate)
 
     return opened
+
+
+def unwrapped(stream: Any) -> Any:
+    """Return the SDK's stream of one that was translated or tapped, if it can be reached."""
+    while not hasattr(stream, "response") and (within := getattr(stream, "_stream", None)) is not None:
+        stream = within
+    return stream
 
 
 def _checked(stream: Any, check: Check) -> Any:
@@ -63,6 +66,14 @@ def _wrapped(stream: Any, translate: Translate) -> Any:
     return stream
 
 
+def _raise_ours(error: BaseException, translate: Translate) -> None:
+    """Raise our error in place of the SDK's, if there is one; the end of a stream is no error."""
+    if not isinstance(error, Exception) or isinstance(error, StopIteration | StopAsyncIteration):
+        return
+    if ours := translate(error):
+        raise ours from error
+
+
 class _Stream:
     def __init__(self, stream: Iterator[Any], translate: Translate) -> None:
         self._stream = stream
@@ -74,11 +85,8 @@ class _Stream:
     def __next__(self) -> Any:
         try:
             return next(self._stream)
-        except StopIteration:
-            raise
         except Exception as error:
-            if ours := self._translate(error):
-                raise ours from error
+            _raise_ours(error, self._translate)
             raise
 
     def close(self) -> None:
@@ -89,36 +97,26 @@ class _AsyncStream:
     def __init__(self, stream: AsyncIterator[Any], translate: Translate) -> None:
         self._stream = stream
         self._translate = translate
-        self._is_begun = self._is_over = False
+        self._is_open = False
+        """Whether it was read from and has not ended since, also by a cancellation, which ends all of it."""
 
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> Any:
-        self._is_begun = True
+        self._is_open = True
         try:
             return await anext(self._stream)
-        except StopAsyncIteration:
-            self._is_over = True
-            raise
-        except Exception as error:
-            self._is_over = True
-            if ours := self._translate(error):
-                raise ours from error
-            raise
-        except BaseException:  # cancelled while it waited: all of it has ended
-            self._is_over = True
+        except BaseException as error:
+            self._is_open = False
+            _raise_ours(error, self._translate)
             raise
 
     async def aclose(self) -> None:
-        """Close the stream and its underlying generators and response.
-
-        Closing an async generator does not close one that it loops over. Google's are four of these, and the response
-        at their bottom stays open until it is collected; a cancellation where they wait goes through all of them.
-        """
+        """Close the stream and its underlying generators and response."""
         was_cancelled = await _cancellation()
-        if self._is_begun and not self._is_over and _is_googles(self._stream):
-            await _Cancelled(cast("AsyncGenerator[Any, None]", self._stream))
+        if self._is_open:
+            await cancel_inside(self._stream)
         await aclose_all(self._stream)
         if was_cancelled:
             raise asyncio.CancelledError
@@ -133,40 +131,3 @@ async def _cancellation() -> bool:
         except asyncio.CancelledError:
             return True
     return False
-
-
-def _is_googles(stream: Any) -> bool:
-    frame = getattr(stream, "ag_frame", None)
-    return frame is not None and str(frame.f_globals.get("__name__", "")).startswith("google.")
-
-
-class _Cancelled:
-    """Run a generator to its next await and cancel it there, without cancelling this task."""
-
-    def __init__(self, stream: AsyncGenerator[Any, None]) -> None:
-        self._stream = stream
-
-    def __await__(self) -> Generator[Any, Any, None]:
-        try:
-            step = self._waiting()
-            waits = step.throw(asyncio.CancelledError())
-            while True:
-                try:
-                    sent = yield waits
-                except BaseException as error:  # noqa: BLE001 - whatever comes belongs to who waits
-                    waits = step.throw(error)
-                else:
-                    waits = step.send(sent)
-        except (asyncio.CancelledError, StopAsyncIteration, StopIteration):
-            return
-
-    def _waiting(self) -> Any:
-        """Return the awaitable that it waits for; items that have arrived are skipped, at most one read of them."""
-        for _ in range(_ITEMS_IN_ONE_READ):
-            step = self._stream.__anext__().__await__()
-            try:
-                step.send(None)
-            except StopIteration:
-                continue
-            return step
-        raise StopAsyncIteration

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from typing import Any, TypeAlias
 
 from reactivex import Observable, abc
@@ -18,13 +18,16 @@ from ...operators.engine.pump import aclose_all, close_all
 from ...operators.engine.stage import Completed, Failed
 from ..base.machine import Machine
 from ..base.provider_error import provider_error
+from ..workarounds.litellm import goes_async
 
 
-def check_stream(source: object, *, name: str, create: str, helpers: str, whole: str) -> None:
+def check_stream(
+    source: object, *, name: str, create: str, whole: tuple[str, ...], helpers: tuple[str, ...] = ()
+) -> None:
     """Raise `UsageError` for anything but a stream, naming what to pass instead.
 
-    `name`: the name of the source; `create`: the call that returns a stream; `helpers`: the module of the SDK's
-    `.stream()` helpers; `whole`: an attribute that a whole answer has and a stream has not.
+    `name`: the name of the source; `create`: the call that returns a stream; `whole`: attributes that a whole answer
+    has and a stream has not; `helpers`: the modules of the SDK's `.stream()` helpers.
     """
     wanted = f"pass {create}, or a lambda that calls it"
     kind = type(source).__name__
@@ -33,7 +36,7 @@ def check_stream(source: object, *, name: str, create: str, helpers: str, whole:
         message = f"{name} got a coroutine that was not awaited; await it, or {wanted}"
     elif type(source).__module__.startswith(helpers):
         message = f"{name} got the .stream() helper's {kind}, which parses everything twice; {wanted}"
-    elif hasattr(source, whole):
+    elif all(hasattr(source, each) for each in whole):
         message = f"{name} got a whole {kind}, not a stream; {wanted}"
     elif isinstance(source, str | bytes | dict) or hasattr(source, "__pydantic_fields_set__"):
         message = f"{name} got a {kind}, not a stream; {wanted}"
@@ -44,28 +47,6 @@ def check_stream(source: object, *, name: str, create: str, helpers: str, whole:
     else:
         message = f"{name} got a {kind}, which is not a stream; {wanted}"
     raise UsageError(message)
-
-
-def goes_async(stream: Any) -> bool:
-    """Return whether a stream is to be read with `async for`.
-
-    LiteLLM's streams can be looped over in both ways, whichever call made them. What they read tells which one is
-    meant; where nothing is open yet, a running event loop does.
-    """
-    if not isinstance(stream, AsyncIterable):
-        return False
-    if not isinstance(stream, Iterable):
-        return True
-    inner = getattr(stream, "completion_stream", None)
-    return _has_loop() if inner is None else isinstance(inner, AsyncIterable)
-
-
-def _has_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 _LOGGER = logging.getLogger("penstock")
@@ -125,6 +106,8 @@ class _Run:
         self._check = check
         self._observer = observer
         self._disposed = self._is_started = False
+        self._error: Exception | None = None
+        """The exception of the machine, for an item that the caller must not pass."""
         self._asynchronous = SingleAssignmentDisposable()
 
     def dispose(self) -> None:
@@ -164,45 +147,41 @@ class _Run:
             message = "an async stream needs a running event loop; subscribe inside a coroutine, on the loop's thread"
             self._observer.on_error(UsageError(message))
             return Disposable()
-        pump = _Pump(stream, self._feed_async, self._end, self._check)
-        return pump.start(loop)
+        return _Pump(stream, self._feed, self._end, self._check).start(loop)
 
     def _pull(self, stream: Iterable[Any]) -> Exception | None:
         """Feed all items; return the exception of the stream. An exception of the consumer is raised."""
-        try:
-            iterator = iter(stream)
-        except Exception as error:  # noqa: BLE001 - told by on_error
-            return error
-        while not self._disposed and not self._machine.stopped:
+        iterator: Iterator[Any] | None = None
+        is_wanted = not self._disposed
+        while is_wanted:
             try:
+                if iterator is None:
+                    iterator = iter(stream)
                 item = next(iterator)
-            except StopIteration:
-                break
             except Exception as error:  # noqa: BLE001 - told by on_error
-                return error
-            if failure := self._feed(item):
-                return failure
+                return _failure(error)
+            is_wanted = self._feed(item)
         return None
 
-    def _feed_async(self, item: Any) -> tuple[bool, Exception | None]:
-        """Feed one item; return whether to go on, and the exception of the machine."""
-        error = None if self._disposed else self._feed(item)
-        return not (self._disposed or self._machine.stopped), error
-
-    def _feed(self, item: Any) -> Exception | None:
+    def _feed(self, item: Any) -> bool:
+        """Feed one item; return whether to go on."""
+        if self._disposed:
+            return False
         try:
             responses = self._machine.feed(item)
-        except Exception as error:  # noqa: BLE001 - a wrong item of the caller's, told by on_error
-            return error
+        except Exception as error:  # noqa: BLE001 - told by on_error
+            self._error = error
+            return False
         for response in responses:
             if self._disposed:
-                return None
+                return False
             self._observer.on_next(response)
-        return None
+        return not (self._disposed or self._machine.stopped)
 
     def _end(self, error: Exception | None) -> None:
         if self._disposed:
             return
+        error = error or self._error
         if error is not None:
             error = provider_error(error) or error
         for response in self._machine.close(Failed(error) if error is not None else Completed()):
@@ -221,7 +200,7 @@ class _Pump:
     def __init__(
         self,
         stream: Any,
-        feed: Callable[[Any], tuple[bool, Exception | None]],
+        feed: Callable[[Any], bool],
         end: Callable[[Exception | None], None],
         check: SourceCheck,
     ) -> None:
@@ -271,35 +250,37 @@ class _Pump:
 
     async def _read(self) -> Exception | None:
         iterator: AsyncIterator[Any] | None = None
+        is_wanted = True
         try:
-            try:
-                if inspect.isawaitable(self._stream):
-                    self._stream = await self._stream
-                self._check(self._stream)
-                iterator = _async_iterator(self._stream)
-            except Exception as error:  # noqa: BLE001 - told by on_error
-                return error
-            is_wanted = True
             while is_wanted:
                 try:
+                    if iterator is None:
+                        iterator = await self._open()
                     item = await anext(iterator)
-                except StopAsyncIteration:
-                    break
                 except Exception as error:  # noqa: BLE001 - told by on_error
-                    return error
+                    return _failure(error)
                 self._is_feeding = True
                 try:
-                    is_wanted, failure = self._feed(item)
+                    is_wanted = self._feed(item)
                 finally:
                     self._is_feeding = False
-                if failure is not None:
-                    return failure
             return None
         finally:
             self._is_finished = True
             if iterator is not self._stream:
                 await _aclose(iterator)
             await _aclose(self._stream)
+
+    async def _open(self) -> AsyncIterator[Any]:
+        if inspect.isawaitable(self._stream):
+            self._stream = await self._stream
+        self._check(self._stream)
+        return _async_iterator(self._stream)
+
+
+def _failure(error: Exception) -> Exception | None:
+    """Return the exception that a read of a stream raised, unless that is its end."""
+    return None if isinstance(error, StopIteration | StopAsyncIteration) else error
 
 
 _NOTHING: set[asyncio.Task[None]] = set()

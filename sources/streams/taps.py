@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterable, Callable, Iterable
 from typing import Any, Protocol, Self
 
 from ...operators.engine.pump import aclose_all, close_all
@@ -73,13 +73,11 @@ class TappedStart:
         return stream
 
 
-class Tap:
-    """A stream that is written while it is read."""
-
-    def __init__(self, stream: Iterable[Any], file: ItemFile) -> None:
+class _Tap:
+    def __init__(self, stream: Any, file: ItemFile) -> None:
         self._stream = stream
         self._file = file
-        self._items: Iterator[Any] | None = None
+        self._items: Any = None
         self.is_given_up = False
         """Whether an end of the items is that of the reader's patience, and not of the stream."""
 
@@ -87,6 +85,21 @@ class Tap:
         """Return the tap around what `change` makes of the source."""
         self._stream = change(self._stream)
         return self
+
+    def discard(self) -> None:
+        """Leave no file: it was no stream."""
+        self._file.discard()
+
+    def _end(self, error: Exception) -> None:
+        """End the file as a read that raised this ends the stream."""
+        if isinstance(error, StopIteration | StopAsyncIteration):
+            self._file.end(is_closed=self.is_given_up)
+        else:
+            self._file.end(error)
+
+
+class Tap(_Tap):
+    """A stream that is written while it is read."""
 
     def __iter__(self) -> Self:
         return self
@@ -97,11 +110,8 @@ class Tap:
                 self._items = iter(self._stream)
             item = next(self._items)
             self._file.write(item)
-        except StopIteration:
-            self._file.end(is_closed=self.is_given_up)
-            raise
         except Exception as error:
-            self._file.end(error)
+            self._end(error)
             raise
         return item
 
@@ -112,23 +122,9 @@ class Tap:
         finally:
             self._file.end(is_closed=True)
 
-    def discard(self) -> None:
-        """Leave no file: it was no stream."""
-        self._file.discard()
 
-
-class AsyncTap:
+class AsyncTap(_Tap):
     """An async stream that is written while it is read."""
-
-    def __init__(self, stream: AsyncIterable[Any], file: ItemFile) -> None:
-        self._stream = stream
-        self._file = file
-        self._items: AsyncIterator[Any] | None = None
-
-    def through(self, change: Callable[[Any], Any]) -> Self:
-        """Return the tap around what `change` makes of the source."""
-        self._stream = change(self._stream)
-        return self
 
     def __aiter__(self) -> Self:
         return self
@@ -139,11 +135,8 @@ class AsyncTap:
                 self._items = aiter(self._stream)
             item = await anext(self._items)
             self._file.write(item)
-        except StopAsyncIteration:
-            self._file.end()
-            raise
         except Exception as error:
-            self._file.end(error)
+            self._end(error)
             raise
         return item
 

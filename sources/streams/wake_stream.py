@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import gc
-import inspect
 import logging
 import socket
-import sys
-from collections.abc import Iterator
-from types import FrameType
 from typing import Any, cast
 
+from ..workarounds.generator_streams import values_in
+from .sdk_stream import unwrapped
+
 _LOGGER = logging.getLogger("penstock")
-# Their streams are plain generators, with the response somewhere inside.
-_GENERATORS_OF = ("google", "ollama")
-# A generator that runs is looked into in one way, one that waits in another, and it may change between the two.
-_LOOKS = 3
 
 
 def wake_stream(stream: object) -> bool:
@@ -48,12 +42,11 @@ def wake_stream(stream: object) -> bool:
 
 
 def _socket_of(stream: Any) -> socket.socket | None:
-    while not hasattr(stream, "response") and (within := getattr(stream, "_stream", None)) is not None:
-        stream = within  # of the one that tells its exceptions as ours, or that is recorded
+    stream = unwrapped(stream)
     if hasattr(stream, "__anext__"):
         return None
     response = getattr(stream, "response", None)
-    for value in _values_in(stream) if response is None else (response,):
+    for value in values_in(stream) if response is None else (response,):
         network = _network_of(value)
         if network is not None:
             found = network.get_extra_info("socket")
@@ -76,37 +69,3 @@ def _network_of(value: Any) -> Any:
 def _is_shared(network: Any) -> bool:
     tls = network.get_extra_info("ssl_object")
     return tls is not None and tls.selected_alpn_protocol() == "h2"
-
-
-def _values_in(stream: Any) -> Iterator[object]:
-    """Yield what an SDK's generator, and those within it, have in their variables."""
-    if not inspect.isgenerator(stream) or not stream.gi_frame:
-        return
-    if str(stream.gi_frame.f_globals.get("__name__", "")).partition(".")[0] not in _GENERATORS_OF:
-        return
-    for _ in range(_LOOKS):
-        for frame in _frames_above(stream.gi_frame):
-            yield from list(frame.f_locals.values())
-        yield from _held_by(stream)
-
-
-def _frames_above(frame: FrameType) -> list[FrameType]:
-    """Return the frames from a running frame to its innermost call, innermost first; none if it is not running."""
-    # Documented, in spite of its name.
-    for last in sys._current_frames().values():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
-        frames: list[FrameType] = []
-        each: FrameType | None = last
-        while each is not None:
-            frames.append(each)
-            if each is frame:
-                return frames
-            each = each.f_back
-    return []
-
-
-def _held_by(generator: object) -> Iterator[object]:
-    """Yield the objects that a suspended generator holds, also on its stack, such as one that it loops over."""
-    for value in gc.get_referents(generator):
-        yield value
-        if inspect.isgenerator(value):
-            yield from _held_by(value)

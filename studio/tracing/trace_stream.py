@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
-from itertools import chain
+from collections.abc import AsyncIterable, Callable, Iterable
+from contextlib import aclosing, closing
 from os import PathLike
 from time import perf_counter_ns
 from typing import Any, cast
 
 from ...events.errors import UsageError
 from ...operators.engine.operator_call import OperatorCall
-from ...operators.engine.pump import aclose_all, close_all
-from ...operators.engine.stage import Operator
+from ...operators.engine.pump import apump, pump
+from ...operators.engine.stage import Completed, How, Operator
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategy_maker import StreamParts
@@ -60,7 +60,7 @@ async def atrace_stream(
 
 
 class _StreamTracer:
-    """Traces one stream."""
+    """Traces one stream: `feed` takes its items, and returns something once its machine takes no more."""
 
     def __init__(self, parts: StreamParts, limit: int) -> None:
         self._parts = parts
@@ -68,7 +68,13 @@ class _StreamTracer:
         self._strategy = operator_of(parts.chain, "trace_stream(...)")
         self._in_text = None if parts.text_chain is None else operator_of(parts.text_chain, "trace_stream(...)")
         self._limit = limit
+        self._decode: Callable[..., Any] = decode_sdk
+        self._api = parts.api
+        self._clock: Clock = perf_counter_ns
         self._machine: Machine | None = None
+        self._trace: Trace | None = None
+        self._begun: list[Any] = []
+        """The items that have yet to be traced, as they do not show whether the stream is text."""
 
     def of_stream(self, source: Any) -> Trace:
         """Trace what `opened` returned, up to where the machine stops or the stream ends."""
@@ -78,20 +84,15 @@ class _StreamTracer:
                 stream.close()
             message = "this stream is async; use await atrace_stream(...) inside a coroutine"
             raise UsageError(message)
-        items = self._read(stream)
-        return self._trace(decode_sdk, self._parts.api, is_text=next(items)).run(items, clock=clock_of(stream))
+        self._clock = clock_of(stream)
+        return self._run(stream)
 
     async def of_async_stream(self, source: Any) -> Trace:
         """Trace what `opened` returned of an async client."""
         stream: Any = source() if callable(source) else source
         if hasattr(stream, "__await__"):
             stream = await stream
-        if not hasattr(stream, "__aiter__"):
-            return self.of_stream(stream)
-        items = self._aread(stream)
-        return await self._trace(decode_sdk, self._parts.api, is_text=await anext(items)).arun(
-            items, clock=perf_counter_ns
-        )
+        return await self._arun(stream) if hasattr(stream, "__aiter__") else self.of_stream(stream)
 
     def of_recording(self, path: str | PathLike[str]) -> Trace:
         """Trace a recording at its own times; a body is cut into its events."""
@@ -99,78 +100,63 @@ class _StreamTracer:
         if recorded.ends_at is None:
             body, events = b"".join(each.item for each in recorded.items), WireEvents()
             recorded = recorded._replace(items=[TimedItem(0.0, each) for each in (*events.feed(body), *events.close())])
-        self._new_machine = recorded.new_machine
-        is_wire = bool(recorded.items) and isinstance(recorded.items[0].item, bytes)
-        items = self._read(recorded.untimed())
-        seen = self._trace(decode_wire if is_wire else decode_sdk, recorded.api, is_text=next(items))
-        return seen.run(items, clock=no_time if recorded.ends_at is None else _recorded_times(recorded))
+        self._new_machine, self._api = recorded.new_machine, recorded.api
+        if recorded.items and isinstance(recorded.items[0].item, bytes):
+            self._decode = decode_wire
+        self._clock = no_time if recorded.ends_at is None else _recorded_times(recorded)
+        return self._run(recorded.untimed())
 
-    def _trace(self, decode: Callable[..., Any], api: str | None, *, is_text: bool) -> Trace:
-        machine = self._machine = self._new_machine()
-        factories = decode_through(lambda: machine).factories
-        step = OperatorCall(decode, decode.__name__, () if api is None else (api,), {}, factories)
-        strategy = self._in_text if is_text and self._in_text is not None else self._strategy
-        return Trace((Operator(steps=(step,)), strategy), limit=self._limit, read_raw=_raw_of)
-
-    def _read(self, stream: Iterable[Any]) -> Iterator[Any]:
-        """Yield whether the stream is plain text, as its first item says, then its items until the machine stops."""
-        rest = iter(stream)
-        begun: list[Any] = []
-        error: Exception | None = None
+    def _run(self, items: Iterable[Any]) -> Trace:
         try:
-            try:
-                while not begun or begun[-1] is None:
-                    begun.append(next(rest))
-            except StopIteration:
-                pass
-            except Exception as raised:  # noqa: BLE001 - raised again in its place
-                error = raised
-            yield _is_text(begun)
-            for item in chain(begun, _raising(error), rest):
-                yield item
-                if self._is_stopped:
-                    return
-        finally:
-            close_all(rest, stream)
+            with closing(pump(items, self)) as read:
+                next(read, None)
+                self.close(Completed())
+        except Exception:
+            if self._begin().ended is None:
+                raise
+        return self._begin()
 
-    async def _aread(self, stream: AsyncIterable[Any]) -> AsyncIterator[Any]:
-        """Do the same with an async stream."""
-        rest = aiter(stream)
-        begun: list[Any] = []
-        error: Exception | None = None
+    async def _arun(self, items: AsyncIterable[Any]) -> Trace:
         try:
-            try:
-                while not begun or begun[-1] is None:
-                    begun.append(await anext(rest))
-            except StopAsyncIteration:
-                pass
-            except Exception as raised:  # noqa: BLE001 - raised again in its place
-                error = raised
-            yield _is_text(begun)
-            for item in chain(begun, _raising(error)):
-                yield item
-                if self._is_stopped:
-                    return
-            async for item in rest:
-                yield item
-                if self._is_stopped:
-                    return
-        finally:
-            await aclose_all(rest, stream)
+            async with aclosing(apump(items, self)) as read:
+                await anext(read, None)
+                self.close(Completed())
+        except Exception:
+            if self._begin().ended is None:
+                raise
+        return self._begin()
 
-    @property
-    def _is_stopped(self) -> bool:
-        return self._machine is not None and self._machine.stopped
+    def feed(self, item: Any, /) -> tuple[None, ...]:
+        self._begun.append(item)
+        if item is not None or self._trace is not None:
+            self._feed_begun()
+        return (None,) if self._machine is not None and self._machine.stopped else ()
 
+    def close(self, how: How, /) -> tuple[None, ...]:
+        """End the trace, unless it has ended."""
+        self._feed_begun()
+        if (seen := self._begin()).ended is None:
+            seen.close(how, t_ns=self._clock())
+        return ()
 
-def _is_text(begun: list[Any]) -> bool:
-    return bool(begun) and isinstance(begun[-1], str)
+    def _feed_begun(self) -> None:
+        seen, begun = self._begin(), self._begun
+        self._begun = []
+        for item in begun:
+            seen.feed(item, t_ns=self._clock())
 
-
-def _raising(error: Exception | None) -> Iterator[Any]:
-    if error is not None:
-        raise error
-    yield from ()
+    def _begin(self) -> Trace:
+        """Return the trace, which begins with the strategy for what has come."""
+        if self._trace is None:
+            machine = self._machine = self._new_machine()
+            factories = decode_through(lambda: machine).factories
+            step = OperatorCall(
+                self._decode, self._decode.__name__, () if self._api is None else (self._api,), {}, factories
+            )
+            is_text = bool(self._begun) and isinstance(self._begun[-1], str)
+            strategy = self._in_text if is_text and self._in_text is not None else self._strategy
+            self._trace = Trace((Operator(steps=(step,)), strategy), limit=self._limit, read_raw=_raw_of)
+        return self._trace
 
 
 def _recorded_times(recorded: RecordedItems) -> Clock:

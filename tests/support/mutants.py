@@ -1410,8 +1410,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sinks/running/fan_out.py",
-                "            await self._stopped(lines, self._close_timeout)\n            raise\n",
-                "            await self._stopped(lines, self._close_timeout)\n            stuck = []\n",
+                "                await self._stopped(lines, self._close_timeout)\n                raise\n",
+                "                await self._stopped(lines, self._close_timeout)\n                stuck = []\n",
             ),
         ),
         ("tests/laws/test_stuck_sinks.py ends_as_cancelled",),

@@ -13,6 +13,8 @@ from typing import Any, Union, cast, get_args
 import pytest
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
+MISTRALS = {"assistant": "AssistantMessage", "tool": "ToolMessage", "user": "UserMessage"}
+
 
 def check_request(api: str, entries: list[Any]) -> None:
     """Raise if an SDK's types refuse one of the entries that follow the first message of a request."""
@@ -21,7 +23,7 @@ def check_request(api: str, entries: list[Any]) -> None:
             case "gemini":
                 _type_of("google.genai.types", "Content").model_validate(entry)
             case "mistral":
-                check_model(_type_of("mistralai.client.models", f"{entry['role'].capitalize()}Message"), entry)
+                check_model(_type_of("mistralai.client.models", MISTRALS[entry["role"]]), entry)
             case "ollama":
                 check_model(_type_of("ollama", "Message"), entry)
             case "bedrock":

@@ -3,6 +3,7 @@
 import gc
 import os
 import ssl
+import sys
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -23,10 +24,20 @@ if settings.get_current_profile_name() == "default":
     settings.load_profile("repeatable")
 
 
-def pytest_collection_finish() -> None:
-    """Keep the tests themselves, of which there are tens of thousands, out of each collection of garbage."""
-    gc.collect()
-    gc.freeze()
+# Where it is installed jsonschema imports it, which takes seconds; it is for formats of IRIs, which no schema here has.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Keep the tests themselves, of which there are thousands, and all that they import, out of collections of garbage."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="module", autouse=True)

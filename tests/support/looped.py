@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterable
-from functools import wraps
+from functools import cache, wraps
 from typing import Any
 
 import pytest
@@ -15,22 +15,33 @@ FAILED = (Exception, pytest.fail.Exception)
 
 
 def looped(
-    names: str, rows: Iterable[Any], ids: Collection[str] | Callable[[Any], object] | None = None
+    names: str,
+    rows: Iterable[Any] | Callable[[], Iterable[Any]],
+    ids: Collection[str] | Callable[[Any], object] | None = None,
 ) -> Callable[[Test], Test]:
     """Ask a test about every row of a table, as `pytest.mark.parametrize` does, but in a loop of one test.
 
     Every row is asked, and what fails names its row. If a row is skipped, so is the test, behind the other rows.
-    Fixtures are made once for all rows.
+    Fixtures are made once for all rows. Rows that take long to make are given as a function, which the test calls:
+    every worker imports every file, but runs some tests only.
     """
     columns = [name.strip() for name in names.split(",")]
-    table = [_named(row, len(columns)) for row in rows]
+
+    @cache
+    def table() -> list[tuple[str | None, tuple[Any, ...]]]:
+        found = [_named(row, len(columns)) for row in (rows() if callable(rows) else rows)]
+        assert found, "a table without rows asks nothing"
+        return found
+
+    if not callable(rows):
+        table()
 
     def loop(test: Test) -> Test:
         @wraps(test)
         def of_each_row(**fixtures: Any) -> None:
             failed: list[BaseException] = []
             skipped: list[BaseException] = []
-            for at, (name, values) in enumerate(table):
+            for at, (name, values) in enumerate(table()):
                 try:
                     test(**fixtures, **dict(zip(columns, values, strict=True)))
                 except pytest.skip.Exception as skip:
@@ -41,14 +52,13 @@ def looped(
             if len(failed) == 1:
                 raise failed[0]
             if failed:
-                message = f"{len(failed)} of {len(table)} rows failed"
+                message = f"{len(failed)} of {len(table())} rows failed"
                 raise BaseExceptionGroup(message, failed)
             if skipped:
                 raise skipped[0]
 
         return asking_for(of_each_row, [name for name in inspect.signature(test).parameters if name not in columns])
 
-    assert table, "a table without rows asks nothing"
     return loop
 
 

@@ -6,27 +6,14 @@ import importlib
 import pkgutil
 from collections.abc import Iterator
 from functools import cache
+from operator import attrgetter
 from types import ModuleType
 from typing import Any, Union, cast, get_args
 
-import anthropic.types.beta
-import openai.types.beta.threads.run_submit_tool_outputs_params
-import openai.types.chat
-import openai.types.responses
 import pytest
-from google.genai.interactions import Step
-from google.genai.types import Content
-from mistralai.client import models as mistral
-from ollama import Message
 from pydantic import BaseModel, ConfigDict, TypeAdapter
 
-_BLOCKS = tuple(kind for kind in get_args(anthropic.types.beta.BetaContentBlockParam) if hasattr(kind, "__total__"))
-_INTERACTION: TypeAdapter[Any] = TypeAdapter(Step)
-MISTRALS: dict[str, Any] = {
-    "assistant": mistral.AssistantMessage,
-    "tool": mistral.ToolMessage,
-    "user": mistral.UserMessage,
-}
+MISTRALS = {"assistant": "AssistantMessage", "tool": "ToolMessage", "user": "UserMessage"}
 
 
 def check_request(api: str, entries: list[Any]) -> None:
@@ -34,11 +21,11 @@ def check_request(api: str, entries: list[Any]) -> None:
     for entry in entries:
         match api:
             case "gemini":
-                Content.model_validate(entry)
+                _type_of("google.genai.types", "Content").model_validate(entry)
             case "mistral":
-                check_model(MISTRALS[entry["role"]], entry)
+                check_model(_type_of("mistralai.client.models", MISTRALS[entry["role"]]), entry)
             case "ollama":
-                check_model(Message, entry)
+                check_model(_type_of("ollama", "Message"), entry)
             case "bedrock":
                 _check_converse(entry)
             case "cohere":
@@ -46,7 +33,7 @@ def check_request(api: str, entries: list[Any]) -> None:
                 name = f"{entry['role'].capitalize()}ChatMessageV2"
                 check_model(getattr(cohere, name), entry)
             case "gemini-interactions":
-                _INTERACTION.validate_python(entry)
+                _interaction().validate_python(entry)
             case "openai-assistants":
                 _read_all(_typed_dict(api if "output" in entry else "openai-chat").validate_python(entry))
             case "anthropic":
@@ -56,6 +43,16 @@ def check_request(api: str, entries: list[Any]) -> None:
                     _read_all(_typed_dict("anthropic block").validate_python(block))
             case _:
                 _read_all(_typed_dict(api).validate_python(entry))
+
+
+def _type_of(module: str, name: str) -> Any:
+    """Return a type of an SDK, which is imported only now: together they take seconds."""
+    return getattr(importlib.import_module(module), name)
+
+
+@cache
+def _interaction() -> TypeAdapter[Any]:
+    return TypeAdapter(_type_of("google.genai.interactions", "Step"))
 
 
 def _check_converse(entry: dict[str, Any]) -> None:
@@ -104,19 +101,20 @@ def _read_all(value: Any) -> None:
 
 @cache
 def _typed_dict(api: str) -> TypeAdapter[Any]:
-    kinds: dict[str, tuple[ModuleType, Any]] = {
-        "openai-chat": (openai.types.chat, openai.types.chat.ChatCompletionMessageParam),
-        "openai-responses": (openai.types.responses, openai.types.responses.ResponseInputItemParam),
-        "openai-assistants": (
-            openai.types.beta.threads,
-            openai.types.beta.threads.run_submit_tool_outputs_params.ToolOutput,
-        ),
-        "anthropic": (anthropic.types.beta, anthropic.types.beta.BetaMessageParam),
-        "anthropic block": (anthropic.types.beta, Union[_BLOCKS]),  # noqa: UP007 - its members are computed
-    }
-    package, kind = kinds[api]
-    _forbid_unknown_keys(package)
-    return TypeAdapter(kind)
+    package, kind = {
+        "openai-chat": ("openai.types.chat", "ChatCompletionMessageParam"),
+        "openai-responses": ("openai.types.responses", "ResponseInputItemParam"),
+        "openai-assistants": ("openai.types.beta.threads", "run_submit_tool_outputs_params.ToolOutput"),
+        "anthropic": ("anthropic.types.beta", "BetaMessageParam"),
+        "anthropic block": ("anthropic.types.beta", "BetaContentBlockParam"),
+    }[api]
+    module = importlib.import_module(package)
+    _forbid_unknown_keys(module)
+    found = attrgetter(kind)(module)
+    if api == "anthropic block":
+        blocks = tuple(each for each in get_args(found) if hasattr(each, "__total__"))
+        found = Union[blocks]  # noqa: UP007 - its members are computed
+    return TypeAdapter(found)
 
 
 def _forbid_unknown_keys(package: ModuleType) -> None:

@@ -6,10 +6,11 @@ import re
 import runpy
 import statistics
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
-import pytest
 from answered import answered
+from looped import looped
 
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.catalogue import about_dialect, catalogue_entry
@@ -20,6 +21,7 @@ from penstock.operators.writing.render_call import render_call
 
 ROOT = Path(__file__).parents[3]
 FOLDER = ROOT / "operators/dialects"
+entry_of = cache(catalogue_entry)
 
 
 def test_the_page_has_an_entry_for_every_dialect():
@@ -28,16 +30,16 @@ def test_the_page_has_an_entry_for_every_dialect():
     assert re.findall(r"^## (\w+)$", made, re.MULTILINE) == list(DIALECTS)
     for name in DIALECTS:
         assert f"| [`{name}`](#{name}) | " in made
-        assert f"## {name}\n\n{catalogue_entry(name)}\n" in made
+        assert f"## {name}\n\n{entry_of(name)}\n" in made
 
 
 def test_of_every_dialect_it_is_told_how_it_is_known():
     assert [name for name, each in DIALECTS.items() if not (each.proven_by or each.written_from)] == []
 
 
-@pytest.mark.parametrize("name", sorted(DIALECTS))
+@looped("name", sorted(DIALECTS))
 def test_every_dialect_has_an_entry_whose_call_it_reads(name: str):
-    entry = catalogue_entry(name)
+    entry = entry_of(name)
     assert entry.startswith(about_dialect(name))
     if "A call:" not in entry:
         assert DIALECTS[name].grammar == ()

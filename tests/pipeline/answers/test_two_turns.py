@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import openai
 import pytest
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, Sdk
-from google import genai
 from mistralai.client import Mistral
 from request_types import check_request
 from two_turns import CALLS, SAID, SIGNATURE, THOUGHT, first_turn, second_turn
@@ -43,6 +42,8 @@ def _mistral(url: str) -> Any:
 
 
 def _gemini_config(tools: Any) -> Any:
+    from google import genai  # noqa: PLC0415 - it takes seconds, and few tests need it
+
     disable = genai.types.AutomaticFunctionCallingConfig(disable=True)
     return genai.types.GenerateContentConfig(tools=tools, automatic_function_calling=disable)
 

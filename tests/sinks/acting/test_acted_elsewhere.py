@@ -8,7 +8,6 @@ import json
 from typing import Any
 
 import pytest
-from acp.schema import RequestPermissionRequest, RequestPermissionResponse, SessionNotification
 from acted import CALLS, acted
 from langchain_core.messages import AIMessageChunk, ToolMessage
 from otel_recorder import Recorder
@@ -86,6 +85,8 @@ def test_what_belongs_to_a_call_belongs_to_its_choice():
 
 
 def test_acp_has_a_call_that_runs_in_progress():
+    from acp.schema import SessionNotification  # noqa: PLC0415 - it takes seconds, and few tests need it
+
     notifications = list(to_acp(acted(), "sess"))
     for each in notifications:
         SessionNotification.model_validate(each)
@@ -110,6 +111,8 @@ def test_acp_has_a_call_that_runs_in_progress():
 )
 @pytest.mark.parametrize("is_model", [False, True])
 def test_acp_asks_the_user_of_the_editor(outcome: dict[str, Any], answer: str | None, is_model: bool):
+    from acp.schema import RequestPermissionRequest, RequestPermissionResponse  # noqa: PLC0415 - it takes seconds, and few tests need it
+
     asked: list[Any] = []
 
     async def ask(parameters: dict[str, Any]) -> Any:

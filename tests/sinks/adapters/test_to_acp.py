@@ -6,7 +6,6 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from acp.schema import SessionNotification
 from hypothesis import given
 from looped import looped
 from retold import OWN, Heard, heard, heard_body, heard_chunks, said, same_value
@@ -19,6 +18,8 @@ from penstock.sinks import to_acp
 
 def updates_of(stream: Heard) -> list[dict[str, Any]]:
     """Return the updates, each of which the protocol's own model reads as it is."""
+    from acp.schema import SessionNotification  # noqa: PLC0415 - it takes seconds, and few tests need it
+
     notifications = list(to_acp(stream.events, "sess", folder="/home/mia"))
     for each in notifications:
         read = SessionNotification.model_validate(each)

@@ -29,8 +29,6 @@ from penstock.pipeline.strategies.strategies import api_tool_call
 from penstock.sinks.collect import collect
 from penstock.sinks.collected.collected import Collected, Segment
 
-pd: Any = import_module("pandas")
-pl: Any = import_module("polars")
 NAMES = ["kind", "type", "id", "status", "reason", "text", "characters", "pieces", "first_event", "last_event", "turn"]
 WRITTEN = ToolCallDelta(0, "w", "write_file", '{"path": "a.py", "content": "x = ', done=False)
 CHUNKS = [
@@ -107,6 +105,7 @@ def test_what_each_kind_of_event_has_in_its_row(event: Any, told: list[str | Non
 
 
 def test_pandas_and_polars_take_the_rows():
+    pd, pl = import_module("pandas"), import_module("polars")
     halves = [ChunkResponse(content="a\ud83d"), *CHUNKS]
     rows = collect(drive(halves, api_tool_call(turn_id="t"))).rows()
     assert pl.DataFrame(rows).to_dicts() == rows

@@ -6,7 +6,6 @@ from enum import StrEnum
 from typing import Any
 
 import pytest
-from google.genai.types import GenerateContentResponse, HttpResponse
 from openai.types.chat import ChatCompletionChunk
 
 from penstock.events import ChunkResponse
@@ -46,5 +45,7 @@ def test_of_an_sdks_object_what_was_set_under_the_wires_names():
 
 
 def test_googles_names_are_the_wires_and_headers_are_left_out():
+    from google.genai.types import GenerateContentResponse, HttpResponse  # noqa: PLC0415 - it takes seconds, and few tests need it
+
     item = GenerateContentResponse(model_version="m", sdk_http_response=HttpResponse(headers={"x-key": "secret"}))
     assert raw_form(item) == {"modelVersion": "m"}

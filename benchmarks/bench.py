@@ -39,7 +39,7 @@ from penstock.operators.machines.json_machine import JsonMachine
 from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
 from penstock.operators.writing.render_call import can_render, render_call
-from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.pipeline.strategies import api_tool_call
 
 DELTA = 4
 ROUNDS = 9

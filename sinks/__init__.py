@@ -73,26 +73,16 @@ lazy_names(
     __name__,
     __all__,
     {
-        "acting.approval": (
-            "ApprovalRequest",
-            "Denied",
-            "Postponed",
-        ),
+        "acting.approval": ("ApprovalRequest", "Denied", "Postponed"),
         "adapters.ag_ui_approval": ("ag_ui_approval",),
-        "adapters.to_acp": (
-            "acp_approval",
-            "to_acp",
-        ),
+        "adapters.to_acp": ("acp_approval", "to_acp"),
         "adapters.to_langchain": ("to_langchain",),
         "adapters.to_pydantic_ai": ("to_pydantic_ai",),
         "collect": ("acollect",),
         "files.file_tool": ("FileTool",),
         "files.write_files": ("write_files",),
         "json_lines": ("read_json_lines",),
-        "queues": (
-            "async_queue",
-            "thread_queue",
-        ),
+        "queues": ("async_queue", "thread_queue"),
         "remote_readers": (
             "JSON_LINES_HEADERS",
             "SSE_HEADERS",
@@ -106,10 +96,7 @@ lazy_names(
         "running.channel": ("StreamCutError",),
         "running.coalesce": ("coalesce",),
         "running.sink": ("each_event",),
-        "running.sink_line": (
-            "SlowSinkError",
-            "StuckSinkError",
-        ),
+        "running.sink_line": ("SlowSinkError", "StuckSinkError"),
         "telemetry.log_answers": ("log_answers",),
         "telemetry.observe_otel": ("observe_otel",),
     },

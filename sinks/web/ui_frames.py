@@ -14,10 +14,9 @@ import msgspec
 from typing_extensions import Unpack
 
 from ...events.errors import ProviderError, UsageError, error_fields
-from ...events.json_form import Event, to_json
+from ...events.json_form import Event, for_browsers, to_json
 from ...events.segment_event import SegmentContent
 from ...operators.engine.stage import Failed, How
-from ..parts.for_browsers import for_browsers
 from ..running.event_pump import EventPump, log_unread
 from .final_events import LIVE
 from .protocols import ProtocolOptions, Segments, UiProtocol, encoder_of, protocol_row

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ...events.result_text import result_text
-from ...events.tool_invocation import ToolResult
+from ...events.tool_invocation import ToolResult, result_text
 from ...operators.schemas.json_schema import Schema
 from ...operators.schemas.strict_schema import DESCRIBED, FORMATS, SHAPE, StrictMode
 from ..base.message_form import (

@@ -12,8 +12,7 @@ from importlib import import_module
 from typing import Any
 
 from ...events.errors import how_to_install
-from ...events.result_text import result_text
-from ...events.tool_invocation import ToolResult
+from ...events.tool_invocation import ToolResult, result_text
 from ...operators.schemas.json_schema import Schema
 from ..base.message_form import (
     AnswerPart,

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any
 
 from ...events.errors import how_to_install
-from ...events.result_text import result_text
+from ...events.tool_invocation import result_text
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.json_machine import decode_json
 from ...operators.schemas.json_schema import Schema

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...events.result_text import result_text
-from ...events.tool_invocation import ToolResult
+from ...events.tool_invocation import ToolResult, result_text
 from ...operators.schemas.json_schema import Schema
 from ..base.message_form import AnswerPart, CallResult, MessageCall, MessageForm, Notices, left_out, said_parts
 from ..base.request import Request, Said, as_they_are, without_none

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any, cast
 
 from ...events.errors import UsageError
-from ...events.result_text import result_text
+from ...events.tool_invocation import result_text
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.json_machine import decode_json
 from ...operators.schemas.json_schema import Schema, types_of, with_note

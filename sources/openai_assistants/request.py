@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ...events.result_text import result_text
+from ...events.tool_invocation import result_text
 from ..base.message_form import (
     AnswerPart,
     CallResult,

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from ...events.result_text import result_text
+from ...events.tool_invocation import result_text
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.json_machine import decode_json
 from ...operators.schemas.strict_schema import DESCRIBED, FORMATS, NUMBERS, SHAPE, StrictMode

@@ -8,8 +8,7 @@ from functools import partial
 from typing import Any
 
 from ...events.errors import UsageError
-from ...events.result_text import result_data, result_text
-from ...events.tool_invocation import ToolResult
+from ...events.tool_invocation import ToolResult, result_data, result_text
 from ...operators.schemas.json_schema import Schema
 from ..base.message_form import (
     AnswerPart,

@@ -13,7 +13,7 @@ from msgspec import Meta, Struct
 
 from ...events.errors import UsageError
 from ...pipeline.pipeline import Pipeline
-from ...pipeline.runs.run import Run
+from ...pipeline.run import Run
 from ...sinks.queues import async_queue
 from ...sources.base.request import Request
 from ...sources.recognition.providers import PROVIDERS, provider_of

@@ -11,8 +11,8 @@ from ...events.errors import UsageError
 from ...operators.argument_progress import argument_progress
 from ...operators.engine.known_names import known_names
 from ...pipeline.pipeline import Pipeline
-from ...pipeline.settings import DEFAULT_IN_TEXT, settings_from_environment
-from ...pipeline.strategies.strategies import TEXT_STRATEGIES, TextStrategy, strategy_named
+from ...pipeline.strategies import TEXT_STRATEGIES, TextStrategy, strategy_named
+from ...pipeline.strategy_choice import DEFAULT_IN_TEXT, settings_from_environment
 from ..reading.event_lines import EmitEvents, only, short_line
 from ..reading.read_input import TextInput
 from .cli_parts import AsJson, Watched, beginning_with, complain, print_lines, show, tools_named

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...events.errors import UsageError
-from ...pipeline.strategies.strategies import strategy_named
+from ...pipeline.strategies import strategy_named
 from ...sources.recognition.apis import api_of
 from ..reading.inspect_recording import Via, inspect_recording
 from ..reading.read_input import read_input

@@ -11,8 +11,8 @@ from ...events.json_form import Event
 from ...operators.engine.stage import Operator
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
-from ...pipeline.settings import DEFAULT_IN_TEXT
-from ...pipeline.strategies.strategies import STRATEGIES
+from ...pipeline.strategies import STRATEGIES
+from ...pipeline.strategy_choice import DEFAULT_IN_TEXT
 from ...sinks.wording.printable import shortened
 from ..reading.event_lines import LONGEST, short_line
 from ..tracing.first_divergence import Divergence, first_divergence

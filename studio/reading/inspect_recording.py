@@ -17,8 +17,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...operators.engine.stage import Operator
-from ...pipeline.strategies.strategies import api_tool_call
-from ...pipeline.strategies.strategy import Strategy, StrategyEvent
+from ...pipeline.strategies import Strategy, StrategyEvent, api_tool_call
 from ...sinks.collect import Collector
 from ...sinks.collected.collected import Segment
 from ...sources.from_stream import from_stream
@@ -139,7 +138,7 @@ def inspect_chunks(
     """Run an answer through a strategy to its end and return its summary.
 
     >>> import reactivex
-    >>> from penstock.pipeline.strategies.strategies import api_tool_call
+    >>> from penstock.pipeline.strategies import api_tool_call
     >>> answer = reactivex.of(ChunkResponse(content="Hi", finish_reason="stop"))
     >>> inspect_chunks(answer, api_tool_call()).text
     'Hi'

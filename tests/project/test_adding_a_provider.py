@@ -209,7 +209,7 @@ def test_the_command_line_asks_it(checkout: Checkout):
 
 
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
-    tests = ("tests/sources/otter", "tests/sources/recognition", "tests/pipeline/tools/test_tool_choice.py")
+    tests = ("tests/sources/otter", "tests/sources/recognition", "tests/pipeline/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"
     profile = f"--hypothesis-profile={settings.get_current_profile_name()}"
     checkout.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", profile, *tests, listed)

@@ -26,7 +26,7 @@ from penstock.events import (
 )
 from penstock.events.showing import Excerpt
 from penstock.operators import drive
-from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.pipeline.strategies import api_tool_call
 from penstock.sinks.collected.collected import Segment
 from penstock.sinks.notebook.card import MimeBundle, mime_bundle
 from penstock.sinks.notebook.cards import LINES_OPEN, OpenCard

@@ -64,7 +64,7 @@ SERVERS = "tests/studio/replay/test_server_bounds.py"
 ENDS = "tests/studio/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
 OUTPUT = "tests/operators/test_partial_output.py"
-OUTPUT_TYPE = "tests/pipeline/outputs/test_output_type.py"
+OUTPUT_TYPE = "tests/pipeline/test_output_type.py"
 LANES = "tests/laws/test_wire_lanes.py"
 
 FILES = "tests/sinks/files/test_write_files.py"
@@ -1327,14 +1327,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "coerce=False accepts everything for a JSON Schema",
-        (Edit("pipeline/tools/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n"),),
+        (Edit("pipeline/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n"),),
         ("tests/operators/schemas/test_exact_validation.py every_sort",),
     ),
     Mutant(
         "a tool that is made again coerces",
         (
             Edit(
-                "pipeline/tools/tool.py",
+                "pipeline/tool.py",
                 '("name", "description", "strict", "coerce", ',
                 '("name", "description", "strict", ',
             ),
@@ -1345,7 +1345,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a function beside a JSON Schema runs without validation",
         (
             Edit(
-                "pipeline/tools/tool_from_function.py",
+                "pipeline/tool_from_function.py",
                 "        tool.validate(invocation.arguments)\n        return",
                 "        return",
             ),
@@ -1491,7 +1491,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a retry of a pipeline loses its number where the stream says what it is",
-        (Edit("pipeline/strategy_maker.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
+        (Edit("pipeline/strategy_choice.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
         ("tests/laws/test_retry.py turn_id_of_its_own",),
     ),
     Mutant(
@@ -1736,7 +1736,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a step waits for its reader after each event of a read",
         (Edit("sinks/acting/step_stream.py", '"has_waiting", False)', '"has_waited", False)'),),
-        ("tests/pipeline/runs/test_async_turns.py turns",),
+        ("tests/pipeline/test_async_turns.py turns",),
     ),
     Mutant(
         "Ctrl-C behind the last command raises",
@@ -2014,54 +2014,54 @@ MUTANTS: tuple[Mutant, ...] = (
         "a repeated call runs twice",
         (
             Edit(
-                "pipeline/tools/call_tools.py",
+                "pipeline/call_tools.py",
                 "if identity in self._known:",
                 "if identity in ():",
             ),
         ),
-        ("tests/pipeline/tools/test_call_tools.py",),
+        ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
         "results come out of order",
-        (Edit("pipeline/tools/call_tools.py", "if not self._options.ordered:", "if True:"),),
-        ("tests/pipeline/tools/test_call_tools.py",),
+        (Edit("pipeline/call_tools.py", "if not self._options.ordered:", "if True:"),),
+        ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
         "calls run without a limit",
         (
             Edit(
-                "pipeline/tools/call_tools.py",
+                "pipeline/call_tools.py",
                 "nullcontext() if limit is None else asyncio.Semaphore(limit)",
                 "nullcontext()",
             ),
         ),
-        ("tests/pipeline/tools/test_call_tools_cases.py at_the_same_time",),
+        ("tests/pipeline/test_call_tools_cases.py at_the_same_time",),
     ),
     Mutant(
         "a claimed call runs",
-        (Edit("pipeline/tools/call_tools.py", "event.claimed_by is not None or not", "not"),),
-        ("tests/pipeline/tools/test_call_tools.py",),
+        (Edit("pipeline/call_tools.py", "event.claimed_by is not None or not", "not"),),
+        ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
         "anything that is true lets a call run",
         (Edit("sinks/acting/approval.py", "if answer is True:", "if answer:"),),
-        ("tests/pipeline/tools/test_call_tools_cases.py nothing_but_true",),
+        ("tests/pipeline/test_call_tools_cases.py nothing_but_true",),
     ),
     Mutant(
         "a callback changes what runs",
         (Edit("sinks/acting/approval.py", "deepcopy(call.arguments)", "call.arguments"),),
-        ("tests/pipeline/tools/test_call_tools.py",),
+        ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
         "an event that is changed changes what runs",
         (
             Edit(
-                "pipeline/tools/call_tools.py",
+                "pipeline/call_tools.py",
                 "arguments=deepcopy(event.arguments), model=None",
                 "arguments=event.arguments",
             ),
         ),
-        ("tests/pipeline/tools/test_call_tools_cases.py whatever_becomes",),
+        ("tests/pipeline/test_call_tools_cases.py whatever_becomes",),
     ),
     Mutant(
         "a broken answer leaves its tools running",
@@ -2076,8 +2076,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a cancelled run leaves its tools running",
-        (Edit("pipeline/runs/async_run.py", "cancel_work(reason)", "str(reason)"),),
-        ("tests/pipeline/tools/test_call_tools_cases.py cancelling_the_run",),
+        (Edit("pipeline/async_run.py", "cancel_work(reason)", "str(reason)"),),
+        ("tests/pipeline/test_call_tools_cases.py cancelling_the_run",),
     ),
     Mutant(
         "an approval is sent to a client that breaks off",

@@ -16,13 +16,12 @@ from msgspec.structs import replace
 
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import ProviderEvent
-from ....events.json_form import Event
+from ....events.json_form import Event, for_browsers
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ....events.tool_invocation import ToolCallStatus, ToolResult
 from ....operators.calls.call_arguments import as_json
 from ....operators.engine.stage import Failed, How, Interrupted
 from ...parts.answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
-from ...parts.for_browsers import for_browsers
 from ...parts.part_reader import PartReader
 from .ag_ui_values import Frame, custom, custom_event, interrupt, pieces_of, result_text, shortened, usage_of
 

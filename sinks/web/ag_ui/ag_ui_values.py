@@ -10,10 +10,9 @@ from pydantic_core import to_json
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import TokenUsage
 from ....events.errors import UsageError
-from ....events.json_form import to_dict
+from ....events.json_form import for_browsers, to_dict
 from ....events.tool_invocation import ToolCallStatus, ToolResult
 from ....operators.calls.call_arguments import as_json
-from ...parts.for_browsers import for_browsers
 
 Frame: TypeAlias = dict[str, Any]
 

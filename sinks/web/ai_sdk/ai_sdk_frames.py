@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import FinishReason, ProviderEvent, TokenUsage
 from ....events.errors import UsageError
-from ....events.json_form import Event, to_dict
+from ....events.json_form import Event, for_browsers, to_dict
 from ....events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ....events.tool_invocation import Notice, ToolCallStatus, ToolResult
 from ....operators.calls.field_spec import RESERVED
@@ -24,7 +24,6 @@ from ...parts.answer_parts import (
     TextStart,
     TurnStart,
 )
-from ...parts.for_browsers import for_browsers
 from ...parts.part_reader import PartReader
 from .ai_sdk_sources import failure_in, file_frames, media_frame, source_frames
 

@@ -14,9 +14,8 @@ from uuid import uuid4
 
 from ....events.answer_end import AnswerEnd
 from ....events.chunk_response import FinishReason, TokenUsage
-from ....events.result_text import result_text
 from ....events.segment_event import Status
-from ....events.tool_invocation import ToolResult
+from ....events.tool_invocation import ToolResult, result_text
 from ....operators.engine.stage import How
 from ...parts.answer_parts import (
     ArgumentForm,

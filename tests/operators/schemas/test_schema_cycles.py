@@ -25,8 +25,8 @@ from penstock.operators.schemas.strict_schema import accepts_null, without_nulls
 from penstock.operators.schemas.value_typing import DEFAULT_RULES, convert
 from penstock.operators.writing.dialect_instructions import dialect_instructions
 from penstock.pipeline import Pipeline, as_tools, tool
-from penstock.pipeline.tools.tool import Tool
-from penstock.pipeline.tools.tool_schemas import tool_schemas
+from penstock.pipeline.tool import Tool
+from penstock.pipeline.tool_schemas import tool_schemas
 
 IN_PLACE: dict[str, Callable[[Any], Any]] = {
     "$ref": lambda each: each["$ref"],

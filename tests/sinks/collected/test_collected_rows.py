@@ -25,7 +25,7 @@ from penstock.events import (
     ToolResult,
 )
 from penstock.operators import drive
-from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.pipeline.strategies import api_tool_call
 from penstock.sinks.collect import collect
 from penstock.sinks.collected.collected import Collected, Segment
 

@@ -35,7 +35,7 @@ from penstock.events import (
 from penstock.events.chunk_response import TokenUsage
 from penstock.events.showing import CHARACTERS, beginning, ending, shown, value_text
 from penstock.operators import drive
-from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.pipeline.strategies import api_tool_call
 from penstock.sinks.collect import collect
 from penstock.sinks.collected.collected import Collected, Segment
 from penstock.sinks.notebook.card import CARDS, COLOURS, ROWS, mime_bundle

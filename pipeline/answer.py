@@ -15,7 +15,7 @@ from ..operators.engine.limits import DEFAULT_LIMITS
 from ..operators.machines.json_machine import decode_json
 from ..sinks.collect import collect
 from ..sinks.collected.collected import Collected, Segment
-from ..sources.base.message_form import (
+from ..sources.base.request import (
     AnswerCall,
     AnswerPart,
     CallResult,
@@ -26,7 +26,7 @@ from ..sources.base.message_form import (
     plain_arguments,
     with_own_ids,
 )
-from ..sources.recognition.providers import form_of
+from ..sources.recognition.apis import form_of
 
 
 def parts_of(collected: Collected[Any], turn_id: str | None, choice: int) -> list[AnswerPart]:

@@ -18,7 +18,7 @@ from ..operators.schemas.json_schema import Schema
 from ..operators.schemas.schema_references import checked_schema
 from ..operators.schemas.schema_validation import PlainSchema, check_schema, raise_for_schema
 from ..operators.schemas.strict_schema import strict_schema, without_nulls
-from ..sources.recognition.providers import provider_of
+from ..sources.recognition.apis import provider_of
 
 _WORDS = "the contents of output_type="
 _NEEDED = "a JSON Schema as output_type= needs a JSON Schema validator"

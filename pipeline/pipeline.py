@@ -32,7 +32,7 @@ from ..sources.from_stream import (
     stream_through,
     stream_to_read,
 )
-from ..sources.recognition.providers import provider_of
+from ..sources.recognition.apis import provider_of
 from ..sources.streams.wake_stream import wake_stream
 from .async_run import AsyncRun
 from .chain import (

@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 from ..events.errors import UsageError
 from ..operators.schemas.strict_schema import strict_schema
 from ..sources.base.request import Provider, check_name
-from ..sources.recognition.providers import PROVIDERS, provider_of
+from ..sources.recognition.apis import PROVIDERS, provider_of
 from .tool import Tool, as_tools, tool
 
 

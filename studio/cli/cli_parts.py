@@ -23,8 +23,7 @@ from ...pipeline.strategy_choice import settings_from_environment
 from ...pipeline.tool import Tool, as_tools
 from ...pipeline.tool_schemas import FILE_TOOL_DEFINITIONS
 from ...sinks.wording.printable import printable, shortened
-from ...sources.recognition.apis import APIS
-from ...sources.recognition.providers import PROVIDERS
+from ...sources.recognition.apis import APIS, PROVIDERS
 from ..reading.read_input import read_input
 from .stream_parts import on_interrupt
 

@@ -12,7 +12,7 @@ import typer
 from ...events.errors import ProviderError, UsageError, shown_url
 from ...pipeline.pipeline import Pipeline
 from ...sources.base.request import Request
-from ...sources.recognition.providers import PROVIDERS, provider_of
+from ...sources.recognition.apis import PROVIDERS, provider_of
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
 from ..reading.read_input import INPUT_IS_CLOSED, reason_of
 from ..run_provider import connected, key_from_environment, url_from_environment, with_tools

@@ -11,7 +11,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.drive import drive
 from ...operators.engine.stage import Completed, StageChain, stage
-from ...sources.base.provider_error import error_in_body, reported_error
+from ...sources.base.endings import error_in_body, reported_error
 from ...sources.base.sdk_fields import entries_of, fields_of
 from ...sources.from_wire import decode_wire
 from ...sources.recognition.apis import APIS, api_of

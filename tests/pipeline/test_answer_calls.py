@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from penstock.events import InvocationFailed, ToolResult
 from penstock.pipeline.answer import CallsOfMessage
-from penstock.sources.base.message_form import AnswerCall, MessageCall
+from penstock.sources.base.request import AnswerCall, MessageCall
 
 
 def call(call_id: str, name: str = "now", failure: InvocationFailed | None = None) -> AnswerCall:

@@ -19,7 +19,7 @@ from penstock.events import AnswerEnd, ChunkResponse, ToolResult
 from penstock.operators import drive, parse_text, stream_fields, to_invocations, to_segments
 from penstock.pipeline import Answer
 from penstock.sources.openai_chat.request import RELATIVES
-from penstock.sources.recognition.providers import form_of
+from penstock.sources.recognition.apis import form_of
 
 APIS = ("openai-chat", "openai-responses", "anthropic", "gemini", "mistral", "ollama")
 NAMES = (*APIS, *RELATIVES)

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from penstock.operators.calls.field_spec import FILE_TOOLS
 from penstock.pipeline.tool_schemas import FILE_TOOL_DEFINITIONS, tool_schemas
-from penstock.sources.recognition.providers import PROVIDERS
+from penstock.sources.recognition.apis import PROVIDERS
 
 
 def test_they_are_the_tools_whose_arguments_stream_by_their_names():

@@ -12,7 +12,7 @@ from penstock.events import AnswerEnd, ChunkResponse, ToolCallDelta, ToolResult
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.pipeline import Answer
 from penstock.sources.openai_chat.request import RELATIVES
-from penstock.sources.recognition.providers import PROVIDERS, form_of
+from penstock.sources.recognition.apis import PROVIDERS, form_of
 
 
 @looped("name", PROVIDERS)

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from penstock.events import AnswerEnd, ChunkResponse, ProviderError, ToolCallDelta, ToolResult, UsageError
 from penstock.operators import drive, to_segments
 from penstock.pipeline import Answer, Pipeline
-from penstock.sources.recognition.apis import api_of
-from penstock.sources.recognition.providers import form_of
+from penstock.sources.recognition.apis import api_of, form_of
 
 ODD: tuple[Any, ...] = (None, [], {}, "x", "", 5, True, 0.5, [None], [5], [[]], {"a": 1}, {"type": 5}, "\ud83d")
 NAMES = ("openai-chat", "openai-responses", "anthropic", "gemini", "mistral", "ollama", "openrouter")

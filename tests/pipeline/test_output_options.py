@@ -17,7 +17,7 @@ from strategies.output_types import Typed, output_types
 
 from penstock.events import UsageError
 from penstock.pipeline import Pipeline, output_options
-from penstock.sources.recognition.providers import PROVIDERS
+from penstock.sources.recognition.apis import PROVIDERS
 
 by_provider = pytest.mark.parametrize("provider", PROVIDERS)
 

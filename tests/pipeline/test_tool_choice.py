@@ -13,9 +13,9 @@ from pydantic import TypeAdapter
 from penstock.events import UsageError
 from penstock.pipeline.tool import Tool, tool
 from penstock.pipeline.tool_schemas import tool_choice
-from penstock.sources.recognition import providers
+from penstock.sources.recognition.apis import PROVIDERS as TABLE
 
-PROVIDERS = tuple(providers.PROVIDERS)
+PROVIDERS = tuple(TABLE)
 FUNCTION = {"type": "function", "function": {"name": "f"}}
 FORMS: dict[str, list[Any]] = {  # of auto, none, required, the tool f
     "openai-chat": ["auto", "none", "required", FUNCTION],

@@ -20,9 +20,9 @@ from penstock.events import UsageError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.tool import as_tools, tool
 from penstock.pipeline.tool_schemas import tool_choice, tool_schemas
-from penstock.sources.recognition import providers
+from penstock.sources.recognition.apis import PROVIDERS as TABLE
 
-PROVIDERS = tuple(providers.PROVIDERS)
+PROVIDERS = tuple(TABLE)
 WITH_STRICT_MODE: tuple[str, ...] = ("openai-chat", "openai-responses", "anthropic", "mistral")
 
 

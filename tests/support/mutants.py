@@ -993,7 +993,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "nothing that comes later seals what is done",
         (
             Edit(
-                "sources/base/ended_calls.py",
+                "sources/base/call_keys.py",
                 'found.append(self._tell(call, status="completed"))',
                 "pass",
             ),
@@ -1023,7 +1023,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an unknown word is a regular finish",
-        (Edit("sources/base/finish_reasons.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
+        (Edit("sources/base/endings.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
         (f"{CUT_MODELS} chat",),
     ),
     Mutant(
@@ -1604,12 +1604,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "keep-alives over the limit vanish",
         (
             Edit(
-                "sources/recognition/detecting_decoder.py",
+                "sources/recognition/recognised_api.py",
                 "return [ChunkResponse(raw=(plain,))] if plain else []",
                 "return []",
             ),
         ),
-        ("tests/sources/recognition/test_detecting_decoder.py keep_alives",),
+        ("tests/sources/recognition/test_recognised_api.py keep_alives",),
     ),
     Mutant(
         "rows beyond the shown ones are not counted",
@@ -1635,7 +1635,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "data that is not JSON is cut without a word",
-        (Edit("sources/base/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
+        (Edit("sources/base/endings.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
         ("tests/sources/test_from_wire.py how_long",),
     ),
     Mutant(
@@ -1687,7 +1687,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a command reads whatever comes",
-        (Edit("sources/streams/bounded_read.py", "file.read(longest + 1)", "file.read()"),),
+        (Edit("studio/reading/read_input.py", "file.read(longest + 1)", "file.read()"),),
         (f"{ENDS} without_an_end",),
     ),
     Mutant(

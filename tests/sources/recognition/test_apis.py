@@ -5,8 +5,7 @@ from looped import looped
 
 from penstock.events import UsageError
 from penstock.sources.base.request import check_name
-from penstock.sources.recognition.apis import APIS
-from penstock.sources.recognition.providers import PROVIDERS, provider_of
+from penstock.sources.recognition.apis import APIS, PROVIDERS, provider_of
 
 
 def test_every_name_and_alias_means_its_provider():

@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from chat_client import sync_client
 
-from penstock.sources.mistral.wire import mistral_exception
+from penstock.sources.openai_chat.mistral import mistral_exception
 
 errors = pytest.importorskip("mistralai.client.errors", reason="needs mistralai")
 

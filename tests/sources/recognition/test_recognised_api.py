@@ -20,7 +20,7 @@ from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.sources.base.machine import Machine
 from penstock.sources.openai_chat.machine import OpenAIChat
 from penstock.sources.recognition.apis import api_of
-from penstock.sources.recognition.detecting_decoder import HELD_AT_MOST, DetectingDecoder
+from penstock.sources.recognition.recognised_api import HELD_AT_MOST, DetectingDecoder
 
 PING = {"type": "ping"}
 EVERY_API = [sdk.api for sdk in SDKS]

@@ -33,7 +33,7 @@ class ToolResult(
     error: Annotated[str | None, Meta(description="What went wrong, in words for the model.")] = None
     denied: Annotated[str | None, Meta(description="Why the call was not run, in words for the model.")] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.value, self.error, self.denied)) > 1:
@@ -115,7 +115,7 @@ class ToolCallStatus(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag
     ] = None
     reason: Annotated[str | None, Meta(description="Why it was denied or failed.")] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 FailureReason: TypeAlias = Literal[
@@ -154,7 +154,7 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
         Meta(description="The step that answers the call, so that no other does; in JSON absent without one."),
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", tag_field="type"):
@@ -170,7 +170,7 @@ class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", t
         Meta(description="Details: of JSON errors at, expected, found; of validation loc, msg, type."),
     ] = ()
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 class ToolCallArgumentProgress(Struct, frozen=True, gc=False, tag="TOOL_CALL_ARGUMENT_PROGRESS", tag_field="type"):
@@ -208,7 +208,7 @@ class Notice(Struct, frozen=True, gc=False, tag="NOTICE", tag_field="type"):
     code: Annotated[str, Meta(description="The code, for programs.")]
     detail: Annotated[str, Meta(description="The message, for people.")]
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 def result_text(result: ToolResult) -> str:

@@ -13,8 +13,7 @@ from ..events.errors import UsageError
 from ..events.tool_invocation import InvocationFailed, Notice, ToolInvocation, ToolResult, result_text
 from ..operators.engine.limits import DEFAULT_LIMITS
 from ..operators.machines.json_machine import decode_json
-from ..sinks.collect import collect
-from ..sinks.collected.collected import Collected, Segment
+from ..sinks.collect import Collected, Segment, collect
 from ..sources.base.request import (
     AnswerCall,
     AnswerPart,
@@ -346,7 +345,7 @@ class Answer:
         return "".join(part.text for part in self._parts if part.type == kind)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython passes both, and filters by itself
-        from ..sinks.notebook.cards import answer_bundle  # noqa: PLC0415 - for notebooks only
+        from ..sinks.event_cards import answer_bundle  # noqa: PLC0415 - for notebooks only
 
         return answer_bundle(self.segments, (*self.invocations, *self.failures), self.end)
 

@@ -18,10 +18,17 @@ from ..events.errors import UsageError, without_credentials
 from ..events.tool_invocation import ToolInvocation, ToolResult, result_data
 from ..operators.engine.stage import How
 from ..operators.engine.where_raised import where_raised
-from ..sinks.acting.approval import Approve, Postponed, StatusMaker, gate
-from ..sinks.acting.step import check_options
-from ..sinks.acting.step_stream import CLEAN_UP, StepStream, TaskGroup
-from ..sinks.acting.user_code import UserCodeError, in_thread, message_of, result_of
+from ..sinks.acting.approval import (
+    Approve,
+    Postponed,
+    StatusMaker,
+    UserCodeError,
+    gate,
+    in_thread,
+    message_of,
+    result_of,
+)
+from ..sinks.acting.step import CLEAN_UP, StepStream, TaskGroup, check_options
 from .tool import Tool, as_tools
 from .tool_from_function import checked_call, is_async
 

@@ -22,7 +22,7 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.operator_call import OperatorCall, quoted, short_form
 from ..operators.engine.stage import Operator, compose
 from ..operators.schemas.value_typing import TypingRules
-from ..sinks.notebook.card import MimeBundle
+from ..sinks.card import MimeBundle
 from ..sinks.running.sink import TwinSink
 from .chain import Chain, ChainPart, chain_of, is_ours, name_of, takes, without_tools
 from .strategies import Strategy

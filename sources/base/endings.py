@@ -1,4 +1,8 @@
-"""How an answer ends: the finish reasons of every API as words of ours, and errors, wherever they come from."""
+"""How an answer ends: the finish reasons of every API as words of ours, and errors, wherever they come from.
+
+A finish is regular if the model ended the answer by itself, so it finished what it began. Unknown words are not
+regular.
+"""
 
 from __future__ import annotations
 

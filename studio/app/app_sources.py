@@ -14,7 +14,7 @@ from msgspec import Meta, Struct
 from ...events.errors import UsageError
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.run import Run
-from ...sinks.queues import async_queue
+from ...sinks.running.queues import async_queue
 from ...sources.base.request import Request
 from ...sources.recognition.apis import PROVIDERS, provider_of
 from ..explorer.explored_runs import ExploredStreams

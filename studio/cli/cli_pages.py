@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from ...events.errors import UsageError
-from ...sinks.wording.printable import printable
+from ...sinks.parts.event_words import printable
 from ...sources.base.request import is_this_machine
 from ...sources.recognition.apis import APIS
 from ..demo.demo import Proof, answers, play

@@ -22,7 +22,7 @@ from ...pipeline.strategies import STRATEGIES
 from ...pipeline.strategy_choice import settings_from_environment
 from ...pipeline.tool import Tool, as_tools
 from ...pipeline.tool_schemas import FILE_TOOL_DEFINITIONS
-from ...sinks.wording.printable import printable, shortened
+from ...sinks.parts.event_words import printable, shortened
 from ...sources.recognition.apis import APIS, PROVIDERS
 from ..reading.read_input import read_input
 from .stream_parts import on_interrupt

@@ -15,7 +15,7 @@ from ...events.errors import UsageError
 from ...events.json_form import to_dict
 from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...pipeline.pipeline import Pipeline
-from ...sinks.wording.printable import printable
+from ...sinks.parts.event_words import printable
 from ..reading.event_lines import short_line
 from ..reading.inspect_recording import PIECE_OF_ITEMS, Progress
 from ..reading.play_recording import decoders

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from ...events.errors import UsageError
-from ...sinks.wording.printable import printable
+from ...sinks.parts.event_words import printable
 from ..reading.inspect_recording import Progress
 from ..reading.read_input import reason_of
 

@@ -13,7 +13,7 @@ from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import STRATEGIES
 from ...pipeline.strategy_choice import DEFAULT_IN_TEXT
-from ...sinks.wording.printable import shortened
+from ...sinks.parts.event_words import shortened
 from ..reading.event_lines import LONGEST, short_line
 from ..tracing.first_divergence import Divergence, first_divergence
 from ..tracing.trace import Trace

@@ -19,7 +19,7 @@ from ...events.errors import UsageError
 from ...events.segment_event import SegmentEvent, SegmentStart
 from ...operators.engine.stage import How
 from ...operators.engine.withheld import Withheld
-from ...sinks.notebook.card import MimeBundle
+from ...sinks.card import MimeBundle
 from ..tracing.trace import Trace
 from ..tracing.traced_chain import TracedItem
 from .diagram import MOST_COLUMNS, Diagram, Held, Lane

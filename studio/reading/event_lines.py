@@ -14,8 +14,7 @@ from ...events.tool_invocation import InvocationFailed, Notice, ToolCallArgument
 from ...operators.argument_progress import argument_progress
 from ...operators.engine.stage import Operator
 from ...operators.tool_call_updates import tool_call_updates
-from ...sinks.wording.event_words import event_line
-from ...sinks.wording.printable import printable, shortened
+from ...sinks.parts.event_words import event_line, printable, shortened
 
 Emit: TypeAlias = Literal["deltas", "fragments", "segments", "updates", "invocations"]
 EmitEvents: TypeAlias = Literal["fragments", "segments", "updates", "invocations"]

@@ -18,8 +18,7 @@ from ...events.errors import ProviderError, UsageError
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...operators.engine.stage import Operator
 from ...pipeline.strategies import Strategy, StrategyEvent, api_tool_call
-from ...sinks.collect import Collector
-from ...sinks.collected.collected import Segment
+from ...sinks.collect import Collector, Segment
 from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
 from ..recordings.read_recording import is_recording, read_recording, wire_of

@@ -36,8 +36,7 @@ from penstock.operators.json_fragments import json_fragments
 from penstock.pipeline import Answer, Pipeline
 from penstock.pipeline.strategies import strategy_named
 from penstock.pipeline.strategy_choice import settings_from_environment
-from penstock.sinks.collect import collect
-from penstock.sinks.collected.collected import Collected, Segment
+from penstock.sinks.collect import Collected, Segment, collect
 from penstock.sources.from_wire import decode_wire
 
 

@@ -1615,12 +1615,12 @@ MUTANTS: tuple[Mutant, ...] = (
         "rows beyond the shown ones are not counted",
         (
             Edit(
-                "sinks/notebook/card.py",
+                "sinks/card.py",
                 'f"… {number - ROWS:,} more"] if number > ROWS else []',
                 '"…"] if number > 10**9 else []',
             ),
         ),
-        ("tests/sinks/notebook/test_event_card.py beyond",),
+        ("tests/sinks/test_event_card.py beyond",),
     ),
     Mutant(
         "a token count of Infinity breaks the stream",
@@ -1687,7 +1687,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a command reads whatever comes",
-        (Edit("studio/reading/read_input.py", "file.read(longest + 1)", "file.read()"),),
+        (Edit("sources/streams/bounded_read.py", "file.read(longest + 1)", "file.read()"),),
         (f"{ENDS} without_an_end",),
     ),
     Mutant(
@@ -1735,7 +1735,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a step waits for its reader after each event of a read",
-        (Edit("sinks/acting/step_stream.py", '"has_waiting", False)', '"has_waited", False)'),),
+        (Edit("sinks/acting/step.py", '"has_waiting", False)', '"has_waited", False)'),),
         ("tests/pipeline/test_async_turns.py turns",),
     ),
     Mutant(
@@ -1912,67 +1912,67 @@ MUTANTS: tuple[Mutant, ...] = (
         "a failed call of the AI SDK may be run",
         (
             Edit(
-                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                "sinks/web/ai_sdk_frames.py",
                 "    if end.error is not None:\n        return _of_call",
                 '    if end.error == "malformed":\n        return _of_call',
             ),
         ),
-        ("tests/sinks/web/ai_sdk/test_ai_sdk_frames.py",),
+        ("tests/sinks/web/test_ai_sdk_frames.py",),
     ),
     Mutant(
         "a step of the AI SDK ends before its parts",
         (
             Edit(
-                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                "sinks/web/ai_sdk_frames.py",
                 "        yield from self._start()\n        for part in self._reader.close(how):",
                 "        yield from self._start()\n        yield from self._finish_step()\n        for part in self._reader.close(how):",
             ),
         ),
-        ("tests/sinks/web/ai_sdk/test_ai_sdk_frames.py",),
+        ("tests/sinks/web/test_ai_sdk_frames.py",),
     ),
     Mutant(
         "a failed call of AG-UI waits to be run",
         (
             Edit(
-                "sinks/web/ag_ui/ag_ui_frames.py",
+                "sinks/web/ag_ui_frames.py",
                 "            if part.error is not None:\n                self._unanswered",
                 '            if part.error == "malformed":\n                self._unanswered',
             ),
         ),
-        ("tests/sinks/web/ag_ui/test_ag_ui_frames.py",),
+        ("tests/sinks/web/test_ag_ui_frames.py",),
     ),
     Mutant(
         "an error of AG-UI comes while calls are open",
         (
             Edit(
-                "sinks/web/ag_ui/ag_ui_frames.py",
+                "sinks/web/ag_ui_frames.py",
                 "        yield from self._in_order(placed for part in self._reader.close(how) for placed in self._frames(part))\n",
                 "",
             ),
         ),
-        ("tests/sinks/web/ag_ui/test_ag_ui_frames.py",),
+        ("tests/sinks/web/test_ag_ui_frames.py",),
     ),
     Mutant(
         "a cut call is whole in chat",
         (
             Edit(
-                "sinks/web/reemission/openai_chat_frames.py",
+                "sinks/web/openai_chat_frames.py",
                 '        return "length" if self._is_cut and word in _WHOLE else word\n',
                 "        return word\n",
             ),
         ),
-        ("tests/sinks/web/reemission/test_openai_chat_frames.py",),
+        ("tests/sinks/web/test_openai_chat_frames.py",),
     ),
     Mutant(
         "a cut call is whole in Responses",
         (
             Edit(
-                "sinks/web/reemission/openai_responses_frames.py",
+                "sinks/web/openai_responses_frames.py",
                 'item.end("completed" if status == "complete" else "incomplete")',
                 'item.end("completed")',
             ),
         ),
-        ("tests/sinks/web/reemission/test_reemission.py any_answer",),
+        ("tests/sinks/web/test_reemission.py any_answer",),
     ),
     Mutant(
         "a cut call is whole in Messages",
@@ -1983,7 +1983,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 '        return "}" if self._is_over else ""\n',
             ),
         ),
-        ("tests/sinks/web/reemission/test_anthropic_frames.py told_again",),
+        ("tests/sinks/web/test_anthropic_frames.py told_again",),
     ),
     Mutant(
         "a repeated call may be run by a front end",
@@ -2003,7 +2003,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "spans have content that nobody asked for",
         (
             Edit(
-                "sinks/telemetry/otel_setup.py",
+                "sinks/telemetry/otel_names.py",
                 "if not (self.content and span.is_recording()):",
                 "if not span.is_recording():",
             ),
@@ -2067,7 +2067,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a broken answer leaves its tools running",
         (
             Edit(
-                "sinks/acting/step_stream.py",
+                "sinks/acting/step.py",
                 'if isinstance(event, AnswerEnd) and event.status in ("interrupted", "failed"):',
                 "if False:",
             ),
@@ -2083,16 +2083,16 @@ MUTANTS: tuple[Mutant, ...] = (
         "an approval is sent to a client that breaks off",
         (
             Edit(
-                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                "sinks/web/ai_sdk_frames.py",
                 'status.state == "requested" and self._version > 5:',
                 'status.state == "requested":',
             ),
         ),
-        ("tests/sinks/web/ai_sdk/test_ai_sdk_approvals.py clients_that_take",),
+        ("tests/sinks/web/test_ai_sdk_approvals.py clients_that_take",),
     ),
     Mutant(
         "a file takes its place before it is on the disk",
-        (Edit("sinks/files/disk/temporary_file.py", "        os.fsync(self._file)\n", "        pass\n"),),
+        (Edit("sinks/files/root_folder.py", "        os.fsync(self._file)\n", "        pass\n"),),
         (f"{FILE_DRAFTS} synced",),
     ),
     Mutant(
@@ -2116,7 +2116,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a file is written into the old one",
         (
             Edit(
-                "sinks/files/disk/temporary_file.py",
+                "sinks/files/root_folder.py",
                 "        os.rename(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)\n",
                 "        held = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666, dir_fd=folder)\n"
                 "        for at in range(0, self._size, 512):\n"
@@ -2131,7 +2131,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a folder that is a symbolic link is entered",
         (
             Edit(
-                "sinks/files/disk/root_folder.py",
+                "sinks/files/root_folder.py",
                 'getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)',
                 'getattr(os, "O_DIRECTORY", 0)',
             ),
@@ -2142,7 +2142,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a name in other letters is another file",
         (
             Edit(
-                "sinks/files/disk/root_folder.py",
+                "sinks/files/root_folder.py",
                 "if others and names[-1] not in others:",
                 "if not others and there is None:",
             ),
@@ -2153,7 +2153,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a draft that somebody changed is taken as it is",
         (
             Edit(
-                "sinks/files/disk/temporary_file.py",
+                "sinks/files/root_folder.py",
                 "            if memoryview(piece) != rest[at : at + len(piece)]:\n                return False\n",
                 "",
             ),
@@ -2164,7 +2164,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a file that changed after the question is overwritten",
         (
             Edit(
-                "sinks/files/disk/root_folder.py",
+                "sinks/files/root_folder.py",
                 "is_same = now is not None and now.content == expected.content",
                 "is_same = now is not None",
             ),
@@ -2224,7 +2224,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a patch that fails half way stays half",
         (
             Edit(
-                "sinks/files/commit_files.py",
+                "sinks/files/file_drafts.py",
                 "lost = [file for file in reversed(done) if not _undone(root, file)]",
                 "lost = []",
             ),
@@ -2234,23 +2234,23 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a copy takes the file away that it is of",
         (Edit("sinks/files/file_plan.py", 'not in ("move", "delete"):', 'not in ("move", "delete", "copy"):'),),
-        ("tests/sinks/files/edits/test_git_diffs.py copies_copy",),
+        ("tests/sinks/files/test_git_diffs.py copies_copy",),
     ),
     Mutant(
         "a mode is left out",
-        (Edit("sinks/files/commit_files.py", "if file.is_executable is not None:", "if file.is_executable is root:"),),
-        ("tests/sinks/files/edits/test_git_diffs.py modes_are_applied",),
+        (Edit("sinks/files/file_drafts.py", "if file.is_executable is not None:", "if file.is_executable is root:"),),
+        ("tests/sinks/files/test_git_diffs.py modes_are_applied",),
     ),
     Mutant(
         "an anchor that stands there several times is the first",
-        (Edit("sinks/files/edits/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
-        ("tests/sinks/files/edits/test_certain_places.py",),
+        (Edit("sinks/files/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
+        ("tests/sinks/files/test_certain_places.py",),
     ),
     Mutant(
         "what came of a file replaces another",
         (
             Edit(
-                "sinks/files/disk/temporary_file.py",
+                "sinks/files/root_folder.py",
                 "os.link(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder, follow_symlinks=False)",
                 "os.replace(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)",
             ),
@@ -2272,7 +2272,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a set-user-id bit is kept",
         (
             Edit(
-                "sinks/files/disk/temporary_file.py",
+                "sinks/files/root_folder.py",
                 "os.fchmod(self._file, mode & 0o777)",
                 "os.fchmod(self._file, mode)",
             ),
@@ -2303,8 +2303,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a call that waits for an approval ends its run as a success",
-        (Edit("sinks/web/ag_ui/ag_ui_frames.py", "if self._asked and not is_cancelled:", "if False:"),),
-        ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
+        (Edit("sinks/web/ag_ui_frames.py", "if self._asked and not is_cancelled:", "if False:"),),
+        ("tests/sinks/web/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
         "a call whose approval is postponed runs",
@@ -2315,7 +2315,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "        return None\n    if answer is False:",
             ),
         ),
-        ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
+        ("tests/sinks/web/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
         "the wire's lane: an event that does not fit is dropped",

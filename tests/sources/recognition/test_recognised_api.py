@@ -225,7 +225,7 @@ class Strange:
         ({"type": ["ping"]}, "does not show"),
         (5, "int, does not show"),
         (["a"], "list, does not show"),
-        (Strange(), "test_detecting_decoder.Strange, does not show"),
+        (Strange(), "test_recognised_api.Strange, does not show"),
         (ProviderError("x"), "penstock.events.errors.ProviderError"),
         ({"choices": [], "candidates": []}, "may be from openai-chat or gemini"),
     ],

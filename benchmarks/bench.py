@@ -33,7 +33,7 @@ from strategies.marked_texts import MODEL_MARKERS
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
 from penstock.operators import compose, holdback, stage, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.machines.json_machine import JsonMachine
 from penstock.operators.parse_text import parse_text

@@ -9,7 +9,7 @@ from inspect import getdoc, signature
 from pathlib import Path
 
 from penstock.operators.catalogue.catalogue import about_dialect
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.pipeline.pipeline_views import strategy_code
 from penstock.pipeline.strategies import STRATEGIES
 

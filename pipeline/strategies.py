@@ -20,8 +20,7 @@ from ..events.tool_invocation import (
     ToolResult,
 )
 from ..operators.calls.field_spec import KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
-from ..operators.catalogue.dialect_for import dialects_named
-from ..operators.catalogue.table import DIALECTS
+from ..operators.catalogue.dialect_for import DIALECTS, dialects_named
 from ..operators.engine.known_names import known_names
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.operator_call import reiterable

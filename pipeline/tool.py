@@ -18,11 +18,10 @@ from typing_extensions import ParamSpec, TypeVar
 
 from ..events.errors import UsageError
 from ..events.tool_invocation import ToolInvocation
-from ..operators.schemas.json_schema import TYPES
+from ..operators.schemas.json_schema import PARAMETERS, TYPES
 from ..operators.schemas.schema_references import object_schema
 from ..operators.schemas.schema_validation import check_schema, exact_instance, model_schema, raise_for_schema
 from ..operators.schemas.strict_schema import without_nulls
-from ..operators.schemas.tool_parameters import PARAMETERS
 from .tool_from_function import (
     checked_call,
     function_description,

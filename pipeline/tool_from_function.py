@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from ..events.errors import UsageError
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
 from ..operators.calls.field_spec import NOT_CALLS, FieldSpec
-from ..operators.machines.path_tree import FieldPath, read_path, write_path
+from ..operators.machines.json_values import FieldPath, read_path, write_path
 from ..operators.schemas.json_schema import Schema, map_subschemas
 from ..operators.schemas.path_in_schema import path_fault
 from ..operators.schemas.schema_references import definition

@@ -11,7 +11,7 @@ from ...events.answer_end import AnswerEnd, AnswerStatus, Output, OutputFailed
 from ...events.errors import PenstockError, without_credentials
 from ...events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from ...operators.calls.field_spec import RESERVED
-from ...operators.machines.path_tree import write_path
+from ...operators.machines.json_values import write_path
 
 # Controls, what changes the direction of writing, what is invisible or half a character. Joiners and all kinds of
 # spaces are not in it: emoji and many languages need them, and they move nothing.

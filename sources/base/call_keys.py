@@ -8,10 +8,10 @@ from msgspec import Struct, convert, to_builtins
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ...events.segment_event import JsonError
-from ...operators.calls.same_arguments import arguments_digest
 from ...operators.engine.limits import Limits
 from ...operators.engine.state import Stateful
 from ...operators.machines.json_machine import JsonMachine
+from ...operators.machines.json_values import arguments_digest
 from .shown_text import TextSoFar
 
 Key: TypeAlias = int | str | None

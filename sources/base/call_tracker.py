@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
-from ...operators.calls.same_arguments import is_json, same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
+from ...operators.machines.json_values import is_json, same_arguments
 from .call_keys import (
     NOTHING,
     WAITING,

@@ -14,7 +14,7 @@ import typer
 from ...events.errors import UsageError
 from ...events.json_form import json_schema
 from ...operators.catalogue.catalogue import about_dialect, catalogue_entry
-from ...operators.catalogue.table import DIALECTS
+from ...operators.catalogue.dialect_for import DIALECTS
 from ...operators.writing.draw_grammar import state_table
 from ...pipeline.pipeline_views import strategy_code
 from ...pipeline.strategies import STRATEGIES, Strategy, strategy_named

@@ -37,7 +37,7 @@ from penstock.events import (
 )
 from penstock.operators import Dialect, FieldSpec, Limits, parse_text, render_call, to_invocations
 from penstock.operators.catalogue import DIALECTS
-from penstock.operators.catalogue.table import AUTO
+from penstock.operators.catalogue.dialect_for import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
 from penstock.pipeline import STRATEGIES, Pipeline, Settings, TextStrategy, api_tool_call, xml
 from penstock.pipeline import json as json_strategy

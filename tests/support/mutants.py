@@ -198,7 +198,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a growing text loses the pieces behind its last block",
         (
             Edit(
-                "operators/machines/fragment_aggregator.py",
+                "operators/machines/json_values.py",
                 "        self.join()\n        if len(self.blocks) > 1",
                 "        if len(self.blocks) > 1",
             ),
@@ -340,7 +340,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "fragments that were given are kept",
-        (Edit("operators/fields/field_call.py", "    call.fragments.clear()\n", ""),),
+        (Edit("operators/calls/field_call.py", "    call.fragments.clear()\n", ""),),
         (f"{LAWS} content", f"{LAWS} fragments"),
     ),
     Mutant(
@@ -1206,7 +1206,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a built-in spec refuses a call",
         (
             Edit(
-                "operators/fields/field_call.py",
+                "operators/calls/field_call.py",
                 "required = call.spec.required if call.spec.strict else ()",
                 "required = call.spec.required",
             ),
@@ -1223,7 +1223,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "what a validator raises ends the stream",
         (
             Edit(
-                "operators/schemas/validated.py",
+                "operators/schemas/schema_validation.py",
                 "    except Exception as error:  # noqa: BLE001 - a",
                 "    except ValueError as error:  # a",
             ),
@@ -1234,7 +1234,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "what any exception of a validator says is told",
         (
             Edit(
-                "operators/schemas/validated.py",
+                "operators/schemas/schema_validation.py",
                 "isinstance(error, ValueError | AssertionError)",
                 "isinstance(error, Exception)",
             ),
@@ -1243,7 +1243,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a validator's message is told whole",
-        (Edit("operators/schemas/validated.py", "if len(message) <= _LONGEST else", "if message else"),),
+        (
+            Edit(
+                "operators/schemas/schema_validation.py", "if len(message) <= _LONGEST_MESSAGE else", "if message else"
+            ),
+        ),
         ("tests/operators/schemas/test_validated.py whole_file",),
     ),
     Mutant(
@@ -1285,7 +1289,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what a schema says of a deep value is put together anew at each step",
-        (Edit("operators/schemas/inner_schema.py", "{_identity(each, 0): each", "{id(each): each"),),
+        (Edit("operators/schemas/argument_schema.py", "{_identity(each, 0): each", "{id(each): each"),),
         ("tests/operators/schemas/test_schema_cycles.py stays_small",),
     ),
     Mutant(

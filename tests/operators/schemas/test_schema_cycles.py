@@ -17,8 +17,7 @@ from penstock.operators.catalogue.dialect_for import dialects_named
 from penstock.operators.engine.drive import drive
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.parse_text import parse_text
-from penstock.operators.schemas.argument_schema import xml_value
-from penstock.operators.schemas.inner_schema import inner_schema
+from penstock.operators.schemas.argument_schema import inner_schema, xml_value
 from penstock.operators.schemas.schema_kinds import example_arguments, kinds_of, plain_schema
 from penstock.operators.schemas.schema_references import reference_cycle
 from penstock.operators.schemas.strict_schema import accepts_null, without_nulls

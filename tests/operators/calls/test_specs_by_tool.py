@@ -5,8 +5,7 @@ from pydantic import BaseModel, Field
 
 from penstock.events import SegmentStart, UsageError
 from penstock.operators import FieldSpec
-from penstock.operators.calls.field_spec import FILE_TOOLS, called_name, spec_by_type
-from penstock.operators.fields.specs_by_tool import specs_by_tool
+from penstock.operators.calls.field_spec import FILE_TOOLS, called_name, spec_by_type, specs_by_tool
 from penstock.pipeline import as_tools, tool
 
 TEXT, BODY = FieldSpec("save", "text", strict=False), FieldSpec("save", "body", required=("title",), strict=False)

@@ -20,15 +20,14 @@ from ...events.segment_event import (
     SegmentStart,
     Status,
 )
-from ..calls.field_spec import RESERVED, FieldSpec
-from ..calls.open_segments import error_detail
 from ..engine.limits import Limits
 from ..engine.stage import StageChain
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld, held_by, tail_of
-from ..machines.fragment_aggregator import FragmentAggregator
 from ..machines.json_machine import JsonMachine
-from ..machines.path_tree import PathNode, following
+from ..machines.json_values import FragmentAggregator, PathNode, following
+from .field_spec import RESERVED, FieldSpec
+from .open_segments import error_detail
 
 
 class StreamedArguments(Stateful):

@@ -1,13 +1,103 @@
-"""Join fragments to a value, whose open string is a text that grows."""
+"""JSON values: the tree of the paths that are wanted, the value that fragments make, and whether two are the same."""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Sequence
-from typing import Any, Final
+import re
+from collections.abc import Iterable, Sequence
+from types import EllipsisType
+from typing import Any, Final, TypeAlias, cast
 
+from ...events.chunk_response import ArgumentsKind
+from ...events.errors import UsageError
 from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.state import Stateful
+
+FieldPath: TypeAlias = tuple[str | int | EllipsisType, ...]
+"""Keys and indexes from the root to a value; `...` is any one key or index."""
+
+_match_step: Final = re.compile(
+    r'(?P<dot>\.)?(?P<key>[^.\[\]"*]+|\*)|\[(?P<index>0|[1-9][0-9]{0,8}|\*)\]|\[(?P<quoted>"(?:[^"\\]|\\.)*")\]'
+).match
+_is_plain: Final = re.compile(r'[^.\[\]"*]+').fullmatch
+
+
+def read_path(written: str) -> FieldPath:
+    r"""Return the path that a text such as `edits[*].new_text` stands for; `UsageError` if it stands for none.
+
+    >>> read_path("edits[*].new_text"), read_path('files["a.py"][0]')
+    (('edits', Ellipsis, 'new_text'), ('files', 'a.py', 0))
+
+    Keys are separated by dots; `[0]` is an element, `[*]` any element, and `*` any key. A key with a dot, a bracket, a
+    quote or a star is written as a JSON string in brackets.
+    """
+    steps: list[str | int | EllipsisType] = []
+    at = 0
+    while at < len(written):
+        match = _match_step(written, at)
+        step = None if match is None else _step(match, is_first=at == 0)
+        if match is None or step is None:
+            break
+        steps.append(step)
+        at = match.end()
+    if not steps or at < len(written):
+        message = f"{written!r} is not a path; write keys with dots and elements in brackets, as in edits[*].new_text"
+        raise UsageError(message)
+    return tuple(steps)
+
+
+def write_path(path: Iterable[str | int | EllipsisType]) -> str:
+    """Return the text that `read_path` reads as this path.
+
+    >>> write_path(("edits", ..., "new_text")), write_path(("files", "a.py", 0))
+    ('edits[*].new_text', 'files["a.py"][0]')
+    """
+    written = ""
+    for step in path:
+        if isinstance(step, str) and _is_plain(step):
+            written += f".{step}" if written else step
+        else:
+            written += f"[{'*' if isinstance(step, EllipsisType) else json.dumps(step, ensure_ascii=False)}]"
+    return written
+
+
+def _step(match: re.Match[str], *, is_first: bool) -> str | int | EllipsisType | None:
+    if match["quoted"] is not None:
+        try:
+            return cast("str", json.loads(match["quoted"], strict=False))
+        except ValueError:
+            return None
+    if match["index"] is not None:
+        return ... if match["index"] == "*" else int(match["index"])
+    if is_first == (match["dot"] is not None):
+        return None
+    return ... if match["key"] == "*" else match["key"]
+
+
+class PathNode:
+    """One key or index of chosen paths, with those that may follow it."""
+
+    __slots__ = ("chosen", "following")
+
+    def __init__(self) -> None:
+        self.following: dict[Any, PathNode] = {}
+        self.chosen = False
+
+
+def path_tree(paths: Iterable[FieldPath]) -> PathNode:
+    root = PathNode()
+    for path in paths:
+        node = root
+        for step in path:
+            node = node.following.setdefault(step, PathNode())
+        node.chosen = True
+    return root
+
+
+def following(nodes: tuple[PathNode, ...], step: str | int) -> tuple[PathNode, ...]:
+    return tuple(node.following[way] for node in nodes for way in (step, ...) if way in node.following)
+
 
 MANY: Final = 64
 """So many pieces are joined at once: joining costs little for each, and few small strings are held."""
@@ -220,3 +310,69 @@ def _has(value: Any, step: Any) -> bool:
     if kind is dict:
         return step in value
     return kind is list and isinstance(step, int) and 0 <= step < len(value)
+
+
+_has_float = re.compile(r"\d[.eE]").search
+
+
+def same_arguments(one: str, other: str, kind: ArgumentsKind) -> bool:
+    """Return whether two argument texts are equal: free-form text literally, JSON after decoding.
+
+    >>> same_arguments('{"a": 1, "b": 2}', '{"b":2,"a":1.0}', "json"), same_arguments("a ", "a", "text")
+    (True, False)
+    """
+    return one == other or (kind != "text" and _canonical(one) == _canonical(other))
+
+
+def is_json(text: str) -> bool:
+    """Return whether a text is one whole JSON value.
+
+    >>> is_json('{"a": 1}'), is_json('{"a"')
+    (True, False)
+    """
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def arguments_digest(text: str, kind: ArgumentsKind) -> str:
+    """Return a digest of 32 characters: equal for arguments with the same meaning, different for all others."""
+    return _digest(text if kind == "text" else _canonical(text))
+
+
+def value_digest(value: Any) -> str:
+    """Return a digest of 32 characters: equal for equal JSON values, different for all others.
+
+    >>> value_digest({"a": 1, "b": 2}) == value_digest({"b": 2, "a": 1.0}), value_digest(1) == value_digest(True)
+    (True, False)
+    """
+    return _digest(_written(value))
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+def _canonical(text: str) -> str:
+    try:
+        return _written(json.loads(text))
+    except (ValueError, RecursionError):  # not JSON, or deeper than any limit
+        return text
+
+
+def _written(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
+    if not _has_float(text):
+        return text
+    return json.dumps(_with_whole_numbers(value), sort_keys=True, separators=(",", ":"))
+
+
+def _with_whole_numbers(value: Any) -> Any:
+    """Return a value with whole floats as integers, because in JSON 1.0 and 1 are the same number."""
+    if isinstance(value, dict):
+        return {key: _with_whole_numbers(each) for key, each in cast("dict[str, Any]", value).items()}
+    if isinstance(value, list):
+        return [_with_whole_numbers(each) for each in cast("list[object]", value)]
+    return int(value) if isinstance(value, float) and value.is_integer() else value

@@ -1,4 +1,4 @@
-"""JSON Schemas as data: subschemas, types, notes for providers; and tools in any form: name, description, parameters."""
+"""JSON Schemas as data: subschemas, types, notes for providers; and a tool's name, description and parameters."""
 
 from __future__ import annotations
 

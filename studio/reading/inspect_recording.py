@@ -25,8 +25,7 @@ from ..recordings.read_recording import is_recording, read_recording, wire_of
 from ..replay.replay_recordings import Recordings
 from ..replay.replay_server import ReplayServer
 from ..run_provider import SDKS, loopback
-from .checked_stream import checked_stream
-from .read_input import read_input
+from .read_input import checked_stream, read_input
 from .recorded import Recorded, out_of_cassette, recorded_stream
 
 STEPS = 16

@@ -1646,7 +1646,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a server answers every Host",
         (
             Edit(
-                "studio/replay/served_hosts.py",
+                "studio/replay/replay_thread.py",
                 "        if found is None:\n            return False\n",
                 "        return True\n",
             ),
@@ -1655,7 +1655,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a server answers a Host that only begins as its own",
-        (Edit("studio/replay/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
+        (Edit("studio/replay/replay_thread.py", "_HOST.fullmatch(", "_HOST.match("),),
         ("tests/studio/replay/test_served_hosts.py",),
     ),
     Mutant(
@@ -1782,7 +1782,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a body of another API is a stream",
         (
             Edit(
-                "studio/reading/checked_stream.py",
+                "studio/reading/read_input.py",
                 "    if _has_events(given, body,",
                 "    if given or _has_events(given, body,",
             ),
@@ -1791,7 +1791,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an error that came instead of a stream is one",
-        (Edit("studio/reading/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
+        (Edit("studio/reading/read_input.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
         ("tests/studio/reading/test_checked_stream.py",),
     ),
     Mutant(

@@ -18,7 +18,7 @@ import pytest
 from starlette.requests import Request
 from starlette.types import Message
 
-from penstock.studio.reading.read_input import LONGEST_BODY
+from penstock.sources.streams.bounded_read import LONGEST_BODY
 from penstock.studio.replay.replay_app import BodyTooLongError, body_within
 from penstock.studio.testing import ReplayServer
 

@@ -33,13 +33,13 @@ from strategies.marked_texts import MODEL_MARKERS
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
 from penstock.operators import compose, holdback, stage, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.machines.json_machine import JsonMachine
 from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
 from penstock.operators.writing.render_call import can_render, render_call
-from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.pipeline.strategies import api_tool_call
 
 DELTA = 4
 ROUNDS = 9

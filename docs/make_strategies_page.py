@@ -9,9 +9,9 @@ from inspect import getdoc, signature
 from pathlib import Path
 
 from penstock.operators.catalogue.catalogue import about_dialect
-from penstock.operators.catalogue.table import DIALECTS
-from penstock.pipeline.pipeline_code import strategy_code
-from penstock.pipeline.strategies.strategies import STRATEGIES
+from penstock.operators.catalogue.dialect_for import DIALECTS
+from penstock.pipeline.pipeline_views import strategy_code
+from penstock.pipeline.strategies import STRATEGIES
 
 PAGE = Path(__file__).with_name("strategies.md")
 HEAD = """\

@@ -26,7 +26,7 @@ class Output(Struct, frozen=True, gc=False, tag="OUTPUT", tag_field="type"):
     data: Annotated[Any, Meta(description="The value as plain JSON data; the `value` of the JSON form.")] = None
     raw: Annotated[str, Meta(description="The segment's text, unchanged.")] = ""
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 class OutputFailed(Struct, frozen=True, gc=False, tag="OUTPUT_FAILED", tag_field="type"):
@@ -41,7 +41,7 @@ class OutputFailed(Struct, frozen=True, gc=False, tag="OUTPUT_FAILED", tag_field
         Meta(description="Details: of JSON errors at, expected, found; of validation loc, msg, type."),
     ] = ()
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 AnswerStatus: TypeAlias = Literal["complete", "paused", "truncated", "interrupted", "failed"]
@@ -81,4 +81,4 @@ class AnswerEnd(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag="ANS
         Meta(description="The assistant's message in the form of its API, if the source was asked to keep it."),
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")

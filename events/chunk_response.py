@@ -37,7 +37,7 @@ class ProviderEvent(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag=
         str | None, Meta(description="The segment that it belongs to: a call's result, a text's citation.")
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 ArgumentsKind: TypeAlias = Literal["json", "text", "object"]
@@ -146,4 +146,4 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
         Meta(description="The assistant's whole message, as its API takes it back; in the last chunk, by option."),
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")

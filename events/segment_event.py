@@ -118,7 +118,7 @@ class SegmentEvent(_OfSegment, frozen=True, gc=False, kw_only=True):
         Meta(description="The argument pieces in `raw`; null if they are not parsed yet."),
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
     def __post_init__(self) -> NoReturn:
         message = "SegmentEvent is an abstract base; make a SegmentStart, SegmentContent or SegmentEnd"

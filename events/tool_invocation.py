@@ -1,10 +1,12 @@
-"""The results of a chain: calls that may be run or must not, what became of each, updates on the way, and warnings."""
+"""The results of a chain: calls that may be run or must not, what became of each as text or JSON, and warnings."""
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal, TypeAlias
 
 from msgspec import Meta, Struct
+from pydantic_core import to_json
 
 from .errors import UsageError
 from .segment_event import Fragment
@@ -31,7 +33,7 @@ class ToolResult(
     error: Annotated[str | None, Meta(description="What went wrong, in words for the model.")] = None
     denied: Annotated[str | None, Meta(description="Why the call was not run, in words for the model.")] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
     def __post_init__(self) -> None:
         if sum(each is not None for each in (self.value, self.error, self.denied)) > 1:
@@ -113,7 +115,7 @@ class ToolCallStatus(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag
     ] = None
     reason: Annotated[str | None, Meta(description="Why it was denied or failed.")] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 FailureReason: TypeAlias = Literal[
@@ -152,7 +154,7 @@ class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_f
         Meta(description="The step that answers the call, so that no other does; in JSON absent without one."),
     ] = None
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", tag_field="type"):
@@ -168,7 +170,7 @@ class InvocationFailed(Struct, frozen=True, gc=False, tag="INVOCATION_FAILED", t
         Meta(description="Details: of JSON errors at, expected, found; of validation loc, msg, type."),
     ] = ()
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
 
 
 class ToolCallArgumentProgress(Struct, frozen=True, gc=False, tag="TOOL_CALL_ARGUMENT_PROGRESS", tag_field="type"):
@@ -206,4 +208,36 @@ class Notice(Struct, frozen=True, gc=False, tag="NOTICE", tag_field="type"):
     code: Annotated[str, Meta(description="The code, for programs.")]
     detail: Annotated[str, Meta(description="The message, for people.")]
 
-    _repr_mimebundle_ = shown_by("penstock.sinks.notebook.event_card", "event_bundle")
+    _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
+
+
+def result_text(result: ToolResult) -> str:
+    """Return a result as text for the model: a text as it is, any other value as JSON.
+
+    >>> result_text(ToolResult("c", value={"celsius": 21})), result_text(ToolResult("c", denied="not on Sundays"))
+    ('{"celsius":21}', 'The call was denied: not on Sundays')
+
+    Pydantic's models, dataclasses, dates and the like have the form that pydantic gives them; numbers that JSON lacks,
+    such as infinity, are texts. `UsageError` for a value that cannot be written as JSON.
+    """
+    value = result.value
+    if result.denied is not None:
+        value = f"The call was denied: {result.denied}"
+    elif result.error is not None:
+        value = f"Error: {result.error}"
+    try:
+        if isinstance(value, str):
+            value.encode()  # half a surrogate pair cannot be sent
+            return value
+        return to_json(value, inf_nan_mode="strings").decode()
+    except ValueError as error:
+        message = (
+            f"the result of call {result.id!r} cannot be written as JSON ({error}); pass text, or plain data, as value="
+        )
+        raise UsageError(message) from error
+
+
+def result_data(result: ToolResult) -> Any:
+    """Return the value of a result as plain JSON data: text, numbers, lists and objects."""
+    text = result_text(result)
+    return text if isinstance(result.value, str) else json.loads(text)

@@ -12,7 +12,7 @@ from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .engine.withheld import Withheld, tail_of
-from .machines.fragment_aggregator import FragmentAggregator
+from .machines.json_values import FragmentAggregator
 
 
 class PathValue(NamedTuple):

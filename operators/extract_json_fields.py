@@ -15,7 +15,7 @@ from .engine.stage import Completed, How, Operator, lift
 from .engine.state import Stateful
 from .engine.withheld import Withheld, held_by
 from .machines.json_machine import JsonMachine
-from .machines.path_tree import FieldPath, PathNode, following, path_tree
+from .machines.json_values import FieldPath, PathNode, following, path_tree
 
 
 @public_operator

@@ -9,15 +9,14 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from .calls.answer_segments import AnswerSegments, SegmentOutput
 from .calls.response_answers import ResponseAnswers
-from .catalogue.dialect_for import dialect_name, dialects_named, with_names
-from .catalogue.table import DIALECTS
+from .catalogue.dialect_for import DIALECTS, dialect_name, dialects_named, with_names
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.turn_ids import TurnIds
 from .grammar.compiled_grammar import compiled
 from .grammar.dialect import Dialect
-from .schemas.tool_parameters import tool_parameters
+from .schemas.json_schema import tool_parameters
 from .text.text_options import ParseTextOptions, TextOptions, spelled_out
 
 

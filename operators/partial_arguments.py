@@ -12,7 +12,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
 from .engine.withheld import FurtherEvent
-from .machines.fragment_aggregator import FragmentAggregator
+from .machines.json_values import FragmentAggregator
 from .machines.live_view import LiveEvent, ObjectView, changes
 
 

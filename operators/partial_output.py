@@ -17,9 +17,9 @@ from .engine.stage import How, Operator, lift
 from .engine.state import Stateful
 from .engine.withheld import Withheld
 from .machines.answer_text import AnswerText, FencedJson, PlainText
-from .machines.fragment_aggregator import FragmentAggregator
+from .machines.json_values import FragmentAggregator
 from .machines.live_view import LiveEvent, LiveValue, changes
-from .schemas.validated import validated
+from .schemas.schema_validation import validated
 
 Validate: TypeAlias = Callable[[str, Any], Any]
 """Returns the value of a JSON text, and of its plain data; an exception makes the output `invalid`."""

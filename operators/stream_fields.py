@@ -11,13 +11,7 @@ from msgspec.structs import replace
 from ..events.errors import UsageError
 from ..events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentStart
 from .calls.answer_segments import SegmentInput, SegmentOutput
-from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, spec_by_type
-from .calls.open_segments import CallFollower
-from .engine.limits import DEFAULT_LIMITS, Limits
-from .engine.public_operator import public_operator
-from .engine.stage import Operator, lift, stage
-from .engine.withheld import TextLane, Withheld
-from .fields.field_call import (
+from .calls.field_call import (
     FieldCall,
     StreamedArguments,
     free_form_pieces,
@@ -28,10 +22,14 @@ from .fields.field_call import (
     taken,
     verdict,
 )
-from .fields.specs_by_tool import checked_specs, specs_by_tool
-from .machines.fragment_aggregator import FragmentAggregator
+from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, checked_specs, spec_by_type, specs_by_tool
+from .calls.open_segments import CallFollower
+from .engine.limits import DEFAULT_LIMITS, Limits
+from .engine.public_operator import public_operator
+from .engine.stage import Operator, lift, stage
+from .engine.withheld import TextLane, Withheld
 from .machines.json_machine import JsonMachine
-from .machines.path_tree import PathNode, path_tree, read_path
+from .machines.json_values import FragmentAggregator, PathNode, path_tree, read_path
 from .strip_markers import strip_markers
 from .to_invocations import Tools
 

@@ -15,19 +15,17 @@ from ..events.errors import UsageError
 from ..events.segment_event import AnySegmentEvent, JsonError, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
 from .calls.answer_segments import SegmentInput
-from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, called_name, spec_by_type, told_arguments
+from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, called_name, spec_by_type, specs_by_tool, told_arguments
 from .calls.open_segments import CallFollower, error_detail
-from .calls.same_arguments import arguments_digest, value_digest
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
 from .engine.withheld import TextLane, Withheld, tail_of
-from .fields.specs_by_tool import specs_by_tool
-from .machines.fragment_aggregator import FragmentAggregator, GrowingText
 from .machines.json_machine import decode_json
-from .schemas.tool_parameters import known_name
-from .schemas.validated import validated
+from .machines.json_values import FragmentAggregator, GrowingText, arguments_digest, value_digest
+from .schemas.json_schema import known_name
+from .schemas.schema_validation import validated
 
 Model: TypeAlias = type[BaseModel] | None
 

@@ -17,7 +17,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.turn_ids import TurnIds
-from .schemas.tool_parameters import tool_parameters
+from .schemas.json_schema import tool_parameters
 
 if TYPE_CHECKING:
     from .grammar.compiled_grammar import CompiledGrammar

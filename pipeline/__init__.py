@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
-    from .answers.answer import Answer
-    from .outputs.output_type import OutputType, output_options
+    from .answer import Answer
+    from .call_tools import call_tools
+    from .output_type import OutputType, output_options
     from .pipeline import Pipeline
-    from .settings import Settings
-    from .strategies.strategies import (
+    from .strategies import (
         STRATEGIES,
         TextStrategy,
         api_tool_call,
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
         sentinel,
         tool_call,
     )
-    from .strategies.strategies import json as json
-    from .strategies.strategies import xml as xml
-    from .tools.call_tools import call_tools
-    from .tools.file_tools import FILE_TOOL_DEFINITIONS
-    from .tools.streamed import Streamed
-    from .tools.tool import Tool, as_tools, tool
-    from .tools.tool_schemas import tool_choice, tool_schemas
+    from .strategies import json as json
+    from .strategies import xml as xml
+    from .strategy_choice import Settings
+    from .tool import Tool, as_tools, tool
+    from .tool_from_function import Streamed
+    from .tool_schemas import FILE_TOOL_DEFINITIONS, tool_choice, tool_schemas
 
 __all__ = [
     "FILE_TOOL_DEFINITIONS",
@@ -66,11 +65,11 @@ lazy_names(
     __name__,
     __all__,
     {
-        "answers.answer": ("Answer",),
-        "outputs.output_type": ("OutputType", "output_options"),
+        "answer": ("Answer",),
+        "call_tools": ("call_tools",),
+        "output_type": ("OutputType", "output_options"),
         "pipeline": ("Pipeline",),
-        "settings": ("Settings",),
-        "strategies.strategies": (
+        "strategies": (
             "STRATEGIES",
             "TextStrategy",
             "api_tool_call",
@@ -86,10 +85,9 @@ lazy_names(
             "tool_call",
             "xml",
         ),
-        "tools.call_tools": ("call_tools",),
-        "tools.file_tools": ("FILE_TOOL_DEFINITIONS",),
-        "tools.streamed": ("Streamed",),
-        "tools.tool": ("Tool", "as_tools", "tool"),
-        "tools.tool_schemas": ("tool_choice", "tool_schemas"),
+        "strategy_choice": ("Settings",),
+        "tool": ("Tool", "as_tools", "tool"),
+        "tool_from_function": ("Streamed",),
+        "tool_schemas": ("FILE_TOOL_DEFINITIONS", "tool_choice", "tool_schemas"),
     },
 )

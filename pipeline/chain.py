@@ -14,7 +14,7 @@ from ..operators.grammar.dialect import Dialect
 from ..operators.interrupt_on import RxOperator
 from ..operators.parse_text import parse_text
 from ..operators.to_invocations import to_invocations
-from .tools.tool import Tool
+from .tool import Tool
 
 ChainPart: TypeAlias = Operator[Any, Any] | RxOperator
 Chain: TypeAlias = tuple[ChainPart, ...]

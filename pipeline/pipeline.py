@@ -32,8 +32,9 @@ from ..sources.from_stream import (
     stream_through,
     stream_to_read,
 )
-from ..sources.recognition.providers import provider_of
+from ..sources.recognition.apis import provider_of
 from ..sources.streams.wake_stream import wake_stream
+from .async_run import AsyncRun
 from .chain import (
     Chain,
     ChainChange,
@@ -46,26 +47,25 @@ from .chain import (
     parted,
     place_of,
 )
-from .outputs.output_type import OutputType, options_for
-from .pipeline_code import INDENT, pipeline_code
-from .runs.async_run import AsyncRun
-from .runs.flow import Flow, KeptAnswer
-from .runs.run import Run
-from .settings import DEFAULT_IN_TEXT, Settings, settings_from_environment
-from .strategies.strategies import TEXT_STRATEGIES, TextStrategy
-from .strategies.strategy import StrategyEvent
-from .strategy_maker import (
+from .output_type import OutputType, options_for
+from .pipeline_views import INDENT, pipeline_code
+from .run import Flow, KeptAnswer, Run
+from .strategies import TEXT_STRATEGIES, StrategyEvent, TextStrategy
+from .strategy_choice import (
+    DEFAULT_IN_TEXT,
     Machines,
     NewChain,
+    Settings,
     StrategyLike,
     StreamParts,
     resolved,
+    settings_from_environment,
     strategy_by_stream,
     strategy_maker,
     with_output,
 )
-from .tools.tool import Tool, as_tools
-from .tools.tool_schemas import schemas_for, tool_choice
+from .tool import Tool, as_tools
+from .tool_schemas import schemas_for, tool_choice
 
 SourceTap: TypeAlias = Callable[[Any], Any]
 """Takes a source, and returns one that yields the same."""
@@ -423,7 +423,7 @@ class Pipeline:
         return self._changed(name, "before" if after is None else "after", operator)
 
     def _repr_mimebundle_(self, include: object = None, exclude: object = None) -> dict[str, str]:  # noqa: ARG002 - IPython passes both, and filters by itself
-        from .flow_picture import flow_picture  # noqa: PLC0415 - for notebooks only
+        from .pipeline_views import flow_picture  # noqa: PLC0415 - for notebooks only
 
         names = None if self.tools is None else [each.name for each in self.tools]
         return flow_picture(self.chain, tools=names, steps=self.steps, sinks=self.sinks)

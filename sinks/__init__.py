@@ -8,7 +8,6 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .acting.approval import ApprovalRequest, Denied, Postponed
-    from .adapters.ag_ui_approval import ag_ui_approval
     from .adapters.to_acp import acp_approval, to_acp
     from .adapters.to_langchain import to_langchain
     from .adapters.to_pydantic_ai import to_pydantic_ai
@@ -19,17 +18,18 @@ if TYPE_CHECKING:
     from .json_lines import json_lines, read_json_lines
     from .notebook_view import notebook_view
     from .plain_view import plain_view
-    from .queues import async_queue, thread_queue
     from .remote_readers import JSON_LINES_HEADERS, SSE_HEADERS, sse_headers, to_json_lines, to_sse, to_websocket
     from .resume.stream_routes import stream_routes
     from .resume.stream_runs import StreamRuns
     from .running.channel import StreamCutError
     from .running.coalesce import coalesce
+    from .running.queues import async_queue, thread_queue
     from .running.sink import each_event
     from .running.sink_line import SlowSinkError, StuckSinkError
     from .telemetry.log_answers import log_answers
     from .telemetry.observe_otel import observe_otel
     from .terminal_view import terminal_view
+    from .web.ag_ui_values import ag_ui_approval
 
 __all__ = [
     "JSON_LINES_HEADERS",
@@ -73,26 +73,14 @@ lazy_names(
     __name__,
     __all__,
     {
-        "acting.approval": (
-            "ApprovalRequest",
-            "Denied",
-            "Postponed",
-        ),
-        "adapters.ag_ui_approval": ("ag_ui_approval",),
-        "adapters.to_acp": (
-            "acp_approval",
-            "to_acp",
-        ),
+        "acting.approval": ("ApprovalRequest", "Denied", "Postponed"),
+        "adapters.to_acp": ("acp_approval", "to_acp"),
         "adapters.to_langchain": ("to_langchain",),
         "adapters.to_pydantic_ai": ("to_pydantic_ai",),
         "collect": ("acollect",),
         "files.file_tool": ("FileTool",),
         "files.write_files": ("write_files",),
         "json_lines": ("read_json_lines",),
-        "queues": (
-            "async_queue",
-            "thread_queue",
-        ),
         "remote_readers": (
             "JSON_LINES_HEADERS",
             "SSE_HEADERS",
@@ -105,12 +93,11 @@ lazy_names(
         "resume.stream_runs": ("StreamRuns",),
         "running.channel": ("StreamCutError",),
         "running.coalesce": ("coalesce",),
+        "running.queues": ("async_queue", "thread_queue"),
         "running.sink": ("each_event",),
-        "running.sink_line": (
-            "SlowSinkError",
-            "StuckSinkError",
-        ),
+        "running.sink_line": ("SlowSinkError", "StuckSinkError"),
         "telemetry.log_answers": ("log_answers",),
         "telemetry.observe_otel": ("observe_otel",),
+        "web.ag_ui_values": ("ag_ui_approval",),
     },
 )

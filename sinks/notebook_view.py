@@ -13,9 +13,8 @@ from typing import Any, Protocol, TypeAlias
 
 from ..events.errors import UsageError
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
-from .notebook.card import Card, MimeBundle, mime_bundle
-from .notebook.cards import TOLD, OpenCard, OpenCards, Shown, error_card
-from .notebook.event_card import brief_card
+from .card import Card, MimeBundle, mime_bundle
+from .event_cards import TOLD, OpenCard, OpenCards, Shown, brief_card, error_card
 from .running.sink import TwinSink, each_event
 
 

@@ -11,9 +11,8 @@ from msgspec import Struct, field
 from ..events.answer_end import AnswerEnd, OutputFailed
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
+from .parts.event_words import PROSE, ending, event_line, harmless, stream_error, subject
 from .running.sink import TwinSink, each_event
-from .wording.event_words import PROSE, ending, event_line, stream_error, subject
-from .wording.printable import harmless
 
 _Identity: TypeAlias = tuple[str | None, str]
 _SLICE = 65536

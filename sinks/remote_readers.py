@@ -17,16 +17,19 @@ import msgspec
 from typing_extensions import Unpack
 
 from .running.event_pump import ClosedUnread
-from .web.protocols import ProtocolOptions, ProtocolRow, UiProtocol, protocol_row
-from .web.ui_frames import (
+from .web.protocols import (
     DescribeError,
     FramePump,
     FrameSource,
+    ProtocolOptions,
+    ProtocolRow,
     Select,
     UiFrames,
+    UiProtocol,
     checked,
     checked_heartbeat,
     describe_error,
+    protocol_row,
 )
 
 _LOGGER = logging.getLogger("penstock")

@@ -1,8 +1,8 @@
-"""`from_stream` and `decode_sdk`: a stream of any SDK, as ChunkResponses; its first item shows whose it is."""
+"""`from_stream`, `decode_sdk`: a stream of any SDK; its first item shows whose it is. `from_text`: text in pieces."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import AsyncIterable, Callable, Iterable
 from functools import partial
 from json import JSONDecodeError
 from traceback import walk_tb
@@ -16,19 +16,44 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Failed, How, Operator, lift
 from .base.answers import Choices
-from .base.machine import Machine, MachineStage, of_machine
-from .base.provider_error import provider_error
+from .base.endings import provider_error
+from .base.machine import Machine, MachineStage, Texts, of_machine
 from .bedrock.wire import bedrock_events
 from .framing.served import WireBody
 from .from_wire import wire_machine
 from .recognition.apis import APIS
 from .recognition.checked_machine import checked_machine
-from .recognition.detecting_decoder import DetectingDecoder
-from .recognition.recognised_api import KNOWN_APIS
+from .recognition.recognised_api import KNOWN_APIS, DetectingDecoder
 from .sdk_sources import check_choices, check_gemini_stream
 from .streams.response_bytes import bytes_of_stream, raw_bytes
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge, check_stream
+
+
+def from_text(chunks: object) -> Observable[ChunkResponse]:
+    """Return text, whole or in pieces, as the content of ChunkResponses.
+
+        pieces      --"Hel"---""---"lo"----|
+        from_text   --"Hel"--------"lo"--stop|
+
+    >>> from_text(["Hel", "lo"]).subscribe(lambda chunk: print(chunk.content or chunk.finish_reason)) and None
+    Hel
+    lo
+    stop
+
+    `chunks`: a text, an iterable or async iterable of texts, or a zero-argument callable that returns one; an iterator
+    has one subscriber. At its end the text counts as complete, with the finish reason `stop`. Split surrogate pairs
+    are joined, a lone surrogate becomes U+FFFD. Anything but text raises a `UsageError`.
+    """
+    source = [chunks] if isinstance(chunks, str) else chunks
+    _check_text(source)
+    return bridge(source, Texts, _check_text)
+
+
+def _check_text(chunks: object) -> None:
+    if isinstance(chunks, bytes | bytearray) or not (callable(chunks) or isinstance(chunks, Iterable | AsyncIterable)):
+        message = f"from_text takes a str or an iterable of str, got {type(chunks).__name__}"
+        raise UsageError(message)
 
 
 class AutoDecoder:

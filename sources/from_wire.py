@@ -15,8 +15,8 @@ from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
 from ..operators.engine.state import Stateful
 from .base.answers import Choices
+from .base.endings import invalid_data
 from .base.machine import Machine, MachineStage, WireLane, json_value, lane_of
-from .base.provider_error import invalid_data
 from .framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine

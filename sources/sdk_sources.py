@@ -12,7 +12,7 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from .base.answers import Choices
 from .gemini.machine import RUNS_FUNCTIONS
 from .gemini.wire import gemini_exception
-from .ollama.wire import ollama_exception
+from .ollama.machine import ollama_exception
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge, check_stream

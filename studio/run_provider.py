@@ -17,9 +17,9 @@ from msgspec.structs import replace
 
 from ..events.errors import PenstockError, UsageError
 from ..pipeline.pipeline import Pipeline
-from ..pipeline.tools.tool_schemas import tool_schemas
+from ..pipeline.tool_schemas import tool_schemas
 from ..sources.base.request import Client, Request, is_local
-from ..sources.recognition.providers import PROVIDERS
+from ..sources.recognition.apis import PROVIDERS
 
 NO_KEY = "-"
 

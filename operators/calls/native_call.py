@@ -15,8 +15,8 @@ from ...events.segment_event import Fragment, JsonError, SegmentContent
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.withheld import FurtherEvent, LaneFeed, Offer, TextLane
-from ..machines.fragment_aggregator import MANY, GrowingText
 from ..machines.json_machine import JsonMachine, decode_whole
+from ..machines.json_values import MANY, GrowingText
 
 BLANKS = " \t\n\r"
 _BLANKS_KEPT = 1024

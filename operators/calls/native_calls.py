@@ -24,9 +24,8 @@ from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.json_machine import decode_json
-from ..schemas.inner_schema import property_names
-from ..schemas.json_schema import Schema
-from ..schemas.tool_parameters import grown_name, is_begun_name, known_name, may_grow
+from ..schemas.argument_schema import property_names
+from ..schemas.json_schema import Schema, grown_name, is_begun_name, known_name, may_grow
 from .native_call import BLANKS, Lanes, NativeCall
 from .open_segments import error_detail
 

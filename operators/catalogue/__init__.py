@@ -1,5 +1,5 @@
 """The table of dialects, and information about each."""
 
-from .table import AUTO, DIALECTS
+from .dialect_for import AUTO, DIALECTS
 
 __all__ = ["AUTO", "DIALECTS"]

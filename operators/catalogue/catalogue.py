@@ -8,7 +8,7 @@ from textwrap import indent
 from ..grammar.dialect import Dialect, KnownDialect
 from ..grammar.grammar_items import holds_several
 from ..writing.describe_dialect import as_code, describe_dialect
-from .table import AUTO, AUTO_WITH_TOOLS, DIALECTS
+from .dialect_for import AUTO, AUTO_WITH_TOOLS, DIALECTS
 
 
 def about_dialect(name: str) -> str:

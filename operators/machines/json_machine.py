@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, cast
 
 from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
-from .fragment_aggregator import FragmentAggregator
+from .json_values import FragmentAggregator
 from .number_states import JSON_NUMBER_STATES
 from .value_machine import BLANKS, WORD_VALUES, WORDS, Parsed, StateReader, ValueMachine, replace_surrogates
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 from ...events.errors import UsageError
 from ...events.segment_event import Fragment, JsonErrorReason
 from ..engine.limits import DEFAULT_LIMITS, Limits
-from .fragment_aggregator import FragmentAggregator
+from .json_values import FragmentAggregator
 from .literal_parts import LiteralGroups, Reads, is_cut_escape, named_character, string_form, wrong_in_escape
 from .marker_search import BLANK_RUN, end_of_run
 from .number_states import LENIENT_NUMBER_STATES, NUMBER_STATES

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast, overload
 from msgspec import Struct, structs
 
 from ...events.segment_event import Fragment, Path
-from .fragment_aggregator import FragmentAggregator
+from .json_values import FragmentAggregator
 
 _Object: TypeAlias = dict[str, Any]
 _Array: TypeAlias = list[Any]

@@ -8,7 +8,7 @@ from itertools import islice, product
 from types import EllipsisType
 from typing import Any, TypeAlias, cast
 
-from ..machines.path_tree import FieldPath, write_path
+from ..machines.json_values import FieldPath, write_path
 from .json_schema import Schema, types_of
 from .schema_references import definition
 

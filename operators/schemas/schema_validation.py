@@ -1,10 +1,12 @@
-"""The schema of a pydantic model, and arguments validated: exactly by the model, or by a JSON Schema."""
+"""Arguments validated: by the user's validator, by a pydantic model and its schema, or by a JSON Schema."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from typing import Any, TypeAlias, TypeVar, cast
+import logging
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic.errors import PydanticUserError
@@ -12,10 +14,61 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import InitErrorDetails, PydanticCustomError, to_jsonable_python
 
 from ...events.errors import UsageError, how_to_install
-from .inner_schema import inner_schema
+from ..engine.where_raised import where_raised
+from .argument_schema import inner_schema
 from .json_schema import Schema, finite
 from .schema_kinds import kinds_of
 from .schema_references import object_schema
+
+_LOGGER: Final = logging.getLogger("penstock")
+_LONGEST_MESSAGE: Final = 1000
+"""The most characters of an error message; a validator may quote a whole file."""
+_replace_surrogates: Final = re.compile("[\ud800-\udfff]").sub
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Errors = list[dict[str, Any]]
+
+
+def validated(validate: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> tuple[R, None] | tuple[None, Errors]:
+    """Call a validator with a value; return what it returns and None, or None and the errors of the value.
+
+    >>> def fails(arguments): raise KeyError("secret")
+    >>> _, errors = validated(fails, {})
+    >>> errors[0]["type"], errors[0]["loc"]
+    ('KeyError', [])
+
+    Every `Exception` becomes an entry, with its class as `type`. The message of a `ValueError` or an `AssertionError`
+    is included. Of any other exception only the class and the line are, because its message may be confidential; the
+    traceback is logged at DEBUG.
+    """
+    try:
+        return validate(*args, **kwargs), None
+    except Exception as error:  # noqa: BLE001 - a validator may raise anything, and the stream goes on
+        return None, _errors(error)
+
+
+def _errors(error: Exception) -> Errors:
+    try:
+        if isinstance(error, ValidationError):
+            details = error.errors(include_url=False, include_context=False, include_input=False)
+            return [{**detail, "msg": _bounded(detail["msg"])} for detail in details]
+        if isinstance(error, ValueError | AssertionError) and (said := str(error)):
+            return [_entry(error, _bounded(said))]
+    except Exception as unsayable:  # noqa: BLE001 - the error's own text may be code of the user's, too
+        error = unsayable
+    _LOGGER.debug("a validation raised %s", type(error).__name__, exc_info=error)
+    return [_entry(error, f"the validation raised {where_raised(error)}")]
+
+
+def _entry(error: Exception, message: str) -> dict[str, Any]:
+    return {"type": type(error).__name__, "loc": [], "msg": message}
+
+
+def _bounded(message: str) -> str:
+    short = message if len(message) <= _LONGEST_MESSAGE else f"{message[:_LONGEST_MESSAGE]}…"
+    return _replace_surrogates("\ufffd", short)
+
 
 _Model = TypeVar("_Model", bound=BaseModel)
 _Place: TypeAlias = tuple[str | int, ...]

@@ -14,9 +14,9 @@ from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..grammar.dialect import Attrs, CallArgs, Json
-from ..grammar.tag_attributes import AttrsSlot, matching
-from ..machines.fragment_aggregator import FragmentAggregator
+from ..grammar.opener_forms import AttrsSlot, matching
 from ..machines.json_machine import NOT_BARE, JsonMachine
+from ..machines.json_values import FragmentAggregator
 from ..machines.literal_machine import LiteralMachine
 from .code_end import CodeEnd
 

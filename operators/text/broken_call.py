@@ -23,7 +23,7 @@ from ...events.segment_event import JsonError
 from ..calls.open_segments import ended_regularly
 from ..engine.state import Stateful
 from ..machines.marker_search import end_of_run
-from ..schemas.tool_parameters import known_name
+from ..schemas.json_schema import known_name
 
 if TYPE_CHECKING:
     from ..engine.stage import How

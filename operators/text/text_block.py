@@ -17,8 +17,8 @@ from ..engine.stage import Completed, How
 from ..engine.state import Stateful
 from ..grammar.compiled_grammar import Boundary, CompiledGrammar, States
 from ..grammar.dialect import Attrs, Back
+from ..grammar.opener_forms import ATTRIBUTE_START
 from ..grammar.outside_markers import Meaning
-from ..grammar.tag_attributes import ATTRIBUTE_START
 from ..machines.marker_search import BLANK_RUN, MarkerSearch
 from ..schemas.value_typing import Typed
 from .block_json import BlockAttrs, BlockJson, open_json

@@ -14,10 +14,8 @@ from msgspec import Struct
 from ...events.errors import UsageError
 from ...events.segment_event import Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
-from ..schemas.argument_schema import ArgumentSchema, argument_schema
-from ..schemas.inner_schema import property_names
-from ..schemas.json_schema import Schema
-from ..schemas.tool_parameters import known_name
+from ..schemas.argument_schema import ArgumentSchema, argument_schema, property_names
+from ..schemas.json_schema import Schema, known_name
 from ..schemas.value_typing import DEFAULT_RULES, TypingRules
 
 F = TypeVar("F", bound=Callable[..., Any])

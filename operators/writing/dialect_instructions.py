@@ -9,8 +9,8 @@ from ...events.errors import UsageError
 from ..calls.field_spec import MARKED_FILE_TOOLS
 from ..grammar.dialect import Dialect, Json, Text
 from ..grammar.grammar_items import leaves_of
+from ..schemas.json_schema import ToolShape, tool_shapes
 from ..schemas.schema_kinds import ANYTHING, ValueKinds, example_arguments, kinds_of, plain_schema
-from ..schemas.tool_parameters import ToolShape, tool_shapes
 from .call_writer import CallToRender
 from .render_call import render_calls
 from .render_values import json_text

@@ -14,7 +14,7 @@ from ..engine.turn_ids import TurnIds
 from ..grammar.compiled_grammar import compiled
 from ..grammar.dialect import Dialect, Text
 from ..grammar.grammar_items import leaves_of
-from ..machines.fragment_aggregator import FragmentAggregator
+from ..machines.json_values import FragmentAggregator
 from ..text.text_engine import TextEngine
 from ..text.text_options import TextOptions
 from .call_writer import CallToRender, CallWriter

@@ -16,7 +16,7 @@ from ..grammar.dialect import CallArgs, Json, Text
 from ..machines.entities import decode_entities, encode_entities
 from ..machines.literal_machine import python_literal
 from ..machines.marker_search import BLANKS
-from ..schemas.inner_schema import inner_schema
+from ..schemas.argument_schema import inner_schema
 from ..schemas.schema_kinds import ANYTHING, kinds_of
 from ..schemas.value_typing import convert, convert_json, unquoted_literal
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import TokenUsage
 from ...events.errors import UsageError, how_to_install
-from ...events.result_text import result_text
-from ...events.tool_invocation import ToolResult
+from ...events.tool_invocation import ToolResult, result_text
 from ...operators.engine.stage import How
 from ..parts.answer_parts import CallDelta, CallEnd, CallStart, Media, PartCall, TextDelta, TextKind, TurnStart
 from ..parts.json_text import CallInput

@@ -7,8 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeAlias, overload
 
 from ...events.errors import UsageError, how_to_install
-from ...events.result_text import result_data
-from ...events.tool_invocation import ToolResult
+from ...events.tool_invocation import ToolResult, result_data
 from ...operators.engine.stage import How
 from ..parts.answer_parts import CallDelta, CallEnd, CallStart, Media, PartCall, TextDelta, TextEnd, TextKind
 from ..parts.json_text import CallInput

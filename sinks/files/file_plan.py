@@ -12,14 +12,12 @@ from typing import NamedTuple
 
 from ...events.json_form import whole_characters
 from ...events.tool_invocation import FileAction, FileChange
-from .disk.path_rules import fold
-from .disk.root_folder import Listed, RootFolder, Snapshot
-from .edits.hunk import apply_hunks
-from .edits.lines import split_lines
-from .edits.refused import RefusedError
-from .edits.search_replace import replace_text, search_replace
+from .edit_blocks import replace_text, search_replace
 from .file_diff import file_diff
-from .file_edits import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile, touched
+from .file_tool import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile, touched
+from .hunk import apply_hunks, split_lines
+from .path_rules import RefusedError, fold
+from .root_folder import Listed, RootFolder, Snapshot
 
 
 def encoded(text: str) -> bytes:

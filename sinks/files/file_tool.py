@@ -1,16 +1,20 @@
-"""`FileTool`: which arguments of a tool name the file and the edit; `FileOptions`: checked options of `write_files`."""
+"""`FileTool`: which tools write files and from which arguments; and the edits that a call of one means."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, TypeAlias, cast
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ...events.errors import UsageError
 from ...operators.calls.field_spec import CATALOGUE
 from ..acting.approval import Approve
-from .disk.path_rules import ProtectedPaths
+from .edit_blocks import STARTS, added_content, codex_patch, hunks_of
+from .hunk import FilePatch, bare, split_lines, with_lf
+from .path_rules import ProtectedPaths, RefusedError
+from .unified_diff import HEADER, HUNK, unified_diff
 
 
 class FileTool(Struct, frozen=True, kw_only=True):
@@ -137,7 +141,7 @@ _EDITORS = ("str_replace_based_edit_tool", "str_replace_editor")
 _STRING, _CAMEL, _TEXT = ("old_string", "new_string"), ("oldString", "newString"), ("oldText", "newText")
 
 
-def _replacing(
+def _replacing_tool(
     tool: str,
     path: str,
     texts: tuple[str, str],
@@ -165,17 +169,17 @@ _WRITING = (
     ),
 )
 _REPLACING = (
-    _replacing("Edit", "file_path", _STRING, every="replace_all"),
-    _replacing("MultiEdit", "file_path", _STRING, "edits", every="replace_all"),
-    _replacing("replace", "file_path", _STRING, every="allow_multiple", count="expected_replacements"),
-    _replacing("edit", "file_path", _STRING, every="replace_all"),
-    _replacing("edit", "filePath", _CAMEL, every="replaceAll"),
-    _replacing("edit", "path", _TEXT),
-    _replacing("edit_file", "file_path", _STRING, count="expected_replacements"),
-    _replacing("edit_file", "path", _TEXT, "edits", dry_run="dryRun"),
-    _replacing("search_replace", "file_path", _STRING),
-    _replacing("replace_string_in_file", "filePath", _CAMEL),
-    _replacing("multi_replace_string_in_file", "filePath", _CAMEL, "replacements"),
+    _replacing_tool("Edit", "file_path", _STRING, every="replace_all"),
+    _replacing_tool("MultiEdit", "file_path", _STRING, "edits", every="replace_all"),
+    _replacing_tool("replace", "file_path", _STRING, every="allow_multiple", count="expected_replacements"),
+    _replacing_tool("edit", "file_path", _STRING, every="replace_all"),
+    _replacing_tool("edit", "filePath", _CAMEL, every="replaceAll"),
+    _replacing_tool("edit", "path", _TEXT),
+    _replacing_tool("edit_file", "file_path", _STRING, count="expected_replacements"),
+    _replacing_tool("edit_file", "path", _TEXT, "edits", dry_run="dryRun"),
+    _replacing_tool("search_replace", "file_path", _STRING),
+    _replacing_tool("replace_string_in_file", "filePath", _CAMEL),
+    _replacing_tool("multi_replace_string_in_file", "filePath", _CAMEL, "replacements"),
     *(
         FileTool(tool=name, path="path", old="old_str", new="new_str", only=("command", "str_replace"))
         for name in _EDITORS
@@ -227,3 +231,122 @@ class FileOptions(Struct, frozen=True, kw_only=True):
     protected: ProtectedPaths
     absolute_paths: bool
     diff_limit: int
+
+
+Names: TypeAlias = tuple[str, ...]
+"""The names of the folders and of the file, below the root."""
+
+
+class WriteFile(Struct, frozen=True):
+    names: Names
+    content: str
+
+
+class ReplaceText(Struct, frozen=True):
+    names: Names
+    old: str
+    new: str
+    every: bool = False
+    count: int | None = None
+
+
+class InsertText(Struct, frozen=True):
+    names: Names
+    line: int
+    text: str
+
+
+class SearchReplace(Struct, frozen=True):
+    names: Names
+    blocks: str
+
+
+class PatchFile(Struct, frozen=True):
+    names: Names
+    patch: FilePatch
+    target: Names | None = None
+
+
+FileEdit: TypeAlias = WriteFile | ReplaceText | InsertText | SearchReplace | PatchFile
+
+
+def file_edits(tool: FileTool, arguments: Mapping[str, Any], confined: Callable[[object], Names]) -> list[FileEdit]:
+    """Return what a call does, in its order; `confined` turns a path into names. Raises `RefusedError`."""
+    match tool.form:
+        case "write":
+            return [WriteFile(confined(arguments[tool.path]), arguments[tool.content])]
+        case "insert":
+            return [InsertText(confined(arguments[tool.path]), arguments[tool.line], arguments.get(tool.new, ""))]
+        case "replace":
+            several: list[Mapping[str, Any]] = arguments[tool.edits] if tool.edits else [arguments]
+            return [_replacing(tool, arguments, each, confined) for each in several]
+        case _:
+            return _patching(tool, arguments, confined)
+
+
+def touched(edits: Sequence[FileEdit]) -> list[Names]:
+    """Return the files that edits read or write."""
+    pairs = ((each.target if isinstance(each, PatchFile) else None, each.names) for each in edits)
+    return [names for pair in pairs for names in pair if names is not None]
+
+
+def _replacing(
+    tool: FileTool, arguments: Mapping[str, Any], edit: Mapping[str, Any], confined: Callable[[object], Names]
+) -> ReplaceText:
+    path = edit[tool.path] if tool.path in edit else arguments[tool.path]
+    count = edit.get(tool.count)
+    return ReplaceText(
+        confined(path),
+        edit[tool.old],
+        _text(edit, tool.new),
+        edit.get(tool.every) is True,
+        count if type(count) is int else None,
+    )
+
+
+def _text(edit: Mapping[str, Any], name: str) -> str:
+    text: object = edit.get(name, "")
+    if not isinstance(text, str):
+        message = f"{name!r} must be a string, got {type(text).__name__}"
+        raise RefusedError(message)
+    return text
+
+
+def _patching(tool: FileTool, arguments: Mapping[str, Any], confined: Callable[[object], Names]) -> list[FileEdit]:
+    text: str = arguments[tool.patch]
+    path: str | None = arguments[tool.path] if tool.path else None
+    if path is not None and STARTS.search(text):
+        return [SearchReplace(confined(path), text)]
+    patches = _patches(text, path, str(arguments.get("type", "")))
+    if path is not None:
+        patches = _of_one_file(patches, path)
+    return [
+        PatchFile(confined(each.path), each, None if each.target is None else confined(each.target)) for each in patches
+    ]
+
+
+def _patches(text: str, path: str | None, operation: str) -> tuple[FilePatch, ...]:
+    if text.lstrip().startswith("*** Begin Patch"):
+        return codex_patch(text)
+    if path is not None and operation == "create_file":
+        lines = bare(split_lines(with_lf(text)))
+        return (FilePatch(path=path, action="add", content=added_content(lines, path)),)
+    if HUNK.search(text) or HEADER.search(text) or path is None:
+        return unified_diff(text, path)
+    hunks = hunks_of(bare(split_lines(with_lf(text))), path)
+    if not hunks:
+        message = f"the patch changes nothing in {path!r}"
+        raise RefusedError(message)
+    return (FilePatch(path=path, action="update", hunks=hunks),)
+
+
+def _of_one_file(patches: tuple[FilePatch, ...], path: str) -> tuple[FilePatch, ...]:
+    """Check that a patch of a call with a path is one of this file, and name it as the call does."""
+    first = patches[0]
+    if len(patches) > 1 or first.target is not None:
+        message = f"the call is for {path!r}, but its patch names other files, too"
+        raise RefusedError(message)
+    if not (f"/{path}".endswith(f"/{first.path}") or f"/{first.path}".endswith(f"/{path}")):
+        message = f"the call is for {path!r}, but its patch for {first.path!r}"
+        raise RefusedError(message)
+    return (replace(first, path=path),)

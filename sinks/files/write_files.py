@@ -22,16 +22,12 @@ from ...events.tool_invocation import FileChange, FileResult, InvocationFailed, 
 from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve, Postponed, gate
-from ..acting.step import EventStep, check_options
-from ..acting.step_stream import StepStream, TaskGroup
-from .commit_files import commit_files
-from .disk.path_rules import ProtectedPaths, confined_path, fold
-from .disk.root_folder import RootFolder
-from .edits.refused import RefusedError
-from .file_drafts import FileDrafts, FileJob
-from .file_edits import FileEdit, Names, file_edits, touched
+from ..acting.step import EventStep, StepStream, TaskGroup, check_options
+from .file_drafts import FileDrafts, FileJob, commit_files
 from .file_plan import FilePlan, PlannedFile, file_changes
-from .file_tool import FileOptions, FileTool, misfit, tools_by_name
+from .file_tool import FileEdit, FileOptions, FileTool, Names, file_edits, misfit, tools_by_name, touched
+from .path_rules import ProtectedPaths, RefusedError, confined_path, fold
+from .root_folder import RootFolder
 
 
 def result_message(changes: Iterable[FileChange], *, dry_run: bool) -> str:

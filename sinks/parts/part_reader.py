@@ -20,7 +20,6 @@ from ...operators.calls.call_arguments import CallArguments, as_json
 from ...operators.calls.field_spec import KNOWN_FILE_TOOLS, is_argument, spec_by_type
 from ...operators.calls.open_segments import OpenSegments
 from ...operators.engine.stage import How
-from ..wording.event_words import Verdict, ending, failure_reason
 from .answer_parts import (
     CallDelta,
     CallEnd,
@@ -33,6 +32,7 @@ from .answer_parts import (
     TextStart,
     TurnStart,
 )
+from .event_words import Verdict, ending, failure_reason
 from .json_text import JsonText
 
 

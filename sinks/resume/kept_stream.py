@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ...operators.engine.where_raised import where_raised
 from ..running.channel import running_loop
-from ..web.ui_frames import FramePump
+from ..web.protocols import FramePump
 
 
 class FrameBuffer:

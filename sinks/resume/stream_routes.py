@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 from typing_extensions import Unpack
 
 from ...events.errors import UsageError, how_to_install
-from ..web.protocols import ProtocolOptions, UiProtocol, encoder_of
-from ..web.ui_frames import DescribeError, Select, checked_heartbeat, describe_error
+from ..web.protocols import (
+    DescribeError,
+    ProtocolOptions,
+    Select,
+    UiProtocol,
+    checked_heartbeat,
+    describe_error,
+    encoder_of,
+)
 from .stream_runs import StreamRuns
 
 if TYPE_CHECKING:

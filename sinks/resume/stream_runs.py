@@ -18,8 +18,18 @@ from typing_extensions import Unpack
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.stage import Completed, Failed
 from ..remote_readers import converse, line_chunks, sse_chunks
-from ..web.protocols import ProtocolOptions, UiProtocol, protocol_row
-from ..web.ui_frames import DescribeError, FramePump, Select, UiFrames, checked, checked_heartbeat, describe_error
+from ..web.protocols import (
+    DescribeError,
+    FramePump,
+    ProtocolOptions,
+    Select,
+    UiFrames,
+    UiProtocol,
+    checked,
+    checked_heartbeat,
+    describe_error,
+    protocol_row,
+)
 from .kept_stream import FrameBuffer, KeptStream, Lifetime
 
 

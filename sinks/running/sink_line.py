@@ -21,7 +21,7 @@ from ...events.errors import PenstockError, UsageError
 from ...operators.engine.where_raised import where_raised
 from .channel import Channel, as_error, settle
 from .coalesce import CoalescedStream
-from .event_queue import EventQueue
+from .queues import EventQueue
 from .sink import TwinSink, is_async_function
 
 _LOGGER = logging.getLogger("penstock")

@@ -17,11 +17,9 @@ from opentelemetry.util.types import AttributeValue
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import TokenUsage
 from ...events.tool_invocation import ToolInvocation
-from ..collect import Collector
-from ..collected.collected import Collected
-from .answer_outcome import answer_status, error_type, finish_reason, finish_reasons, first_known
-from .otel_names import PROVIDERS
-from .otel_setup import OtelSetup, fail, seconds
+from ..collect import Collected, Collector
+from .log_answers import answer_status, error_type, finish_reason, finish_reasons, first_known
+from .otel_names import PROVIDERS, OtelSetup, fail, seconds
 
 _PROSE = ("text", "reasoning", "refusal")
 
@@ -29,7 +27,7 @@ _PROSE = ("text", "reasoning", "refusal")
 def output_messages(collected: Collected[Any], ends: Iterable[AnswerEnd]) -> list[dict[str, Any]]:
     """Return one message for each choice: its texts, its reasoning and the calls that may be run, in order.
 
-    >>> from penstock.sinks.collected.collected import Segment
+    >>> from penstock.sinks.collect import Segment
     >>> output_messages(Collected(segments=[Segment("s", "text", content="Hi")]), [AnswerEnd(finish_reason="stop")])
     [{'role': 'assistant', 'parts': [{'type': 'text', 'content': 'Hi'}], 'finish_reason': 'stop'}]
     """

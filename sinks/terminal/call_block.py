@@ -17,10 +17,8 @@ from rich.style import Style
 from ...events.segment_event import AnySegmentEvent, Fragment, Path, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.calls.call_arguments import CallArguments
-from ..wording.event_words import ending
-from ..wording.printable import harmless, shortened
-from .terminal_blocks import BlockKey, BlockKind, OneLine
-from .terminal_region import Line, last_cells
+from ..parts.event_words import ending, harmless, shortened
+from .terminal_region import BlockKey, BlockKind, Line, OneLine, last_cells
 
 MARGIN = "  "
 KEPT = 500

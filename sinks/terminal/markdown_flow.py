@@ -19,12 +19,10 @@ from rich.table import Table
 from rich.text import Text
 from rich.theme import Theme
 
-from ..wording.event_words import ending
-from .code_rows import code_rows, lexer_named, whole_rows
-from .reading.growing_text import IncomingText
-from .reading.markdown_reader import Code, MarkdownReader, OpenFence, Passage
-from .terminal_blocks import HELD_ROWS, BlockKind, ending_line
-from .terminal_region import Line, rows_of
+from ..parts.event_words import ending
+from .file_panel import code_rows, lexer_named, whole_rows
+from .markdown_reader import Code, IncomingText, MarkdownReader, OpenFence, Passage
+from .terminal_region import HELD_ROWS, BlockKind, Line, ending_line, rows_of
 
 INDENT = 2
 """The columns before code."""

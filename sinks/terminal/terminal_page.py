@@ -9,12 +9,11 @@ from rich.console import Console
 from ...events.answer_end import AnswerEnd, OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
-from ..wording.event_words import LineEvent, event_line, stream_error
+from ..parts.event_words import LineEvent, event_line, stream_error
 from .call_block import CallBlock
 from .file_panel import FilePanel, PanelGroup
 from .markdown_flow import MarkdownFlow
-from .terminal_blocks import Block, BlockKey, BlockKind, Medium, OneLine, RowFlow, SegmentBlock
-from .terminal_region import Line
+from .terminal_region import Block, BlockKey, BlockKind, Line, Medium, OneLine, RowFlow, SegmentBlock
 
 FLOWS: dict[str, tuple[BlockKind, str, str, str, str]] = {
     "text": ("prose", "", "", "", ""),

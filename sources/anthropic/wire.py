@@ -6,9 +6,9 @@ import json
 import re
 from typing import Any
 
-from ..base.provider_error import reported_error
+from ..base.endings import reported_error
+from ..base.response import COUNTS, FRAME, PADDING, STATE, SUMS, TIMES, WireKeys, rows
 from ..base.sdk_fields import fields_of
-from ..base.wire_keys import COUNTS, FRAME, PADDING, STATE, SUMS, TIMES, WireKeys, rows
 from ..framing.served import Served
 from ..framing.sse import ServerSentEvent, SseDecoder
 

@@ -11,7 +11,7 @@ from ...events.chunk_response import ChunkResponse, ProviderEvent, ProviderEvent
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
 from .call_tracker import CallTracker
-from .finish_reasons import Finish
+from .endings import Finish
 from .response import Response
 from .sdk_fields import Fields, HeldSurrogates, fields_of, plain_json, rest_of_text, says_something, whole_text
 

@@ -9,11 +9,22 @@ from typing import Any, TypeVar
 from msgspec import structs
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
-from ...operators.calls.same_arguments import is_json, same_arguments
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.state import Stateful
-from .call_keys import WAITING, ArgumentPieces, CallKeys, TrackedCall, is_no_index
-from .ended_calls import NOTHING, EndedCall, EndedCalls, Key, digest_of, is_placeholder
+from ...operators.machines.json_values import is_json, same_arguments
+from .call_keys import (
+    NOTHING,
+    WAITING,
+    ArgumentPieces,
+    CallKeys,
+    EndedCall,
+    EndedCalls,
+    Key,
+    TrackedCall,
+    digest_of,
+    is_no_index,
+    is_placeholder,
+)
 from .sdk_fields import HeldSurrogates, encodable, plain_json, rest_of_text, whole_text, without_halves
 from .shown_text import MOST_PIECES
 

@@ -18,9 +18,8 @@ from ...events.errors import PenstockError
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.engine.stage import How
 from ...operators.engine.state import Stateful
-from .call_keys import ArgumentPieces
+from .call_keys import ArgumentPieces, Key
 from .call_tracker import CallTracker
-from .ended_calls import Key
 from .machine import Machine, of_machine
 from .sdk_fields import Fields, encodable, plain_json, without_halves
 

@@ -14,7 +14,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError, ProviderError, UsageError, error_fields
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
-from .provider_error import provider_error
+from .endings import provider_error
 from .sdk_fields import HeldSurrogates, rest_of_text, whole_text
 
 

@@ -6,12 +6,12 @@ from typing import Any
 
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ..base.ended_calls import Key
-from ..base.finish_reasons import CONVERSE_FINISHES, finish_of
+from ..base.call_keys import Key
+from ..base.endings import CONVERSE_FINISHES, finish_of
 from ..base.kept_message import Joined
 from ..base.response import SingleMachine, token_count
 from ..base.sdk_fields import Fields, fields_of, plain_json, says_something
-from .wire import KEYS, STATUSES, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
+from .wire import KEYS, base64_of, converse_error, is_error_key, plain_fields, reasoning_fields
 
 _PROVIDERS = "server_tool_use"
 _CALLS_OWN = frozenset({"toolUseId", "name"})
@@ -58,7 +58,7 @@ class BedrockConverse(SingleMachine):
                 break
             if is_error_key(kind) and (kind != "error" or len(event) == 1):
                 chunks += self.fail(converse_error(kind, value))
-            elif kind in _SHOWING or kind == "metadata":
+            elif kind in SHOWING or kind == "metadata":
                 chunks += self._event(kind, fields_of(value) or {})
                 if kind in _READ and (unknown := _strangers(kind, fields_of(value) or {})):
                     chunks.append(self.chunk(raw=({kind: unknown},)))
@@ -183,12 +183,12 @@ class BedrockConverse(SingleMachine):
         return chunks if usage is None else [*chunks, *self.other(usage=usage)]
 
 
-_SHOWING = frozenset({"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"})
+SHOWING = frozenset({"messageStart", "contentBlockStart", "contentBlockDelta", "contentBlockStop", "messageStop"})
 """Types of events that no other API has."""
 
 
 def _is_known(kind: str) -> bool:
-    return kind != "error" and (kind in _SHOWING or kind in _IGNORED or kind == "metadata" or is_error_key(kind))
+    return kind != "error" and (kind in SHOWING or kind in _IGNORED or kind == "metadata" or is_error_key(kind))
 
 
 _READ = {
@@ -229,13 +229,3 @@ def _usage(fields: Fields) -> TokenUsage:
     prompt = token_count(fields, "inputTokens") + cached + token_count(fields, "cacheWriteInputTokens")
     completion = token_count(fields, "outputTokens")
     return TokenUsage(prompt, completion, token_count(fields, "totalTokens") or prompt + completion, cached)
-
-
-def is_converse_event(event: Fields) -> bool:
-    """Return whether an item belongs to this API."""
-    if any(kind in event for kind in _SHOWING):
-        return True
-    usage = fields_of((fields_of(event.get("metadata")) or {}).get("usage"))
-    if usage is not None and "inputTokens" in usage:
-        return True
-    return any(kind in STATUSES for kind in event)

@@ -13,9 +13,9 @@ from typing import Any, Self, cast
 
 from ...events.errors import ProviderError, UsageError, how_to_install
 from ...operators.engine.state import Stateful
-from ..base.provider_error import error_in_body
+from ..base.endings import error_in_body
+from ..base.response import COUNTS, FRAME, PADDING, SERVER, SUMS, TIMES, WireKeys, rows
 from ..base.sdk_fields import Fields, fields_of, plain_json, plain_object
-from ..base.wire_keys import COUNTS, FRAME, PADDING, SERVER, SUMS, TIMES, WireKeys, rows
 from ..framing.served import Served
 from ..framing.sse import ServerSentEvent, SseDecoder, is_done
 

@@ -9,7 +9,7 @@ from html import unescape
 from typing import Any, ClassVar, NamedTuple, cast
 
 from ...operators.engine.state import Stateful
-from ..base.provider_error import reported_error
+from ..base.endings import reported_error
 from ..base.sdk_fields import Fields, entries_of
 
 _SHOWN = 200

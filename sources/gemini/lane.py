@@ -11,7 +11,7 @@ from msgspec.json import Decoder
 from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ..base.answers import Choice, MultiChoiceMachine
 from ..base.call_tracker import CallTracker
-from ..base.finish_reasons import GEMINI_FINISHES, finish_of
+from ..base.endings import GEMINI_FINISHES, finish_of
 from ..base.machine import UNFIT
 from ..base.response import MOST
 from ..base.sdk_fields import Fields

@@ -7,8 +7,7 @@ from typing import Any, cast
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, ProviderEvent, ProviderEventKind
 from ...events.errors import UsageError
-from ..base.finish_reasons import GEMINI_FINISHES, Finish, finish_of
-from ..base.provider_error import reported_error
+from ..base.endings import GEMINI_FINISHES, Finish, finish_of, reported_error
 from ..base.sdk_fields import EventKinds, Fields, entries_of, plain_json, says_something
 from .lane import Candidate, GeminiLane, fails
 from .partial_args import PartialArgs, Scalar
@@ -361,8 +360,3 @@ def _finish(candidate: Candidate, reason: str, message: str | None) -> None:
         candidate.said["error"] = {"detail": message or f"the model's answer ended with {reason}", "type": reason}
     elif is_first and message and not finish.is_regular:
         candidate.event("other", {"finishMessage": message})
-
-
-def is_gemini_response(event: Fields) -> bool:
-    """Return whether an item, decoded or as the fields of an SDK's object, belongs to this API."""
-    return any(key in event for key in ("candidates", "usageMetadata", "promptFeedback"))

@@ -7,12 +7,23 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from ...events.errors import how_to_install
-from ...events.result_text import result_data, result_text
-from ...events.tool_invocation import ToolResult
+from ...events.tool_invocation import ToolResult, result_data, result_text
 from ...operators.schemas.json_schema import Schema, map_subschemas
 from ...operators.schemas.schema_references import inline_references
-from ..base.message_form import AnswerPart, CallResult, MessageCall, MessageForm, Notices, said_parts
-from ..base.request import Client, Provider, Request, Said, transport, without_none
+from ..base.request import (
+    AnswerPart,
+    CallResult,
+    Client,
+    MessageCall,
+    MessageForm,
+    Notices,
+    Provider,
+    Request,
+    Said,
+    said_parts,
+    transport,
+    without_none,
+)
 from ..base.sdk_fields import fields_of
 
 

@@ -14,10 +14,9 @@ from typing import Any, cast
 from ...events.chunk_response import TokenUsage
 from ...events.errors import ProviderError
 from ...operators.engine.state import Stateful
-from ..base.provider_error import error_in_body, invalid_data
-from ..base.response import token_count
+from ..base.endings import error_in_body, invalid_data
+from ..base.response import COUNTS, FRAME, LOGPROBS, SUMS, TIMES, WireKeys, rows, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, without_halves
-from ..base.wire_keys import COUNTS, FRAME, LOGPROBS, SUMS, TIMES, WireKeys, rows
 from ..framing.ndjson import JsonArrayDecoder
 from ..framing.served import Served
 from ..framing.sse import UNFRAMED, ServerSentEvent, SseDecoder

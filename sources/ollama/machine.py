@@ -2,15 +2,72 @@
 
 from __future__ import annotations
 
+import re
+from json import JSONDecodeError
 from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, ChunkResponse, TokenUsage
+from ...events.errors import ProviderError
 from ..base.answers import Choice, MultiChoiceMachine
-from ..base.finish_reasons import OLLAMA_FINISHES, Finish, finish_of
-from ..base.provider_error import error_in_body, reported_error
-from ..base.response import token_count
+from ..base.endings import OLLAMA_FINISHES, Finish, error_in_body, finish_of, invalid_data, reported_error
+from ..base.response import FRAME, LOGPROBS, SERVER, TIMES, TOKENS, WireKeys, rows, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
-from .wire import KEYS
+from ..framing.served import Served
+
+
+def _served_error(_: int, message: str) -> Any:
+    return {"error": message}
+
+
+def _served_event(message: str) -> tuple[str, Any]:
+    return "", _served_error(500, message)
+
+
+def _wants_stream(_: str, body: dict[str, Any]) -> bool:
+    return body.get("stream") is not False
+
+
+OLLAMA_SERVED = Served(
+    re.compile(r"/api/(?:chat|generate)\Z"),
+    "/api/chat",
+    'ollama.Client(host="{url}")',
+    _served_error,
+    _served_event,
+    _wants_stream,
+    forms=frozenset({"sse", "rows"}),
+)
+
+
+def ollama_exception(error: Exception) -> ProviderError | None:
+    """Translate an exception of Ollama's SDK; None for any other."""
+    root = type(error).__module__.partition(".")[0]
+    if root == "ollama":
+        found = error_in_body(getattr(error, "error", None) or str(error))
+        status = getattr(error, "status_code", None)
+        if isinstance(status, int) and 400 <= status < 600:
+            return ProviderError(found.detail, code=found.code, type=found.type, status=status)
+        return found
+    if isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError):  # out of the SDK's json.loads
+        return invalid_data(error)
+    if root == "pydantic_core":  # the SDK validates the wire's data
+        return ProviderError(str(error), type="invalid_response")
+    return None
+
+
+_SHAPES = {"": "* message(* tool_calls(id index type function(name arguments index)))"}
+
+KEYS = WireKeys(
+    "ollama",
+    left_out=(
+        *rows(FRAME, "done", "message.role", "message.tool_name", "message.tool_calls.function.index"),
+        *rows(TIMES, "created_at", "total_duration", "load_duration", "prompt_eval_duration", "eval_duration"),
+        *rows(SERVER, "remote_host", "remote_model"),
+        *rows(TOKENS, "context"),
+        *rows(LOGPROBS, "logprobs"),
+    ),
+    shapes=_SHAPES,
+)
+
 
 _READ = frozenset(("done", "done_reason", "message", "model", "response", "thinking", "logprobs", "error")) | {
     "prompt_eval_count",
@@ -106,8 +163,3 @@ def _finish(answer: _Answer, chunk: Fields) -> None:
     prompt, completion = token_count(chunk, "prompt_eval_count"), token_count(chunk, "eval_count")
     if prompt or completion:
         answer.said["usage"] = TokenUsage(prompt, completion, prompt + completion)
-
-
-def is_ollama_response(event: Fields) -> bool:
-    """Return whether an item, decoded or as the fields of an SDK's object, belongs to this API."""
-    return "done" in event and ("message" in event or "response" in event)

@@ -13,12 +13,11 @@ from msgspec.json import Decoder
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ..base.answers import Choice, MultiChoiceMachine
 from ..base.call_tracker import CallTracker
-from ..base.finish_reasons import CHAT_FINISHES, finish_of
+from ..base.endings import CHAT_FINISHES, finish_of
 from ..base.machine import UNFIT
 from ..base.sdk_fields import HALF, Fields, fields_of
 from ..base.shown_text import MOST_PIECES, ShownText, rest_of
-from .parts import chat_usage, is_of_tool
-from .wire import KEYS
+from .parts import KEYS, chat_usage, is_of_tool
 
 _Nothing: TypeAlias = Annotated[dict[str, Any], Meta(max_length=0)] | None
 

@@ -12,10 +12,9 @@ from ..base.answers import Choices, MessageChoices
 from ..base.kept_message import CallPlaces, Joined, joined, set_json, wire_fields
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object
 from ..base.shown_text import new_of_message
-from .langchain_chunk import TYPE as LANGCHAIN_TYPE
-from .langchain_chunk import chat_chunk
-from .parts import is_of_tool, unsaid_calls
-from .wire import KEYS
+from .machine import TYPE as LANGCHAIN_TYPE
+from .machine import chat_chunk
+from .parts import KEYS, is_of_tool, unsaid_calls
 
 _OWN = frozenset({"index", "id", "type", "function", "custom"})
 _INNER = {"function": "arguments", "custom": "input"}

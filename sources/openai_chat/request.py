@@ -8,29 +8,27 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, cast
 
-from ...events.result_text import result_text
+from ...events.tool_invocation import result_text
 from ...operators.engine.limits import DEFAULT_LIMITS
 from ...operators.machines.json_machine import decode_json
 from ...operators.schemas.strict_schema import DESCRIBED, FORMATS, NUMBERS, SHAPE, StrictMode
-from ..base.message_form import (
+from ..base.request import (
+    NAMES_OF_64,
     AnswerPart,
     CallResult,
+    Client,
     MessageCall,
     MessageForm,
     Notices,
-    fitting_id,
-    left_out,
-    said_parts,
-    user_message,
-)
-from ..base.request import (
-    NAMES_OF_64,
-    Client,
     Provider,
     Request,
+    fitting_id,
     function_choice,
+    left_out,
     messages_of,
+    said_parts,
     stainless_client,
+    user_message,
     without_none,
 )
 

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from ...events.chunk_response import ChunkResponse
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ..base.finish_reasons import RESPONSES_FINISHES, Finish, finish_of
-from ..base.provider_error import error_in_body, reported_error
+from ..base.endings import RESPONSES_FINISHES, Finish, error_in_body, finish_of, reported_error
 from ..base.response import TextStream
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_object, without_halves
 from ..base.shown_text import rest_of
@@ -427,11 +426,6 @@ class OpenAIResponses(ResponsesLane):
         key = self.calls.ended.same(whole_arguments(fields, kind), kind.kind)
         same = self._items.numbered(key) if isinstance(key, int) else None
         return same if same is not None and same.kind == fields.get("type") else None
-
-
-def is_responses_event(event: dict[str, Any]) -> bool:
-    """Return whether a decoded wire event belongs to this API."""
-    return str(event.get("type", "")).startswith("response.")
 
 
 def _finish_of(status: str, reason: object) -> tuple[Finish, str]:

@@ -8,21 +8,22 @@ from functools import partial
 from typing import Any
 
 from ...events.errors import UsageError
-from ...events.result_text import result_data, result_text
-from ...events.tool_invocation import ToolResult
+from ...events.tool_invocation import ToolResult, result_data, result_text
 from ...operators.schemas.json_schema import Schema
-from ..base.message_form import (
+from ..base.request import (
     AnswerPart,
     CallResult,
     MessageCall,
     MessageForm,
     Notices,
+    Request,
+    Said,
     fitting_id,
     left_out,
     said_parts,
     user_message,
+    without_none,
 )
-from ..base.request import Request, Said, without_none
 from ..base.sdk_fields import fields_of
 from ..openai_chat.request import OPENAI_CHAT
 from .items import call_kind

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from ..base.wire_keys import COUNTS, ECHO, FRAME, LOGPROBS, PADDING, REPEATED, SERVER, STATE, TIMES, WireKeys, rows
+from ..base.response import COUNTS, ECHO, FRAME, LOGPROBS, PADDING, REPEATED, SERVER, STATE, TIMES, WireKeys, rows
 from ..framing.served import Served
-from ..openai_chat.wire import OPENAIS_CLIENT, openai_error
+from ..openai_chat.parts import OPENAIS_CLIENT, openai_error
 
 
 def _responses_event(message: str) -> tuple[str, Any]:

@@ -1,54 +1,45 @@
-"""The table of APIs: how each is read and recognised, and which providers are asked for it."""
+"""The tables of APIs and of providers: how each is read and recognised, who is asked for it, and in what form."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Protocol, cast
 
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.limits import Limits
-from ..anthropic.machine import AnthropicMessages, is_anthropic_event
-from ..anthropic.message import AnthropicMessage
-from ..anthropic.request import ANTHROPIC
+from ..anthropic.machine import AnthropicMessages
+from ..anthropic.request import ANTHROPIC, AnthropicMessage
 from ..anthropic.wire import ANTHROPIC_SERVED, AnthropicDecoder
 from ..base.answers import Choices
 from ..base.kept_message import MessageKeeper, Messages
 from ..base.machine import Machine
-from ..base.request import Provider
-from ..bedrock.machine import BedrockConverse, is_converse_event
-from ..bedrock.message import BedrockMessage
-from ..bedrock.request import BEDROCK
-from ..bedrock.wire import BEDROCK_SERVED, BedrockDecoder, bedrock_exception
-from ..cohere.machine import CohereChat, is_cohere_event
-from ..cohere.message import CohereMessage
-from ..cohere.request import COHERE
-from ..cohere.wire import COHERE_SERVED, COHERE_V1, COHERE_V1_NAMES, cohere_exception
+from ..base.request import MessageForm, Provider
+from ..base.sdk_fields import Fields, fields_of
+from ..bedrock.machine import SHOWING, BedrockConverse
+from ..bedrock.request import BEDROCK, BedrockMessage
+from ..bedrock.wire import BEDROCK_SERVED, STATUSES, BedrockDecoder, bedrock_exception
+from ..cohere.machine import COHERE_SERVED, COHERE_V1, COHERE_V1_NAMES, CohereChat, cohere_exception
+from ..cohere.request import COHERE, CohereMessage
 from ..framing.ndjson import NdjsonDecoder
 from ..framing.served import Served
 from ..framing.sse import ServerSentEvent, SseDecoder
-from ..gemini.machine import Gemini, is_gemini_response
+from ..gemini.machine import Gemini
 from ..gemini.message import GeminiMessages
 from ..gemini.request import GEMINI
 from ..gemini.wire import GEMINI_SERVED, GeminiDecoder, gemini_exception
-from ..gemini_interactions.machine import Interactions, is_interactions_event
-from ..gemini_interactions.message import InteractionsMessage
-from ..gemini_interactions.request import GEMINI_INTERACTIONS
-from ..gemini_interactions.wire import INTERACTIONS_SERVED
-from ..mistral.request import MISTRAL
-from ..mistral.wire import mistral_exception
-from ..ollama.machine import Ollama, is_ollama_response
-from ..ollama.message import OllamaMessage
-from ..ollama.request import OLLAMA
-from ..ollama.wire import OLLAMA_SERVED, ollama_exception
-from ..openai_assistants.machine import Assistants, is_assistants_event
-from ..openai_assistants.message import AssistantsMessage
-from ..openai_assistants.request import OPENAI_ASSISTANTS
-from ..openai_assistants.wire import ASSISTANTS_SERVED, AssistantsDecoder
-from ..openai_chat.machine import OpenAIChat, is_chat_chunk
+from ..gemini_interactions.machine import INTERACTIONS_SERVED, Interactions
+from ..gemini_interactions.request import GEMINI_INTERACTIONS, InteractionsMessage
+from ..ollama.machine import OLLAMA_SERVED, Ollama, ollama_exception
+from ..ollama.request import OLLAMA, OllamaMessage
+from ..openai_assistants.machine import ASSISTANTS_SERVED, Assistants, AssistantsDecoder
+from ..openai_assistants.request import OPENAI_ASSISTANTS, AssistantsMessage
+from ..openai_chat.machine import TYPE as LANGCHAIN_TYPE
+from ..openai_chat.machine import OpenAIChat
 from ..openai_chat.message import ChatMessages
-from ..openai_chat.request import OPENAI_CHAT
-from ..openai_chat.wire import CHAT_SERVED
-from ..openai_responses.machine import OpenAIResponses, is_responses_event
+from ..openai_chat.mistral import MISTRAL, mistral_exception
+from ..openai_chat.parts import CHAT_SERVED
+from ..openai_chat.request import OPENAI_CHAT, RELATIVES, chat_form
+from ..openai_responses.machine import OpenAIResponses
 from ..openai_responses.message import ResponsesMessage
 from ..openai_responses.request import OPENAI_RESPONSES
 from ..openai_responses.wire import RESPONSES_SERVED
@@ -98,6 +89,70 @@ def _single(name: str, machine: Callable[..., Machine]) -> NewMachine:
         return machine(turn_id=turn_id, limits=limits, logprobs=logprobs)
 
     return new_machine
+
+
+_COHERE_EVENTS = frozenset(
+    ("message-start", "tool-plan-delta", "content-start", "content-delta", "tool-call-start", "tool-call-delta")
+) | {"tool-call-end", "citation-start", "message-end"}
+
+
+def is_chat_chunk(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is a chunk of OpenAI's chat."""
+    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which is not supported
+        return False
+    inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
+    if event.get("type") == LANGCHAIN_TYPE:
+        return True
+    has_choices = isinstance(event.get("choices"), list) or isinstance(inner.get("choices"), list)
+    return has_choices or str(event.get("object", "")).startswith("chat.completion")
+
+
+def is_responses_event(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is an event of OpenAI's Responses."""
+    return str(event.get("type", "")).startswith("response.")
+
+
+def is_anthropic_event(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is an event of Anthropic's Messages."""
+    return event.get("type") in ("message_start", "content_block_start", "content_block_delta", "message_delta")
+
+
+def is_gemini_response(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is a response of Gemini."""
+    return any(key in event for key in ("candidates", "usageMetadata", "promptFeedback"))
+
+
+def is_ollama_response(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is a response of Ollama's own chat."""
+    return "done" in event and ("message" in event or "response" in event)
+
+
+def is_converse_event(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is an event of Bedrock's ConverseStream."""
+    if any(kind in event for kind in SHOWING):
+        return True
+    usage = fields_of((fields_of(event.get("metadata")) or {}).get("usage"))
+    if usage is not None and "inputTokens" in usage:
+        return True
+    return any(kind in STATUSES for kind in event)
+
+
+def is_cohere_event(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is an event of Cohere's chat."""
+    kind = event.get("type")
+    return isinstance(kind, str) and kind in _COHERE_EVENTS
+
+
+def is_interactions_event(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is an event of Gemini's Interactions."""
+    kind = event.get("event_type")
+    return isinstance(kind, str) and kind.startswith(("interaction.", "step."))
+
+
+def is_assistants_event(event: Fields) -> bool:
+    """Return whether an item, decoded or as the fields of an SDK's object, is an event of OpenAI's Assistants."""
+    kind = event.get("event")
+    return isinstance(kind, str) and kind.startswith("thread.") and "data" in event
 
 
 APIS = (
@@ -231,3 +286,32 @@ def api_of(name: str) -> Api:
     known = ", ".join(repr(each) for api in APIS for each in (api.name, *api.aliases))
     message = f"unknown api {name!r}; known are {known}"
     raise UsageError(message)
+
+
+PROVIDERS: Mapping[str, Provider] = {each.name: each for api in APIS for each in api.providers}
+_OF_RELATIVES = {name: chat_form(name, relative.returned) for name, relative in RELATIVES.items()}
+
+
+def provider_of(name: str) -> Provider:
+    """Return the provider for a name or an alias; `UsageError` with the known names for an unknown one."""
+    for provider in PROVIDERS.values():
+        if name == provider.name or name in provider.aliases:
+            return provider
+    known = ", ".join(repr(each) for provider in PROVIDERS.values() for each in (provider.name, *provider.aliases))
+    message = f"unknown provider {name!r}; known are {known}"
+    raise UsageError(message)
+
+
+def form_of(name: str) -> MessageForm:
+    """Return the form for a provider's name or alias, or a relative's name; `UsageError` for an unknown one."""
+    if isinstance(cast("object", name), str) and name in RELATIVES:
+        return _OF_RELATIVES[name]
+    try:
+        form = provider_of(name).messages
+    except UsageError:
+        form = None
+    if form is None:
+        known = ", ".join(map(repr, (*(each.name for each in PROVIDERS.values() if each.messages), *RELATIVES)))
+        message = f"unknown provider {name!r}; known are {known}"
+        raise UsageError(message)
+    return form

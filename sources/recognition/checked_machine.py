@@ -18,7 +18,7 @@ from ...operators.engine.state import Stateful
 from ..base.answers import Choices
 from ..base.machine import Machine, WireLane, lane_of, of_machine
 from ..base.sdk_fields import fields_of
-from ..cohere.wire import COHERE_V1, is_cohere_v1_body, is_cohere_v1_event
+from ..cohere.machine import COHERE_V1, is_cohere_v1_body, is_cohere_v1_event
 from ..framing.sse import unframed_errors
 from .apis import api_of, machine_of
 from .recognised_api import KNOWN_APIS, apis_of, apis_of_body, described, described_body, listed, says_nothing

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.pump import close_all
-from ..base.provider_error import error_in_body
+from ..base.endings import error_in_body
 from ..base.sdk_fields import fields_of
 from ..framing.served import WireBody
 from ..workarounds.raw_responses import close_request

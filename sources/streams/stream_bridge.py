@@ -16,8 +16,8 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all, close_all
 from ...operators.engine.stage import Completed, Failed
+from ..base.endings import provider_error
 from ..base.machine import Machine
-from ..base.provider_error import provider_error
 from ..workarounds.litellm import goes_async
 
 

@@ -13,10 +13,10 @@ from msgspec import Meta, Struct
 
 from ...events.errors import UsageError
 from ...pipeline.pipeline import Pipeline
-from ...pipeline.runs.run import Run
-from ...sinks.queues import async_queue
+from ...pipeline.run import Run
+from ...sinks.running.queues import async_queue
 from ...sources.base.request import Request
-from ...sources.recognition.providers import PROVIDERS, provider_of
+from ...sources.recognition.apis import PROVIDERS, provider_of
 from ..explorer.explored_runs import ExploredStreams
 from ..explorer.explored_stream import stream_of_body
 from ..replay.replay_pieces import Pace, split_events

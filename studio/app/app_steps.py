@@ -18,10 +18,10 @@ from uuid import uuid4
 import psutil
 
 from ...events.errors import UsageError
+from ...pipeline.call_tools import call_tools
 from ...pipeline.pipeline import Pipeline
-from ...pipeline.tools.call_tools import call_tools
-from ...pipeline.tools.file_tools import FILE_TOOL_DEFINITIONS
-from ...pipeline.tools.tool import tool
+from ...pipeline.tool import tool
+from ...pipeline.tool_schemas import FILE_TOOL_DEFINITIONS
 from ...sinks.acting.approval import Approve
 from ...sinks.acting.step import EventStep
 from ...sinks.files.write_files import write_files

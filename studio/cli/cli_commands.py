@@ -43,11 +43,11 @@ COMMANDS = {
     "run": _Command(
         "run", ".cli_run", "Ask a model and show its answer while it arrives: text, files, commands, calls."
     ),
-    "record": _Command("record", ".cli_record", "Record an answer with its times while it is shown."),
+    "record": _Command("record", ".cli_run", "Record an answer with its times while it is shown."),
     "replay": _Command("replay", ".cli_replay", "Replay a recorded answer as if it came now."),
     "parse": _Command(
         "parse",
-        ".cli_parse",
+        ".cli_replay",
         "Find the calls and the reasoning in a model's text, and show them while the text arrives.",
     ),
     "inspect": _Command(

@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from ...events.errors import UsageError
-from ...sinks.wording.printable import printable
+from ...sinks.parts.event_words import printable
 from ...sources.base.request import is_this_machine
 from ...sources.recognition.apis import APIS
 from ..demo.demo import Proof, answers, play
@@ -213,7 +213,7 @@ def app(
     command is run. Only this machine can reach it, and only with the address that is printed. Ctrl-C stops it.
     """
     with packages_of_a_page("app"):
-        from ..app.app_command import run_app  # noqa: PLC0415 - what it imports is an extra
+        from ..app.app_routes import run_app  # noqa: PLC0415 - what it imports is an extra
 
     ready = announced(in_browser=open_page)
     of_demo = zip(_TITLES, answers(), strict=True) if demo else ()

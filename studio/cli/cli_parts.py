@@ -18,15 +18,14 @@ import typer
 from ...events.answer_end import AnswerEnd
 from ...events.errors import ProviderError, UsageError, how_to_install, without_credentials
 from ...events.json_form import Event, to_json
-from ...pipeline.runs.on_interrupt import on_interrupt
-from ...pipeline.settings import settings_from_environment
-from ...pipeline.strategies.strategies import STRATEGIES
-from ...pipeline.tools.file_tools import FILE_TOOL_DEFINITIONS
-from ...pipeline.tools.tool import Tool, as_tools
-from ...sinks.wording.printable import printable, shortened
-from ...sources.recognition.apis import APIS
-from ...sources.recognition.providers import PROVIDERS
+from ...pipeline.strategies import STRATEGIES
+from ...pipeline.strategy_choice import settings_from_environment
+from ...pipeline.tool import Tool, as_tools
+from ...pipeline.tool_schemas import FILE_TOOL_DEFINITIONS
+from ...sinks.parts.event_words import printable, shortened
+from ...sources.recognition.apis import APIS, PROVIDERS
 from ..reading.read_input import read_input
+from .stream_parts import on_interrupt
 
 
 def tools_named(names: Iterable[str], *, option: str = "--tool") -> tuple[Tool, ...]:

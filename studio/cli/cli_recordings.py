@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ...events.errors import UsageError
-from ...pipeline.strategies.strategies import strategy_named
+from ...pipeline.strategies import strategy_named
 from ...sources.recognition.apis import api_of
 from ..reading.inspect_recording import Via, inspect_recording
 from ..reading.read_input import read_input
@@ -47,7 +47,7 @@ def explore(
     that is printed. Ctrl-C stops it.
     """
     with packages_of_a_page("explore"):
-        from ..app.app_command import run_explorer  # noqa: PLC0415 - what it imports is an extra
+        from ..app.app_routes import run_explorer  # noqa: PLC0415 - what it imports is an extra
     from ..explorer.explored_stream import read_stream  # noqa: PLC0415 - help needs nothing of it
 
     streams: dict[str, ExploredStream] = {}

@@ -14,13 +14,12 @@ import typer
 from ...events.errors import UsageError
 from ...events.json_form import json_schema
 from ...operators.catalogue.catalogue import about_dialect, catalogue_entry
-from ...operators.catalogue.table import DIALECTS
+from ...operators.catalogue.dialect_for import DIALECTS
 from ...operators.writing.draw_grammar import state_table
-from ...pipeline.pipeline_code import strategy_code
-from ...pipeline.settings import DEFAULT_IN_TEXT, DEFAULT_STRATEGY, settings_from_environment
-from ...pipeline.strategies.strategies import STRATEGIES, strategy_named
-from ...pipeline.strategies.strategy import Strategy
-from ...pipeline.tools.tool_schemas import tool_schemas
+from ...pipeline.pipeline_views import strategy_code
+from ...pipeline.strategies import STRATEGIES, Strategy, strategy_named
+from ...pipeline.strategy_choice import DEFAULT_IN_TEXT, DEFAULT_STRATEGY, settings_from_environment
+from ...pipeline.tool_schemas import tool_schemas
 from ..recordings.recording_format import recording_schema
 from .cli_parts import ToolNames, beginning_with, complete_provider, complete_strategy, tools_named
 

@@ -15,13 +15,12 @@ from ...events.errors import UsageError
 from ...events.json_form import to_dict
 from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...pipeline.pipeline import Pipeline
-from ...sinks.wording.printable import printable
-from ..reading.event_lines import short_line
+from ...sinks.parts.event_words import printable
 from ..reading.inspect_recording import PIECE_OF_ITEMS, Progress
-from ..reading.play_recording import decoders
+from ..reading.play_recording import decoders, short_line
 from ..reading.recorded import Recorded, read_recorded
+from ..recordings.from_recording import recut
 from ..recordings.read_recording import TimedItem
-from ..recordings.timed_replay import recut
 from ..tracing.first_divergence import Divergence, first_divergence
 from ..tracing.trace import Clock, Trace, no_time, trace
 from .cli_parts import ApiName, Interaction, StrategyName, complete_strategy, strategy_name

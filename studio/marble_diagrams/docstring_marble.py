@@ -38,7 +38,7 @@ from ...operators.engine.stage import Completed, Failed
 from ...operators.partial_arguments import PartialArguments
 from ...operators.partial_output import PartialOutput
 from .diagram import Diagram
-from .rows import Row, diagram_of_rows, messages_of, read_lines, row_of
+from .marble_string import Row, diagram_of_rows, messages_of, read_lines, row_of
 
 _WHERE = re.compile(r"^(?:where )?\s*(\w+) = (.+)$")
 _CREATED, _SUBSCRIBED = 100, 200

@@ -14,9 +14,24 @@ from zlib import crc32
 from msgspec import Struct
 
 from ...events.showing import counted
-from .diagram import Band, Diagram, Lane, Mark, kinds_in_words
+from .diagram import (
+    CHARACTER,
+    FONT,
+    FONT_SIZE,
+    Band,
+    Diagram,
+    Lane,
+    Mark,
+    Markup,
+    colour_of,
+    columns,
+    element,
+    kinds_in_words,
+    known_kinds,
+    number,
+    one_line,
+)
 from .draw_marks import BETWEEN, LEFT, NAME, RIGHT, draw_marks, glyph, lane_name, places
-from .svg import CHARACTER, FONT, FONT_SIZE, Markup, colour_of, columns, element, known_kinds, number, one_line
 
 WIDTH = 1000
 BINS = 200

@@ -6,8 +6,22 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from .diagram import MOST_COLUMNS, Diagram, Held, Lane, Mark
-from .svg import BAD, CHARACTER, GOOD, WARNING, Markup, colour_of, columns, element, one_line
+from .diagram import (
+    BAD,
+    CHARACTER,
+    GOOD,
+    MOST_COLUMNS,
+    WARNING,
+    Diagram,
+    Held,
+    Lane,
+    Mark,
+    Markup,
+    colour_of,
+    columns,
+    element,
+    one_line,
+)
 
 WIDTH = 1280
 """The most pixels of a picture with a mark for each item."""

@@ -17,8 +17,7 @@ from ...operators.aggregate_fragments import PathValue
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.partial_arguments import PartialArguments
 from ...operators.partial_output import PartialOutput
-from .diagram import Band, Held, Lane, Mark, Shape
-from .svg import one_line
+from .diagram import Band, Held, Lane, Mark, Shape, one_line
 
 _FRAME = re.compile(r"(?:event: *(?:\S+\.)?(\S+)|data: *)")
 _RANDOM_ID = re.compile(r"turn_[0-9a-f]{32}")

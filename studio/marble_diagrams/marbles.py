@@ -19,14 +19,13 @@ from ...events.errors import UsageError
 from ...events.segment_event import SegmentEvent, SegmentStart
 from ...operators.engine.stage import How
 from ...operators.engine.withheld import Withheld
-from ...sinks.notebook.card import MimeBundle
+from ...sinks.card import MimeBundle
 from ..tracing.trace import Trace
 from ..tracing.traced_chain import TracedItem
-from .diagram import MOST_COLUMNS, Diagram, Held, Lane
+from .diagram import MOST_COLUMNS, Diagram, Held, Lane, one_line
 from .draw import describe, draw
 from .lane_of import band_label, lane_of
-from .rows import Row, diagram_of_rows, observed, read_lines, read_row, row_of
-from .svg import one_line
+from .marble_string import Row, diagram_of_rows, observed, read_lines, read_row, row_of
 
 By: TypeAlias = Literal["operator", "segment"]
 FEW = 5

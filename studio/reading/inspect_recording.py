@@ -17,18 +17,15 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...operators.engine.stage import Operator
-from ...pipeline.strategies.strategies import api_tool_call
-from ...pipeline.strategies.strategy import Strategy, StrategyEvent
-from ...sinks.collect import Collector
-from ...sinks.collected.collected import Segment
+from ...pipeline.strategies import Strategy, StrategyEvent, api_tool_call
+from ...sinks.collect import Collector, Segment
 from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
 from ..recordings.read_recording import is_recording, read_recording, wire_of
 from ..replay.replay_recordings import Recordings
 from ..replay.replay_server import ReplayServer
 from ..run_provider import SDKS, loopback
-from .checked_stream import checked_stream
-from .read_input import read_input
+from .read_input import checked_stream, read_input
 from .recorded import Recorded, out_of_cassette, recorded_stream
 
 STEPS = 16
@@ -139,7 +136,7 @@ def inspect_chunks(
     """Run an answer through a strategy to its end and return its summary.
 
     >>> import reactivex
-    >>> from penstock.pipeline.strategies.strategies import api_tool_call
+    >>> from penstock.pipeline.strategies import api_tool_call
     >>> answer = reactivex.of(ChunkResponse(content="Hi", finish_reason="stop"))
     >>> inspect_chunks(answer, api_tool_call()).text
     'Hi'

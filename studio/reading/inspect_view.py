@@ -12,7 +12,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...sinks.wording.printable import printable, shortened
+from ...sinks.parts.event_words import printable, shortened
 from .inspect_recording import Inspected, InspectedCall
 
 TEXT_LINES = 6

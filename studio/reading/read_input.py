@@ -1,16 +1,28 @@
-"""Read the input of a command, a file or the standard input: whole up to a maximum size, or as it arrives."""
+"""Read the input of a command, whole or as it arrives; `checked_stream`, `PipedBody`: and detect its API."""
 
 from __future__ import annotations
 
+import json
 import sys
 from codecs import getincrementaldecoder
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from ...events.errors import UsageError
+from ...events.chunk_response import ChunkResponse
+from ...events.errors import ProviderError, UsageError
+from ...operators.engine.drive import drive
+from ...operators.engine.stage import Completed, StageChain, stage
+from ...sources.base.endings import error_in_body, reported_error
+from ...sources.base.sdk_fields import entries_of, fields_of
+from ...sources.from_wire import decode_wire
+from ...sources.recognition.apis import APIS, api_of
+from ...sources.recognition.checked_machine import has_content
+from ...sources.recognition.recognised_api import apis_of_body, recognised_api
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded, too_long
+from ...sources.streams.taps import Tap
 
 INPUT_IS_CLOSED = "the input is closed; name a file, or pipe something in"
 
@@ -117,3 +129,151 @@ class TextInput:
 
 class _StoppedError(Exception):
     """Raised in a signal handler to interrupt a waiting read."""
+
+
+_UNREADABLE = frozenset({"invalid_json", "invalid_utf8"})
+_GZIP = b"\x1f\x8b"
+_RECORD = "record the body of a streamed answer"
+
+
+def checked_stream(body: bytes, api: str | None = None) -> str:
+    """Return the name of a body's API: the one given, else the one detected from the body.
+
+    Raises `UsageError` for a body that is empty, is not a stream, or has no event of the API. A provider's error in
+    mid-stream is part of the stream; an error response is not a stream.
+    """
+    given = None if api is None else api_of(api).name
+    _refuse_what_is_no_stream(body)
+    try:
+        recognised = recognised_api(body)
+    except UsageError as error:
+        if given is None:
+            known = ", ".join(each.name for each in APIS)
+            begin = "" if _whole_json(body) is None else "a whole JSON document, not a stream of a known API; "
+            message = f"{begin}cannot tell which API this is; name it with api=, one of: {known}"
+            raise UsageError(message) from error
+        recognised = ""
+    if given in (None, recognised):
+        return recognised
+    if _has_events(given, body, _is_answer if recognised else _is_understood):
+        return given
+    if recognised:
+        message = f"it has no event of {given}; its events are those of {recognised}, so leave api= out"
+    elif _whole_json(body) is not None:
+        message = f"a whole JSON document, not a stream of {given}; {_RECORD} (stream=True)"
+    else:
+        message = f"it has no event of {given} in {len(body):,} bytes; {_RECORD}, or name another api="
+    raise UsageError(message)
+
+
+def _refuse_what_is_no_stream(body: bytes) -> None:
+    begin = body.lstrip(b" \t\r\n\xef\xbb\xbf")
+    if not begin:
+        message = f"it is empty; {_RECORD}"
+    elif begin.startswith(_GZIP):
+        message = f"it is packed with gzip; unpack it with gunzip, let curl do so with --compressed, and {_RECORD}"
+    elif begin.startswith(b"<"):
+        message = f"it is HTML or XML, not a stream; check the URL that was requested, and {_RECORD}"
+    elif (error := _error_alone(body)) is not None:
+        message = f"it is an error response, not a stream: {error}; repeat the request, and {_RECORD}"
+    else:
+        return
+    raise UsageError(message)
+
+
+def _error_alone(body: bytes) -> ProviderError | None:
+    """Return the error of a JSON document that is an error response."""
+    first = next(iter(entries_of(_whole_json(body))), None)
+    told = reported_error(fields_of(first) or {})
+    return None if told is None else error_in_body(told.body)
+
+
+def _whole_json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _has_events(api: str, body: bytes, is_understood: Callable[[ChunkResponse], bool]) -> bool:
+    pieces = (body[start : start + 4096] for start in range(0, len(body), 4096))
+    try:
+        return any(map(is_understood, drive(pieces, decode_wire(api, choices="all"))))
+    except (ProviderError, UsageError):
+        return False
+
+
+def _is_understood(chunk: ChunkResponse) -> bool:
+    if chunk.error is not None:
+        return chunk.error.get("type") not in _UNREADABLE
+    return has_content(chunk)
+
+
+def _is_answer(chunk: ChunkResponse) -> bool:
+    # Errors and token counts look alike in several APIs.
+    return bool(chunk.content or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.finish_reason)
+
+
+SOON = 64 * 1024
+"""The bytes within which a body shows its API, if it is a stream."""
+
+
+class PipedBody:
+    """A body of which `begin` reads as much as shows the API, and `chunks` the rest; `tap` sees all bytes as they come.
+
+    `stop` ends it, from a signal's handler. Without `api` the API is detected.
+    """
+
+    def __init__(self, tap: Callable[[Any], Tap], api: str | None = None) -> None:
+        self._api = None if api is None else api_of(api).name
+        self._input = TextInput()
+        self._pieces = tap(self._input.pieces())
+        self._begin = b""
+
+    def stop(self) -> None:
+        self._pieces.is_given_up = True
+        self._input.stop()
+
+    def begin(self) -> None:
+        """Read until the API is known; `UsageError` for what is no stream, of which no recording is left."""
+        try:
+            if not self._is_recognised():
+                self._api = checked_stream(self._begin, self._api)
+        except UsageError:
+            self._pieces.discard()
+            raise
+        except BaseException:
+            self._pieces.close()
+            raise
+
+    def _is_recognised(self) -> bool:
+        """Read until the API is known and something is there; False if the body ended before."""
+        looked_at = 0
+        for piece in self._pieces:
+            self._begin += piece
+            # What is long and still not known is looked at again when it has doubled, so the work grows with the body.
+            if self._api is None and len(self._begin) >= (looked_at * 2 if looked_at > SOON else 0):
+                looked_at = len(self._begin)
+                self._api = next(apis_of_body(self._begin), None)
+            if self._api is not None and not self._begin.isspace():
+                return True
+        return False
+
+    def chunks(self) -> Generator[ChunkResponse, None, None]:
+        """Yield each chunk, of all choices, with the bytes that complete it."""
+        if self._api is None:
+            self.begin()
+        chain = stage(decode_wire(self._api or "", choices="all"))
+        with closing(self._pieces):
+            if self._begin:
+                yield from self._fed(chain, self._begin)
+            for piece in self._pieces:
+                yield from self._fed(chain, piece)
+            yield from chain.close(Completed())
+
+    def _fed(self, chain: StageChain[bytes, ChunkResponse], piece: bytes) -> Generator[ChunkResponse, None, None]:
+        try:
+            yield from chain.feed(piece)
+        except ProviderError:
+            yield from chain.last_words
+            raise

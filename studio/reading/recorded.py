@@ -14,11 +14,12 @@ from ...events.errors import ProviderError, UsageError
 from ...events.json_form import Event, from_json
 from ...sources.recognition.apis import api_of
 from ...sources.recognition.recognised_api import apis_of
-from ..recordings.cassette import body_in_cassette, is_cassette
 from ..recordings.read_recording import (
     StreamRecording,
     TimedItem,
     api_of_recording,
+    body_in_cassette,
+    is_cassette,
     is_recording,
     read_recording,
     wire_of,
@@ -26,8 +27,7 @@ from ..recordings.read_recording import (
 from ..recordings.recording_format import recording_of_body
 from ..replay.replay_pieces import split_events
 from ..replay.replay_recordings import Timing
-from .checked_stream import checked_stream
-from .read_input import read_input, reason_of
+from .read_input import checked_stream, read_input, reason_of
 
 
 class Recorded(Struct, frozen=True):

@@ -15,7 +15,7 @@ from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
-from ...sources.base.provider_error import provider_error
+from ...sources.base.endings import provider_error
 from ...sources.framing.served import WireBody
 from ...sources.from_stream import stream_within
 from ...sources.recognition.apis import api_of

@@ -15,7 +15,7 @@ from ...operators.engine.pump import apump, pump
 from ...operators.engine.stage import Completed, How, Operator
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
-from ...pipeline.strategy_maker import StreamParts
+from ...pipeline.strategy_choice import StreamParts
 from ...sources.base.machine import Machine, json_value
 from ...sources.framing.sse import SseDecoder
 from ...sources.from_stream import decode_sdk, decode_through

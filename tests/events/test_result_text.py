@@ -10,7 +10,7 @@ from looped import looped
 from pydantic import BaseModel
 
 from penstock.events import ToolResult, UsageError
-from penstock.events.result_text import result_data, result_text
+from penstock.events.tool_invocation import result_data, result_text
 
 
 class Weather(BaseModel):

@@ -13,9 +13,9 @@ from looped import looped
 
 from penstock.events import ProviderError
 from penstock.events.errors import shown_url, without_credentials
-from penstock.sinks.notebook.cards import error_card
-from penstock.sinks.wording.event_words import stream_error
-from penstock.sources.base.provider_error import error_in_body, provider_error
+from penstock.sinks.event_cards import error_card
+from penstock.sinks.parts.event_words import stream_error
+from penstock.sources.base.endings import error_in_body, provider_error
 
 SECRET = "s3cr3t"
 URLS = [

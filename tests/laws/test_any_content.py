@@ -16,7 +16,7 @@ from text_laws import joined
 
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.drive import drive
 from penstock.operators.engine.limits import Limits
 from penstock.operators.parse_text import parse_text

@@ -19,7 +19,7 @@ from operator_contract import wrong_answers, wrong_segments
 from penstock.events import AnswerEnd, ChunkResponse, ProviderError, SegmentEnd, SegmentEvent, ToolInvocation
 from penstock.operators import stage
 from penstock.operators.engine.stage import Completed, Failed, How
-from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.pipeline.strategies import api_tool_call
 
 # Two small streams of each API that have calls.
 CALLED: dict[str, tuple[str, str]] = {

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from depth import is_deep, is_whole, some_of
 
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 
 pytestmark = pytest.mark.deep
 PROGRAM: Final = Path(__file__).parents[1] / "support" / "operations.py"

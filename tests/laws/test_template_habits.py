@@ -11,7 +11,7 @@ from depth import scaled
 from template_habits import calls_by_template, is_bare, outcome
 from text_laws import joined
 
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.drive import drive
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations

@@ -13,7 +13,7 @@ from strategies.dialect_texts import markers
 from penstock.events.chunk_response import ChunkResponse, FinishReason
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, compose, stage
 from penstock.operators.grammar.dialect import Json
 from penstock.operators.grammar.grammar_items import leaves_of, takes_key

@@ -15,7 +15,7 @@ from segment_events import payload_of
 from penstock.events import SegmentContent
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import Notice
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.grammar.dialect import NAME, Dialect, Json, Maybe, Text, Trim
 from penstock.operators.grammar.outside_markers import END_TOKENS

@@ -21,7 +21,7 @@ from penstock.events.answer_end import AnswerEnd
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import Notice
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Text
 from penstock.operators.grammar.grammar_items import leaves_of
 from penstock.operators.parse_text import parse_text

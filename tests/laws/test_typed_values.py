@@ -16,8 +16,7 @@ from untyped import drive
 
 from penstock.events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from penstock.events.tool_invocation import Notice, ToolInvocation
-from penstock.operators.schemas.argument_schema import xml_value
-from penstock.operators.schemas.inner_schema import inner_schema
+from penstock.operators.schemas.argument_schema import inner_schema, xml_value
 from penstock.operators.schemas.schema_kinds import kinds_of
 from penstock.operators.schemas.value_typing import convert, may_be_null, may_stream
 from penstock.operators.to_invocations import to_invocations

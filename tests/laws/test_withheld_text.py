@@ -38,7 +38,7 @@ from penstock.operators import (
     whole_calls,
     within,
 )
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.stage import Operator, stage
 from penstock.operators.engine.withheld import MOST as MOST_TOLD
 from penstock.operators.engine.withheld import Withheld

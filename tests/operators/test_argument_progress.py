@@ -26,7 +26,7 @@ from penstock.events import (
 from penstock.events.segment_event import Fragment
 from penstock.operators import compose, drive, json_fragments, stream_fields, to_invocations, to_segments
 from penstock.operators.argument_progress import argument_progress
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
+from penstock.operators.machines.json_values import FragmentAggregator
 
 CONTRACT = (
     Case("argument_progress", argument_progress(), (*FROM_CALLS, *FROM_FIELDS)),

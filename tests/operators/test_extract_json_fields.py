@@ -25,7 +25,7 @@ from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted, Operator
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
-from penstock.operators.machines.path_tree import FieldPath
+from penstock.operators.machines.json_values import FieldPath
 
 CONTRACT = (Case("extract_json_fields", extract_json_fields("content", ("b", ..., "a")), JSON_TEXTS),)
 

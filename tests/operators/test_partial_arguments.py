@@ -50,7 +50,7 @@ from penstock.operators import (
     to_segments,
     within,
 )
-from penstock.operators.machines.fragment_aggregator import MANY
+from penstock.operators.machines.json_values import MANY
 from penstock.operators.partial_arguments import PartialArguments, partial_arguments
 
 CONTRACT = (

@@ -293,7 +293,7 @@ def test_a_models_instance_with_a_name_is_no_tool() -> None:
 
 
 def test_the_tools_of_the_pipeline_are_tools_here() -> None:
-    from penstock.pipeline.tools.tool import tool  # noqa: PLC0415 - the floor above, as a user puts them together
+    from penstock.pipeline.tool import tool  # noqa: PLC0415 - the floor above, as a user puts them together
 
     @tool
     def add(a: int, b: int = 0) -> int:

@@ -31,7 +31,7 @@ from penstock.operators import (
 )
 from penstock.pipeline import Pipeline, api_tool_call, tool
 from penstock.pipeline.chain import chain_of
-from penstock.pipeline.strategies.strategies import hermes
+from penstock.pipeline.strategies import hermes
 from penstock.sinks import collect
 
 

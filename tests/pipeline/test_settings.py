@@ -9,7 +9,7 @@ import pytest
 from penstock.events import UsageError
 from penstock.operators import Limits
 from penstock.pipeline import Settings
-from penstock.pipeline.settings import LimitName, settings_from_environment
+from penstock.pipeline.strategy_choice import LimitName, settings_from_environment
 
 
 @pytest.fixture(autouse=True)

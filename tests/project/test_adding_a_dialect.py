@@ -9,7 +9,7 @@ from checkout_copy import CheckoutCopy, code_blocks
 
 pytestmark = pytest.mark.tooling
 PAGE = "new-dialect.md"
-TABLE = "operators/catalogue/table.py"
+TABLE = "operators/catalogue/dialect_for.py"
 FILES = ["CHANGELOG.md", TABLE, "operators/dialects/otter.py"]
 
 CALL = """

@@ -164,12 +164,13 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     page = PAGE.read_text(encoding="utf-8")
     answer = page.partition("```text\n")[2].partition("```")[0]
     machine, wire, request, *added, test = BLOCK.findall(page)
-    imported, row = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
+    imported, mark, row = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
     files = {"__init__.py": '"""Otter."""\n', "machine.py": machine, "wire.py": wire, "request.py": request}
     copy.write("sources/otter", files)
     copy.insert(
         "sources/recognition/apis.py",
         (imported, "\n\nclass NewMachine(Protocol)"),
+        (f"{mark}\n\n", "APIS = (\n"),
         (row, ')\n"""The table of wire formats'),
     )
     copy.write("tests/sources/otter", {"test_otter.py": test, "answer.ndjson": answer})
@@ -209,7 +210,7 @@ def test_the_command_line_asks_it(checkout: Checkout):
 
 
 def test_the_projects_tests_hold_with_it(checkout: Checkout):
-    tests = ("tests/sources/otter", "tests/sources/recognition", "tests/pipeline/tools/test_tool_choice.py")
+    tests = ("tests/sources/otter", "tests/sources/recognition", "tests/pipeline/test_tool_choice.py")
     listed = "tests/project/test_packaging.py::test_every_folder_with_code_is_listed_as_a_package"
     profile = f"--hypothesis-profile={settings.get_current_profile_name()}"
     checkout.run("-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", profile, *tests, listed)

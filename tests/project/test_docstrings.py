@@ -14,7 +14,7 @@ import pytest
 
 from penstock import ROOMS
 from penstock.events.chunk_response import FinishReason
-from penstock.sources.base import finish_reasons
+from penstock.sources.base import endings
 
 ROOT = Path(__file__).parents[2]
 WITH_EXAMPLES = [
@@ -36,12 +36,12 @@ BLOCKS = [
     for line in [text.count("\n", 0, match.start(1))]
 ]
 FINISH_REASONS = {
-    "OpenAI chat and relatives": finish_reasons.CHAT_FINISHES,
-    "Responses": finish_reasons.RESPONSES_FINISHES,
-    "Anthropic": finish_reasons.ANTHROPIC_FINISHES,
+    "OpenAI chat and relatives": endings.CHAT_FINISHES,
+    "Responses": endings.RESPONSES_FINISHES,
+    "Anthropic": endings.ANTHROPIC_FINISHES,
     # Numbers are what a server may write for the words.
-    "Gemini": {word: ours for word, ours in finish_reasons.GEMINI_FINISHES.items() if not word.isdecimal()},
-    "Ollama": finish_reasons.OLLAMA_FINISHES,
+    "Gemini": {word: ours for word, ours in endings.GEMINI_FINISHES.items() if not word.isdecimal()},
+    "Ollama": endings.OLLAMA_FINISHES,
 }
 
 

@@ -20,7 +20,7 @@ from every_sdk import nothing_left
 
 from penstock.pipeline import api_tool_call
 from penstock.sinks import collect
-from penstock.sinks.collected.collected import Collected
+from penstock.sinks.collect import Collected
 from penstock.sinks.web.protocols import PROTOCOLS
 from penstock.studio import from_recording
 from penstock.studio.testing import ReplayServer

@@ -29,8 +29,7 @@ from penstock import (
 from penstock.events import Output, OutputFailed, ProviderEvent, ToolCallUpdate
 from penstock.events.segment_event import AnySegmentEvent
 from penstock.operators import Operator, PartialOutput, holdback, parse_text, stream_fields, strip_markers
-from penstock.pipeline.strategies.strategies import hermes
-from penstock.pipeline.strategies.strategy import PipelineEvent, StrategyEvent
+from penstock.pipeline.strategies import PipelineEvent, StrategyEvent, hermes
 
 
 def every_segment_event(event: AnySegmentEvent) -> str:

@@ -39,10 +39,9 @@ from penstock.operators import (
 )
 from penstock.operators.grammar.dialect import NAME, Json
 from penstock.pipeline import Pipeline, TextStrategy, Tool, output_options, tool, tool_choice, tool_schemas, xml
-from penstock.pipeline.strategies.strategies import hermes
-from penstock.pipeline.strategies.strategy import StrategyEvent
+from penstock.pipeline.strategies import StrategyEvent, hermes
 from penstock.sinks import async_queue, collect, terminal_view, thread_queue
-from penstock.sinks.collected.collected import Collected
+from penstock.sinks.collect import Collected
 from penstock.sources import from_openai_chat
 
 

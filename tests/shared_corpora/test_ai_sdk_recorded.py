@@ -16,7 +16,7 @@ from ai_sdk_served import argument_deltas, assert_same, assert_settled, calls_in
 from penstock.events import AnswerEnd
 from penstock.operators import stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
-from penstock.sinks.web.ui_frames import UiFrames
+from penstock.sinks.web.protocols import UiFrames
 from penstock.sources.from_wire import decode_wire
 
 APIS = {

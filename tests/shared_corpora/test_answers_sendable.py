@@ -11,7 +11,7 @@ from request_types import check_request
 
 from penstock.events import AnswerEnd
 from penstock.pipeline import Answer
-from penstock.sources.recognition.providers import form_of
+from penstock.sources.recognition.apis import form_of
 
 FAMILIES = (
     {"chat": "openai-chat", "responses": "openai-responses"}

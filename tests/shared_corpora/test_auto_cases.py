@@ -13,7 +13,7 @@ from dialect_cases import Case, Row, case_ids, dialects_of, is_plain, options_of
 from dialects_mapping import ROWS
 from msgspec.structs import replace
 
-from penstock.operators.catalogue.table import AUTO, DIALECTS
+from penstock.operators.catalogue.dialect_for import AUTO, DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 
 AS_ANOTHER: Final = {(each, other) for each in ("hermes", "qwen3_coder") for other in ("glm45", "glm47", "telechat")}

@@ -14,7 +14,7 @@ import pytest
 from cli_command import CODE, ENVIRONMENT, ROOT
 from recording_checks import has_error
 
-from penstock.sources.base.finish_reasons import CHAT_FINISHES, finish_of
+from penstock.sources.base.endings import CHAT_FINISHES, finish_of
 
 REASONING_ELSEWHERE = {"snowflake-chat/pydantic-ai.test_snowflake_thinking_streaming.sse": 13}
 """The index counts no reasoning where it comes in `reasoning_details` alone; the stream has it."""

@@ -9,7 +9,7 @@ from api_families import FAMILIES
 from chat_client import collected
 
 from penstock.events import ProviderError, UsageError
-from penstock.sources.cohere.wire import COHERE_V1
+from penstock.sources.cohere.machine import COHERE_V1
 from penstock.sources.recognition.apis import APIS
 from penstock.studio import from_recording
 

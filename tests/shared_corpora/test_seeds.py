@@ -34,10 +34,9 @@ from penstock.operators import stream_fields, to_invocations, to_segments
 from penstock.operators.extract_json_fields import extract_json_fields
 from penstock.operators.json_fragments import json_fragments
 from penstock.pipeline import Answer, Pipeline
-from penstock.pipeline.settings import settings_from_environment
-from penstock.pipeline.strategies.strategies import strategy_named
-from penstock.sinks.collect import collect
-from penstock.sinks.collected.collected import Collected, Segment
+from penstock.pipeline.strategies import strategy_named
+from penstock.pipeline.strategy_choice import settings_from_environment
+from penstock.sinks.collect import Collected, Segment, collect
 from penstock.sources.from_wire import decode_wire
 
 

@@ -23,8 +23,7 @@ from penstock.events import (
 )
 from penstock.events.chunk_response import TokenUsage
 from penstock.operators import adrive, drive, partial_output, stream_fields, to_invocations, to_segments
-from penstock.sinks.collect import Collector, acollect, collect
-from penstock.sinks.collected.collected import Collected, Segment, total_usage
+from penstock.sinks.collect import Collected, Collector, Segment, acollect, collect, total_usage
 
 CHAIN = (to_segments(turn_id="t"), stream_fields(), to_invocations(keep_segments=True))
 CHUNKS = [

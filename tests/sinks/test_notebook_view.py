@@ -26,10 +26,10 @@ from penstock.events import (
 )
 from penstock.events.showing import Excerpt
 from penstock.operators import drive
-from penstock.pipeline.strategies.strategies import api_tool_call
-from penstock.sinks.collected.collected import Segment
-from penstock.sinks.notebook.card import MimeBundle, mime_bundle
-from penstock.sinks.notebook.cards import LINES_OPEN, OpenCard
+from penstock.pipeline.strategies import api_tool_call
+from penstock.sinks.card import MimeBundle, mime_bundle
+from penstock.sinks.collect import Segment
+from penstock.sinks.event_cards import LINES_OPEN, OpenCard
 from penstock.sinks.notebook_view import NotebookView, TextView, notebook_view
 
 ROOT = Path(__file__).parents[2]
@@ -420,7 +420,7 @@ import sys
 from types import ModuleType
 sys.modules["penstock"] = ModuleType("penstock")
 sys.modules["penstock"].__path__ = [{str(ROOT)!r}]
-from penstock.sinks.collected.collected import Segment
+from penstock.sinks.collect import Segment
 from penstock.sinks.notebook_view import notebook_view
 notebook_view()([])
 print("IPython" in sys.modules)

@@ -10,7 +10,7 @@ from played_terminal import Played, shown
 from segment_events import content, end, file, start, whole
 
 from penstock.events import Notice
-from penstock.sinks.terminal.reading.markdown_reader import LONGEST, MarkdownReader
+from penstock.sinks.terminal.markdown_reader import LONGEST, MarkdownReader
 
 ANSWER = """# Plan
 

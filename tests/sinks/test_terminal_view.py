@@ -34,9 +34,9 @@ from penstock.events import (
     ToolResult,
 )
 from penstock.sinks.plain_view import PlainTarget
-from penstock.sinks.terminal import code_rows
+from penstock.sinks.terminal import file_panel
 from penstock.sinks.terminal.markdown_flow import MarkdownRows
-from penstock.sinks.terminal.reading.growing_text import FileTail
+from penstock.sinks.terminal.markdown_reader import FileTail
 from penstock.sinks.terminal_target import FRAME, REST, TerminalTarget, new_target
 from penstock.sinks.terminal_view import terminal_view
 
@@ -372,15 +372,15 @@ def test_a_frame_costs_the_same_in_a_large_file(monkeypatch: pytest.MonkeyPatch)
             coloured.append(len(code))
             return super().highlight(code, *arguments)
 
-    monkeypatch.setattr(code_rows, "Syntax", Counting)
-    code_rows._syntax.cache_clear()
+    monkeypatch.setattr(file_panel, "Syntax", Counting)
+    file_panel._syntax.cache_clear()
     try:
         played = Played()
         played.feed(start("write_file", path="a.py"))
         for _ in range(30):
             played.feed(content("".join(f"value_{n} = 'some text'\n" for n in range(100))))
     finally:
-        code_rows._syntax.cache_clear()
+        file_panel._syntax.cache_clear()
     assert len(coloured) >= 30
     assert max(coloured) < 100 * 30
 

@@ -41,7 +41,7 @@ from penstock.operators import (
 )
 from penstock.pipeline import api_tool_call
 from penstock.sinks.remote_readers import HEARTBEAT, SSE_HEADERS, to_sse
-from penstock.sinks.web.ui_frames import AHEAD
+from penstock.sinks.web.protocols import AHEAD
 from penstock.sources import decode_sdk
 from penstock.sources.framing.sse import SseDecoder
 from penstock.studio import from_recording

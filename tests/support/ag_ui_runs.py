@@ -18,7 +18,7 @@ from penstock.events import ProviderError, SegmentContent, SegmentStart, ToolInv
 from penstock.operators import drive, parse_text, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, Failed, How, stage
 from penstock.sinks import SSE_HEADERS, to_sse
-from penstock.sinks.web.ui_frames import UiFrames
+from penstock.sinks.web.protocols import UiFrames
 from penstock.sources import decode_wire
 
 PLAIN = (to_invocations(keep_segments=True),)

@@ -9,7 +9,7 @@ from retold import Heard, Said, has_refusal, heard_body, said, same_value
 
 from penstock.events.chunk_response import FinishReason, TokenUsage
 from penstock.operators.engine.stage import Failed
-from penstock.sinks.web.ui_frames import UiFrames
+from penstock.sinks.web.protocols import UiFrames
 
 API: Final = "anthropic-messages"
 

@@ -13,8 +13,7 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
-from penstock.studio.app.app_command import new_session
-from penstock.studio.app.app_routes import app_of
+from penstock.studio.app.app_routes import app_of, new_session
 from penstock.studio.app.app_session import AppSession
 from penstock.studio.app.app_sources import Playable
 from penstock.studio.testing import ReplayServer

@@ -11,7 +11,7 @@ from segment_events import payload_of
 
 from penstock.events.segment_event import Fragment, SegmentEvent
 from penstock.events.tool_invocation import Notice
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text
 

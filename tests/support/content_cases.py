@@ -14,7 +14,7 @@ from strategies.dialect_calls import markers
 
 from penstock.events.errors import UsageError
 from penstock.events.tool_invocation import ToolInvocation
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect, Text
 from penstock.operators.grammar.grammar_items import leaves_of
 from penstock.operators.parse_text import parse_text

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import CallArgs, Dialect, Json
 from penstock.operators.grammar.grammar_items import leaves_of
 from penstock.operators.writing.render_call import can_render, render_call

@@ -19,8 +19,8 @@ from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed, stage
 from penstock.operators.grammar.dialect import Alt, CallArgs, Dialect, Item, Many, Maybe, Text
 from penstock.operators.grammar.dialect import Call as Group
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_values import FragmentAggregator
 from penstock.operators.parse_text import parse_text
 from penstock.operators.whole_calls import whole_calls
 

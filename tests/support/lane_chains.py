@@ -18,7 +18,7 @@ from penstock.operators import (
     tool_call_updates,
 )
 from penstock.operators.engine.stage import Operator
-from penstock.pipeline.strategies.strategies import api_tool_call
+from penstock.pipeline.strategies import api_tool_call
 
 SHORT = Limits(arguments_length=90, key_length=9, deferred_length=30)
 SEGMENTS = to_segments(turn_id=TURN)

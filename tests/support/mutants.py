@@ -64,7 +64,7 @@ SERVERS = "tests/studio/replay/test_server_bounds.py"
 ENDS = "tests/studio/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
 OUTPUT = "tests/operators/test_partial_output.py"
-OUTPUT_TYPE = "tests/pipeline/outputs/test_output_type.py"
+OUTPUT_TYPE = "tests/pipeline/test_output_type.py"
 LANES = "tests/laws/test_wire_lanes.py"
 
 FILES = "tests/sinks/files/test_write_files.py"
@@ -198,7 +198,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a growing text loses the pieces behind its last block",
         (
             Edit(
-                "operators/machines/fragment_aggregator.py",
+                "operators/machines/json_values.py",
                 "        self.join()\n        if len(self.blocks) > 1",
                 "        if len(self.blocks) > 1",
             ),
@@ -340,7 +340,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "fragments that were given are kept",
-        (Edit("operators/fields/field_call.py", "    call.fragments.clear()\n", ""),),
+        (Edit("operators/calls/field_call.py", "    call.fragments.clear()\n", ""),),
         (f"{LAWS} content", f"{LAWS} fragments"),
     ),
     Mutant(
@@ -993,7 +993,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "nothing that comes later seals what is done",
         (
             Edit(
-                "sources/base/ended_calls.py",
+                "sources/base/call_keys.py",
                 'found.append(self._tell(call, status="completed"))',
                 "pass",
             ),
@@ -1023,7 +1023,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an unknown word is a regular finish",
-        (Edit("sources/base/finish_reasons.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
+        (Edit("sources/base/endings.py", "table.get(word, _OTHER)", "table.get(word, _STOP)"),),
         (f"{CUT_MODELS} chat",),
     ),
     Mutant(
@@ -1206,7 +1206,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a built-in spec refuses a call",
         (
             Edit(
-                "operators/fields/field_call.py",
+                "operators/calls/field_call.py",
                 "required = call.spec.required if call.spec.strict else ()",
                 "required = call.spec.required",
             ),
@@ -1223,7 +1223,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "what a validator raises ends the stream",
         (
             Edit(
-                "operators/schemas/validated.py",
+                "operators/schemas/schema_validation.py",
                 "    except Exception as error:  # noqa: BLE001 - a",
                 "    except ValueError as error:  # a",
             ),
@@ -1234,7 +1234,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "what any exception of a validator says is told",
         (
             Edit(
-                "operators/schemas/validated.py",
+                "operators/schemas/schema_validation.py",
                 "isinstance(error, ValueError | AssertionError)",
                 "isinstance(error, Exception)",
             ),
@@ -1243,7 +1243,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a validator's message is told whole",
-        (Edit("operators/schemas/validated.py", "if len(message) <= _LONGEST else", "if message else"),),
+        (
+            Edit(
+                "operators/schemas/schema_validation.py", "if len(message) <= _LONGEST_MESSAGE else", "if message else"
+            ),
+        ),
         ("tests/operators/schemas/test_validated.py whole_file",),
     ),
     Mutant(
@@ -1285,7 +1289,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what a schema says of a deep value is put together anew at each step",
-        (Edit("operators/schemas/inner_schema.py", "{_identity(each, 0): each", "{id(each): each"),),
+        (Edit("operators/schemas/argument_schema.py", "{_identity(each, 0): each", "{id(each): each"),),
         ("tests/operators/schemas/test_schema_cycles.py stays_small",),
     ),
     Mutant(
@@ -1327,14 +1331,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "coerce=False accepts everything for a JSON Schema",
-        (Edit("pipeline/tools/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n"),),
+        (Edit("pipeline/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n"),),
         ("tests/operators/schemas/test_exact_validation.py every_sort",),
     ),
     Mutant(
         "a tool that is made again coerces",
         (
             Edit(
-                "pipeline/tools/tool.py",
+                "pipeline/tool.py",
                 '("name", "description", "strict", "coerce", ',
                 '("name", "description", "strict", ',
             ),
@@ -1345,7 +1349,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a function beside a JSON Schema runs without validation",
         (
             Edit(
-                "pipeline/tools/tool_from_function.py",
+                "pipeline/tool_from_function.py",
                 "        tool.validate(invocation.arguments)\n        return",
                 "        return",
             ),
@@ -1491,7 +1495,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a retry of a pipeline loses its number where the stream says what it is",
-        (Edit("pipeline/strategy_maker.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
+        (Edit("pipeline/strategy_choice.py", "            self.ids.retry(before.former)\n", "            pass\n"),),
         ("tests/laws/test_retry.py turn_id_of_its_own",),
     ),
     Mutant(
@@ -1604,23 +1608,23 @@ MUTANTS: tuple[Mutant, ...] = (
         "keep-alives over the limit vanish",
         (
             Edit(
-                "sources/recognition/detecting_decoder.py",
+                "sources/recognition/recognised_api.py",
                 "return [ChunkResponse(raw=(plain,))] if plain else []",
                 "return []",
             ),
         ),
-        ("tests/sources/recognition/test_detecting_decoder.py keep_alives",),
+        ("tests/sources/recognition/test_recognised_api.py keep_alives",),
     ),
     Mutant(
         "rows beyond the shown ones are not counted",
         (
             Edit(
-                "sinks/notebook/card.py",
+                "sinks/card.py",
                 'f"… {number - ROWS:,} more"] if number > ROWS else []',
                 '"…"] if number > 10**9 else []',
             ),
         ),
-        ("tests/sinks/notebook/test_event_card.py beyond",),
+        ("tests/sinks/test_event_card.py beyond",),
     ),
     Mutant(
         "a token count of Infinity breaks the stream",
@@ -1635,14 +1639,14 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "data that is not JSON is cut without a word",
-        (Edit("sources/base/provider_error.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
+        (Edit("sources/base/endings.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else"),),
         ("tests/sources/test_from_wire.py how_long",),
     ),
     Mutant(
         "a server answers every Host",
         (
             Edit(
-                "studio/replay/served_hosts.py",
+                "studio/replay/replay_thread.py",
                 "        if found is None:\n            return False\n",
                 "        return True\n",
             ),
@@ -1651,7 +1655,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a server answers a Host that only begins as its own",
-        (Edit("studio/replay/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
+        (Edit("studio/replay/replay_thread.py", "_HOST.fullmatch(", "_HOST.match("),),
         ("tests/studio/replay/test_served_hosts.py",),
     ),
     Mutant(
@@ -1735,8 +1739,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a step waits for its reader after each event of a read",
-        (Edit("sinks/acting/step_stream.py", '"has_waiting", False)', '"has_waited", False)'),),
-        ("tests/pipeline/runs/test_async_turns.py turns",),
+        (Edit("sinks/acting/step.py", '"has_waiting", False)', '"has_waited", False)'),),
+        ("tests/pipeline/test_async_turns.py turns",),
     ),
     Mutant(
         "Ctrl-C behind the last command raises",
@@ -1778,7 +1782,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a body of another API is a stream",
         (
             Edit(
-                "studio/reading/checked_stream.py",
+                "studio/reading/read_input.py",
                 "    if _has_events(given, body,",
                 "    if given or _has_events(given, body,",
             ),
@@ -1787,7 +1791,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an error that came instead of a stream is one",
-        (Edit("studio/reading/checked_stream.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
+        (Edit("studio/reading/read_input.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
         ("tests/studio/reading/test_checked_stream.py",),
     ),
     Mutant(
@@ -1912,67 +1916,67 @@ MUTANTS: tuple[Mutant, ...] = (
         "a failed call of the AI SDK may be run",
         (
             Edit(
-                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                "sinks/web/ai_sdk_frames.py",
                 "    if end.error is not None:\n        return _of_call",
                 '    if end.error == "malformed":\n        return _of_call',
             ),
         ),
-        ("tests/sinks/web/ai_sdk/test_ai_sdk_frames.py",),
+        ("tests/sinks/web/test_ai_sdk_frames.py",),
     ),
     Mutant(
         "a step of the AI SDK ends before its parts",
         (
             Edit(
-                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                "sinks/web/ai_sdk_frames.py",
                 "        yield from self._start()\n        for part in self._reader.close(how):",
                 "        yield from self._start()\n        yield from self._finish_step()\n        for part in self._reader.close(how):",
             ),
         ),
-        ("tests/sinks/web/ai_sdk/test_ai_sdk_frames.py",),
+        ("tests/sinks/web/test_ai_sdk_frames.py",),
     ),
     Mutant(
         "a failed call of AG-UI waits to be run",
         (
             Edit(
-                "sinks/web/ag_ui/ag_ui_frames.py",
+                "sinks/web/ag_ui_frames.py",
                 "            if part.error is not None:\n                self._unanswered",
                 '            if part.error == "malformed":\n                self._unanswered',
             ),
         ),
-        ("tests/sinks/web/ag_ui/test_ag_ui_frames.py",),
+        ("tests/sinks/web/test_ag_ui_frames.py",),
     ),
     Mutant(
         "an error of AG-UI comes while calls are open",
         (
             Edit(
-                "sinks/web/ag_ui/ag_ui_frames.py",
+                "sinks/web/ag_ui_frames.py",
                 "        yield from self._in_order(placed for part in self._reader.close(how) for placed in self._frames(part))\n",
                 "",
             ),
         ),
-        ("tests/sinks/web/ag_ui/test_ag_ui_frames.py",),
+        ("tests/sinks/web/test_ag_ui_frames.py",),
     ),
     Mutant(
         "a cut call is whole in chat",
         (
             Edit(
-                "sinks/web/reemission/openai_chat_frames.py",
+                "sinks/web/openai_chat_frames.py",
                 '        return "length" if self._is_cut and word in _WHOLE else word\n',
                 "        return word\n",
             ),
         ),
-        ("tests/sinks/web/reemission/test_openai_chat_frames.py",),
+        ("tests/sinks/web/test_openai_chat_frames.py",),
     ),
     Mutant(
         "a cut call is whole in Responses",
         (
             Edit(
-                "sinks/web/reemission/openai_responses_frames.py",
+                "sinks/web/openai_responses_frames.py",
                 'item.end("completed" if status == "complete" else "incomplete")',
                 'item.end("completed")',
             ),
         ),
-        ("tests/sinks/web/reemission/test_reemission.py any_answer",),
+        ("tests/sinks/web/test_reemission.py any_answer",),
     ),
     Mutant(
         "a cut call is whole in Messages",
@@ -1983,7 +1987,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 '        return "}" if self._is_over else ""\n',
             ),
         ),
-        ("tests/sinks/web/reemission/test_anthropic_frames.py told_again",),
+        ("tests/sinks/web/test_anthropic_frames.py told_again",),
     ),
     Mutant(
         "a repeated call may be run by a front end",
@@ -2003,7 +2007,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "spans have content that nobody asked for",
         (
             Edit(
-                "sinks/telemetry/otel_setup.py",
+                "sinks/telemetry/otel_names.py",
                 "if not (self.content and span.is_recording()):",
                 "if not span.is_recording():",
             ),
@@ -2014,60 +2018,60 @@ MUTANTS: tuple[Mutant, ...] = (
         "a repeated call runs twice",
         (
             Edit(
-                "pipeline/tools/call_tools.py",
+                "pipeline/call_tools.py",
                 "if identity in self._known:",
                 "if identity in ():",
             ),
         ),
-        ("tests/pipeline/tools/test_call_tools.py",),
+        ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
         "results come out of order",
-        (Edit("pipeline/tools/call_tools.py", "if not self._options.ordered:", "if True:"),),
-        ("tests/pipeline/tools/test_call_tools.py",),
+        (Edit("pipeline/call_tools.py", "if not self._options.ordered:", "if True:"),),
+        ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
         "calls run without a limit",
         (
             Edit(
-                "pipeline/tools/call_tools.py",
+                "pipeline/call_tools.py",
                 "nullcontext() if limit is None else asyncio.Semaphore(limit)",
                 "nullcontext()",
             ),
         ),
-        ("tests/pipeline/tools/test_call_tools_cases.py at_the_same_time",),
+        ("tests/pipeline/test_call_tools_cases.py at_the_same_time",),
     ),
     Mutant(
         "a claimed call runs",
-        (Edit("pipeline/tools/call_tools.py", "event.claimed_by is not None or not", "not"),),
-        ("tests/pipeline/tools/test_call_tools.py",),
+        (Edit("pipeline/call_tools.py", "event.claimed_by is not None or not", "not"),),
+        ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
         "anything that is true lets a call run",
         (Edit("sinks/acting/approval.py", "if answer is True:", "if answer:"),),
-        ("tests/pipeline/tools/test_call_tools_cases.py nothing_but_true",),
+        ("tests/pipeline/test_call_tools_cases.py nothing_but_true",),
     ),
     Mutant(
         "a callback changes what runs",
         (Edit("sinks/acting/approval.py", "deepcopy(call.arguments)", "call.arguments"),),
-        ("tests/pipeline/tools/test_call_tools.py",),
+        ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
         "an event that is changed changes what runs",
         (
             Edit(
-                "pipeline/tools/call_tools.py",
+                "pipeline/call_tools.py",
                 "arguments=deepcopy(event.arguments), model=None",
                 "arguments=event.arguments",
             ),
         ),
-        ("tests/pipeline/tools/test_call_tools_cases.py whatever_becomes",),
+        ("tests/pipeline/test_call_tools_cases.py whatever_becomes",),
     ),
     Mutant(
         "a broken answer leaves its tools running",
         (
             Edit(
-                "sinks/acting/step_stream.py",
+                "sinks/acting/step.py",
                 'if isinstance(event, AnswerEnd) and event.status in ("interrupted", "failed"):',
                 "if False:",
             ),
@@ -2076,23 +2080,23 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a cancelled run leaves its tools running",
-        (Edit("pipeline/runs/async_run.py", "cancel_work(reason)", "str(reason)"),),
-        ("tests/pipeline/tools/test_call_tools_cases.py cancelling_the_run",),
+        (Edit("pipeline/async_run.py", "cancel_work(reason)", "str(reason)"),),
+        ("tests/pipeline/test_call_tools_cases.py cancelling_the_run",),
     ),
     Mutant(
         "an approval is sent to a client that breaks off",
         (
             Edit(
-                "sinks/web/ai_sdk/ai_sdk_frames.py",
+                "sinks/web/ai_sdk_frames.py",
                 'status.state == "requested" and self._version > 5:',
                 'status.state == "requested":',
             ),
         ),
-        ("tests/sinks/web/ai_sdk/test_ai_sdk_approvals.py clients_that_take",),
+        ("tests/sinks/web/test_ai_sdk_approvals.py clients_that_take",),
     ),
     Mutant(
         "a file takes its place before it is on the disk",
-        (Edit("sinks/files/disk/temporary_file.py", "        os.fsync(self._file)\n", "        pass\n"),),
+        (Edit("sinks/files/root_folder.py", "        os.fsync(self._file)\n", "        pass\n"),),
         (f"{FILE_DRAFTS} synced",),
     ),
     Mutant(
@@ -2116,7 +2120,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a file is written into the old one",
         (
             Edit(
-                "sinks/files/disk/temporary_file.py",
+                "sinks/files/root_folder.py",
                 "        os.rename(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)\n",
                 "        held = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666, dir_fd=folder)\n"
                 "        for at in range(0, self._size, 512):\n"
@@ -2131,7 +2135,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a folder that is a symbolic link is entered",
         (
             Edit(
-                "sinks/files/disk/root_folder.py",
+                "sinks/files/root_folder.py",
                 'getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)',
                 'getattr(os, "O_DIRECTORY", 0)',
             ),
@@ -2142,7 +2146,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a name in other letters is another file",
         (
             Edit(
-                "sinks/files/disk/root_folder.py",
+                "sinks/files/root_folder.py",
                 "if others and names[-1] not in others:",
                 "if not others and there is None:",
             ),
@@ -2153,7 +2157,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a draft that somebody changed is taken as it is",
         (
             Edit(
-                "sinks/files/disk/temporary_file.py",
+                "sinks/files/root_folder.py",
                 "            if memoryview(piece) != rest[at : at + len(piece)]:\n                return False\n",
                 "",
             ),
@@ -2164,7 +2168,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a file that changed after the question is overwritten",
         (
             Edit(
-                "sinks/files/disk/root_folder.py",
+                "sinks/files/root_folder.py",
                 "is_same = now is not None and now.content == expected.content",
                 "is_same = now is not None",
             ),
@@ -2224,7 +2228,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a patch that fails half way stays half",
         (
             Edit(
-                "sinks/files/commit_files.py",
+                "sinks/files/file_drafts.py",
                 "lost = [file for file in reversed(done) if not _undone(root, file)]",
                 "lost = []",
             ),
@@ -2234,23 +2238,23 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "a copy takes the file away that it is of",
         (Edit("sinks/files/file_plan.py", 'not in ("move", "delete"):', 'not in ("move", "delete", "copy"):'),),
-        ("tests/sinks/files/edits/test_git_diffs.py copies_copy",),
+        ("tests/sinks/files/test_git_diffs.py copies_copy",),
     ),
     Mutant(
         "a mode is left out",
-        (Edit("sinks/files/commit_files.py", "if file.is_executable is not None:", "if file.is_executable is root:"),),
-        ("tests/sinks/files/edits/test_git_diffs.py modes_are_applied",),
+        (Edit("sinks/files/file_drafts.py", "if file.is_executable is not None:", "if file.is_executable is root:"),),
+        ("tests/sinks/files/test_git_diffs.py modes_are_applied",),
     ),
     Mutant(
         "an anchor that stands there several times is the first",
-        (Edit("sinks/files/edits/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
-        ("tests/sinks/files/edits/test_certain_places.py",),
+        (Edit("sinks/files/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
+        ("tests/sinks/files/test_certain_places.py",),
     ),
     Mutant(
         "what came of a file replaces another",
         (
             Edit(
-                "sinks/files/disk/temporary_file.py",
+                "sinks/files/root_folder.py",
                 "os.link(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder, follow_symlinks=False)",
                 "os.replace(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)",
             ),
@@ -2272,7 +2276,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a set-user-id bit is kept",
         (
             Edit(
-                "sinks/files/disk/temporary_file.py",
+                "sinks/files/root_folder.py",
                 "os.fchmod(self._file, mode & 0o777)",
                 "os.fchmod(self._file, mode)",
             ),
@@ -2303,8 +2307,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a call that waits for an approval ends its run as a success",
-        (Edit("sinks/web/ag_ui/ag_ui_frames.py", "if self._asked and not is_cancelled:", "if False:"),),
-        ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
+        (Edit("sinks/web/ag_ui_frames.py", "if self._asked and not is_cancelled:", "if False:"),),
+        ("tests/sinks/web/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
         "a call whose approval is postponed runs",
@@ -2315,7 +2319,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "        return None\n    if answer is False:",
             ),
         ),
-        ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
+        ("tests/sinks/web/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
         "the wire's lane: an event that does not fit is dropped",

@@ -8,7 +8,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Final, NamedTuple
 
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.stage import Completed, Operator
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text

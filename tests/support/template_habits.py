@@ -15,7 +15,7 @@ from content_cases import CLASSES, Shape, pieces_of, samples, shape_of
 from strategies.dialect_calls import markers
 
 from penstock.events.tool_invocation import ToolInvocation
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import CallArgs, Text
 from penstock.operators.grammar.grammar_items import leaves_of
 from penstock.operators.parse_text import parse_text

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from penstock.events import ChunkResponse, to_dict
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
-from penstock.sources.base.wire_keys import LOGPROBS, REPEATED, LeftOut
+from penstock.sources.base.response import LOGPROBS, REPEATED, LeftOut
 from penstock.sources.recognition.apis import APIS, Api, api_of
 
 TYPED = ("anthropic-messages", "openai-responses")

@@ -29,7 +29,7 @@ from penstock.events.segment_event import AnySegmentEvent, Fragment
 from penstock.operators import FieldSpec, holdback, stream_fields, strip_markers, to_invocations, to_segments, within
 from penstock.operators.calls.call_arguments import CallArguments
 from penstock.operators.calls.field_spec import FILE_TOOLS, called_name
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
+from penstock.operators.machines.json_values import FragmentAggregator
 
 SPECS = {spec.segment_type: spec for spec in FILE_TOOLS}
 

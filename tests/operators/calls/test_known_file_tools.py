@@ -17,8 +17,7 @@ from untyped import drive, stage
 
 from penstock.events import ChunkResponse, SegmentEvent, SegmentStart, ToolCallDelta, ToolInvocation, from_json, to_json
 from penstock.operators import Limits, parse_text, stream_fields, to_invocations, to_segments
-from penstock.operators.calls.field_spec import CATALOGUE, FILE_TOOLS, KNOWN_FILE_TOOLS, KnownTool
-from penstock.operators.fields.specs_by_tool import specs_by_tool
+from penstock.operators.calls.field_spec import CATALOGUE, FILE_TOOLS, KNOWN_FILE_TOOLS, KnownTool, specs_by_tool
 from penstock.pipeline import Pipeline, tool
 
 SEGMENTS = to_segments(turn_id="t")

@@ -18,7 +18,7 @@ from strategies.text_flows import cut_by, flow_by, options_by
 from text_laws import check
 
 from penstock.operators.catalogue.catalogue import catalogue_entry
-from penstock.operators.catalogue.table import AUTO, AUTO_WITH_TOOLS, DIALECTS
+from penstock.operators.catalogue.dialect_for import AUTO, AUTO_WITH_TOOLS, DIALECTS
 from penstock.operators.grammar.dialect import NAME, Dialect, Text
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call

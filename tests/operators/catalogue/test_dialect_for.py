@@ -12,8 +12,7 @@ from msgspec.structs import replace
 from strategies.rendered_calls import schema_of
 
 from penstock.events.errors import UsageError
-from penstock.operators.catalogue.dialect_for import dialect_for, thinking_switch
-from penstock.operators.catalogue.table import DIALECTS, MODELS, PARSERS
+from penstock.operators.catalogue.dialect_for import DIALECTS, MODELS, PARSERS, dialect_for, thinking_switch
 from penstock.operators.grammar.dialect import Dialect, Json, ModelDialect
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call

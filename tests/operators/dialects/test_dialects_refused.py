@@ -11,7 +11,7 @@ from looped import looped
 
 from penstock.events import SegmentEnd
 from penstock.events.segment_event import Fragment, SegmentEvent
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
+from penstock.operators.machines.json_values import FragmentAggregator
 from penstock.operators.parse_text import parse_text
 
 REASONS = list({each.rule: each for each in REFUSED.values()}.values())

@@ -36,7 +36,7 @@ def test_importing_a_package_loads_none_of_its_operators_and_a_name_only_what_it
     assert not {"reactivex", "msgspec", "penstock.operators.engine.stage", "penstock.sinks.collect"} & alone
     native = loaded_by("from penstock.operators import drive, stream_fields, to_invocations, to_segments")
     assert "penstock.operators.to_segments" in native
-    assert not {"penstock.operators.text.text_engine", "penstock.operators.catalogue.table"} & native
+    assert not {"penstock.operators.text.text_engine", "penstock.operators.catalogue.dialect_for"} & native
 
 
 def test_a_file_that_is_loaded_first_does_not_take_the_place_of_its_function():

@@ -11,8 +11,8 @@ from strategies.cuts import cuts
 from strategies.json_texts import SAMPLE, json_texts, loads
 
 from penstock.events.segment_event import Fragment, JsonError
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_values import FragmentAggregator
 
 
 def fragments_of(text: str) -> list[Fragment | JsonError]:

@@ -18,8 +18,8 @@ from strategies.json_texts import SAMPLE, in_words, json_texts, loads, nearly_js
 from penstock.events.segment_event import Fragment, JsonError, Path
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines import json_machine, value_machine
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_values import FragmentAggregator
 
 Item = Fragment | JsonError
 

@@ -19,7 +19,7 @@ from penstock.events.errors import UsageError
 from penstock.events.segment_event import Fragment, JsonError, Path
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines import literal_machine, value_machine
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
+from penstock.operators.machines.json_values import FragmentAggregator
 from penstock.operators.machines.literal_machine import LiteralMachine
 from penstock.operators.machines.literal_parts import StringForm, string_form
 

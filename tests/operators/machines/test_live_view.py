@@ -9,8 +9,8 @@ from hypothesis import given
 from strategies.json_texts import SAMPLE, json_texts, loads
 
 from penstock.events.segment_event import Fragment
-from penstock.operators.machines.fragment_aggregator import MANY, FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_values import MANY, FragmentAggregator
 from penstock.operators.machines.live_view import ArrayView, ObjectView
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from looped import looped
 
 from penstock.events.errors import UsageError
-from penstock.operators.machines.path_tree import following, path_tree, read_path, write_path
+from penstock.operators.machines.json_values import following, path_tree, read_path, write_path
 
 STEPS = st.one_of(st.text(alphabet='ab.*[]"\\\n/é ', max_size=4), st.integers(0, 10**9 - 1), st.just(...))
 

@@ -11,8 +11,8 @@ from looped import looped
 
 from penstock.events.segment_event import Fragment, JsonError
 from penstock.operators.engine.limits import Limits
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine, decode_json, decode_whole
+from penstock.operators.machines.json_values import FragmentAggregator
 
 
 def by_machine(text: str, limits: Limits) -> tuple[Any, JsonError | None]:

@@ -360,7 +360,7 @@ def test_a_long_list_costs_little_more_than_its_length() -> None:
     made = tool(function_of(list[Kind]), coerce=False)
     with pytest.MonkeyPatch.context() as patch:
         from penstock.operators.schemas import schema_validation  # noqa: PLC0415
-        from penstock.operators.schemas.inner_schema import inner_schema  # noqa: PLC0415
+        from penstock.operators.schemas.argument_schema import inner_schema  # noqa: PLC0415
 
         def counted(*given: Any) -> Any:
             looked.append(given)

@@ -17,16 +17,15 @@ from penstock.operators.catalogue.dialect_for import dialects_named
 from penstock.operators.engine.drive import drive
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.parse_text import parse_text
-from penstock.operators.schemas.argument_schema import xml_value
-from penstock.operators.schemas.inner_schema import inner_schema
+from penstock.operators.schemas.argument_schema import inner_schema, xml_value
 from penstock.operators.schemas.schema_kinds import example_arguments, kinds_of, plain_schema
 from penstock.operators.schemas.schema_references import reference_cycle
 from penstock.operators.schemas.strict_schema import accepts_null, without_nulls
 from penstock.operators.schemas.value_typing import DEFAULT_RULES, convert
 from penstock.operators.writing.dialect_instructions import dialect_instructions
 from penstock.pipeline import Pipeline, as_tools, tool
-from penstock.pipeline.tools.tool import Tool
-from penstock.pipeline.tools.tool_schemas import tool_schemas
+from penstock.pipeline.tool import Tool
+from penstock.pipeline.tool_schemas import tool_schemas
 
 IN_PLACE: dict[str, Callable[[Any], Any]] = {
     "$ref": lambda each: each["$ref"],

@@ -9,8 +9,8 @@ from looped import looped
 from pydantic import BaseModel, Field
 
 from penstock.events.errors import UsageError
-from penstock.operators.schemas.inner_schema import inner_schema
-from penstock.operators.schemas.tool_parameters import (
+from penstock.operators.schemas.argument_schema import inner_schema
+from penstock.operators.schemas.json_schema import (
     ToolShape,
     known_name,
     tool_parameters,

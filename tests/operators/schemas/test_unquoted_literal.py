@@ -13,7 +13,7 @@ from looped import looped
 
 from penstock.operators import parse_text
 from penstock.operators.engine.limits import DEFAULT_LIMITS
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
+from penstock.operators.machines.json_values import FragmentAggregator
 from penstock.operators.schemas.value_typing import TypingRules, is_container, may_be_literal, unquoted_literal
 
 LITERALS: tuple[tuple[str, Any], ...] = (

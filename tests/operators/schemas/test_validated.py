@@ -24,7 +24,7 @@ from penstock.events import (
     to_json,
 )
 from penstock.operators import adrive, drive, to_invocations, to_segments
-from penstock.operators.schemas.validated import validated
+from penstock.operators.schemas.schema_validation import validated
 from penstock.pipeline import Pipeline, tool
 
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
 
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
 from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_values import FragmentAggregator
 from penstock.operators.machines.literal_machine import python_literal
 from penstock.operators.schemas.schema_kinds import kinds_of
 from penstock.operators.schemas.value_typing import TypingRules, convert, may_be_null, may_stream, value_fragments

@@ -15,7 +15,7 @@ from strategies.dialect_texts import markers
 from penstock.events import ChunkResponse, InvocationFailed, SegmentContent, ToolInvocation
 from penstock.events.chunk_response import FinishReason
 from penstock.events.segment_event import SegmentEvent
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.compiled_grammar import CompiledGrammar, compiled
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text

@@ -14,7 +14,7 @@ from text_laws import joined, work_of
 
 from penstock.events import ChunkResponse, Notice, SegmentContent, SegmentEnd, SegmentStart
 from penstock.events.chunk_response import FinishReason
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed, Failed, stage
 from penstock.operators.parse_text import parse_text

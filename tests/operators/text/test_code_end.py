@@ -14,7 +14,7 @@ from looped import looped
 from penstock.events.chunk_response import ChunkResponse
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import InvocationFailed, ToolInvocation
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.stage import Completed
 from penstock.operators.parse_text import parse_text
 from penstock.operators.to_invocations import to_invocations

@@ -22,7 +22,7 @@ from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.errors import UsageError
 from penstock.events.segment_event import SegmentEvent
 from penstock.events.tool_invocation import ToolInvocation
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed, Interrupted
 from penstock.operators.grammar.dialect import Alt, Attrs, Call, CallArgs, Dialect, Json, Many, Maybe, Text

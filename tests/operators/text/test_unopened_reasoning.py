@@ -12,7 +12,7 @@ from looped import looped
 from strategies.text_flows import cut_by
 
 from penstock.events import ChunkResponse, Notice, SegmentContent, SegmentStart, ToolInvocation
-from penstock.operators.catalogue.table import DIALECTS, MODELS
+from penstock.operators.catalogue.dialect_for import DIALECTS, MODELS
 from penstock.operators.parse_text import parse_text
 from penstock.pipeline import Pipeline
 

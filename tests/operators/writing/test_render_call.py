@@ -15,7 +15,7 @@ from penstock.events.errors import UsageError
 from penstock.events.segment_event import Fragment
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.grammar.dialect import NAME, Alt, Attrs, Back, Call, CallArgs, Dialect, Json, Many, Maybe, Text
-from penstock.operators.machines.fragment_aggregator import FragmentAggregator
+from penstock.operators.machines.json_values import FragmentAggregator
 from penstock.operators.machines.literal_machine import LiteralMachine
 from penstock.operators.schemas.value_typing import convert
 from penstock.operators.writing.call_writer import CallToRender

@@ -6,7 +6,7 @@ import pytest
 from looped import looped
 
 from penstock.events.errors import UsageError
-from penstock.operators.catalogue.table import DIALECTS
+from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.writing.draw_grammar import state_table
 

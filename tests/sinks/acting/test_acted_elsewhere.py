@@ -28,8 +28,7 @@ from penstock.sinks import (
 )
 from penstock.sinks.acting.approval import gate
 from penstock.sinks.parts.part_reader import EventChoices
-from penstock.sinks.web.protocols import PROTOCOLS
-from penstock.sinks.web.ui_frames import UiFrames
+from penstock.sinks.web.protocols import PROTOCOLS, UiFrames
 
 IDS = [call_id for call_id, _, _ in CALLS]
 

@@ -13,8 +13,8 @@ import virtual_time
 
 from penstock.events import AnswerEnd
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
-from penstock.sinks.acting.step_stream import StepStream, TaskGroup
-from penstock.sinks.acting.user_code import in_thread
+from penstock.sinks.acting.approval import in_thread
+from penstock.sinks.acting.step import StepStream, TaskGroup
 
 
 class Numbers:

@@ -41,8 +41,8 @@ from penstock.sinks import (
     write_files,
 )
 from penstock.sinks.acting.step import EventStep
-from penstock.sinks.notebook.event_card import event_bundle
-from penstock.sinks.web.ui_frames import UiFrames
+from penstock.sinks.event_cards import event_bundle
+from penstock.sinks.web.protocols import UiFrames
 
 SAID = "created a.py (+1 -0 lines)"
 REFUSED = "the path '../b' is refused: '..' leads out of a folder"

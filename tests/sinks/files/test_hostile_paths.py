@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from file_calls import carried_out, on_disk, result, results, streamed
 
-from penstock.sinks.files.disk.path_rules import confined_path
-from penstock.sinks.files.edits.refused import RefusedError
+from penstock.sinks.files.path_rules import RefusedError, confined_path
 
 LEXICAL = [
     ("", "empty"),

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from penstock.events import InvocationFailed, Notice, UsageError
 from penstock.sinks import write_files
-from penstock.sinks.files.disk.path_rules import ProtectedPaths
+from penstock.sinks.files.path_rules import ProtectedPaths
 
 CUT = InvocationFailed("c", "t", "write_file", "{", "truncated")
 

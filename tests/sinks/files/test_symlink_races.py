@@ -12,11 +12,11 @@ import pytest
 from depth import scaled
 from file_calls import invocation, result
 
-from penstock.sinks.files.commit_files import commit_files
-from penstock.sinks.files.disk.root_folder import RootFolder
-from penstock.sinks.files.edits.refused import RefusedError
-from penstock.sinks.files.file_edits import FileEdit, ReplaceText, WriteFile
+from penstock.sinks.files.file_drafts import commit_files
 from penstock.sinks.files.file_plan import FilePlan, file_changes
+from penstock.sinks.files.file_tool import FileEdit, ReplaceText, WriteFile
+from penstock.sinks.files.path_rules import RefusedError
+from penstock.sinks.files.root_folder import RootFolder
 
 SECRET = "the secret 1"
 LINK = "symbolic link"

@@ -13,9 +13,8 @@ import reactivex
 from looped import looped
 
 from penstock.events import UsageError
-from penstock.sinks.queues import AsyncQueue, ThreadQueue, async_queue, thread_queue
 from penstock.sinks.running.channel import StreamCutError
-from penstock.sinks.running.event_queue import EventQueue
+from penstock.sinks.running.queues import AsyncQueue, EventQueue, ThreadQueue, async_queue, thread_queue
 
 QUEUES = [async_queue, thread_queue]
 STREAMS = ["plain", "async"]

@@ -22,11 +22,11 @@ from penstock.sinks.collect import acollect, collect
 from penstock.sinks.json_lines import json_lines
 from penstock.sinks.notebook_view import notebook_view
 from penstock.sinks.plain_view import plain_view
-from penstock.sinks.queues import ThreadQueue, async_queue, thread_queue
 from penstock.sinks.remote_readers import to_sse, to_websocket
 from penstock.sinks.running.channel import StreamCutError
 from penstock.sinks.running.coalesce import coalesce
 from penstock.sinks.running.fan_out import AsyncFanOut, FanOut
+from penstock.sinks.running.queues import ThreadQueue, async_queue, thread_queue
 from penstock.sinks.running.sink import TwinSink, each_event
 from penstock.sinks.running.sink_line import SlowSinkError
 from penstock.sinks.terminal_view import terminal_view

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.style import Style
 
-from penstock.sinks.terminal.code_rows import CONTEXT, code_rows, lexer_of
-from penstock.sinks.terminal.reading.growing_text import FileTail
-from penstock.sinks.wording.printable import harmless
+from penstock.sinks.parts.event_words import harmless
+from penstock.sinks.terminal.file_panel import CONTEXT, code_rows, lexer_of
+from penstock.sinks.terminal.markdown_reader import FileTail
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from rich.segment import Segment
 from rich.theme import Theme
 
 from penstock.sinks.terminal.markdown_flow import MarkdownRows
-from penstock.sinks.terminal.reading.markdown_reader import MarkdownReader
+from penstock.sinks.terminal.markdown_reader import MarkdownReader
 
 
 def segments(text: str, width: int = 80, **options: Any) -> list[list[Segment]]:

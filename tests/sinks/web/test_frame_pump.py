@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from penstock.events import Notice, ProviderError, SegmentStart
-from penstock.sinks.web.ui_frames import FramePump, UiFrames
+from penstock.sinks.web.protocols import FramePump, UiFrames
 
 STREAM_END = b'{"type":"STREAM_END"}'
 

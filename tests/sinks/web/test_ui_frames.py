@@ -25,8 +25,7 @@ from penstock.events import (
 from penstock.operators import drive, to_segments
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.pipeline import Pipeline
-from penstock.sinks.web.protocols import UiProtocol
-from penstock.sinks.web.ui_frames import UiFrames, describe_error
+from penstock.sinks.web.protocols import UiFrames, UiProtocol, describe_error
 
 STREAM_END = b'{"type":"STREAM_END"}'
 

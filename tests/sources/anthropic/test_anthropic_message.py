@@ -4,7 +4,7 @@ from typing import Any
 
 from anthropic.types.beta import BetaFallbackBlock
 
-from penstock.sources.anthropic.message import AnthropicMessage
+from penstock.sources.anthropic.request import AnthropicMessage
 
 START: dict[str, Any] = {"type": "message_start", "message": {"id": "m", "content": []}}
 

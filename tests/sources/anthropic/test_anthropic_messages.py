@@ -20,8 +20,9 @@ from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed, Failed
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-from penstock.sources.anthropic.machine import AnthropicMessages, is_anthropic_event
-from penstock.sources.base.finish_reasons import ANTHROPIC_FINISHES
+from penstock.sources.anthropic.machine import AnthropicMessages
+from penstock.sources.base.endings import ANTHROPIC_FINISHES
+from penstock.sources.recognition.apis import is_anthropic_event
 
 NAMES = ANTHROPIC.names
 KINDS = ["message_start", "content_block_start", "content_block_delta", "content_block_stop", "message_delta"]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from looped import looped
 
-from penstock.sources.base.provider_error import error_in_body, reported_error
+from penstock.sources.base.endings import error_in_body, reported_error
 
 ERRORS: dict[str, tuple[dict[str, Any], tuple[Any, ...]]] = {
     "OpenAI's": ({"error": {"message": "m", "type": "t", "code": "c"}}, ("m", "t", "c", None)),

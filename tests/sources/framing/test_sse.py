@@ -13,7 +13,7 @@ from openai._streaming import SSEDecoder
 from penstock.sources.anthropic.wire import AnthropicDecoder
 from penstock.sources.framing.sse import SseDecoder, is_done, is_noise
 from penstock.sources.gemini.wire import GeminiDecoder
-from penstock.sources.openai_assistants.wire import AssistantsDecoder
+from penstock.sources.openai_assistants.machine import AssistantsDecoder
 
 
 def decoded(*pieces: bytes) -> list[tuple[str, str]]:

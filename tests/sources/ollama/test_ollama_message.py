@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from penstock.sources.ollama.message import OllamaMessage
+from penstock.sources.ollama.request import OllamaMessage
 
 
 def message_of(*chunks: Any) -> Any:

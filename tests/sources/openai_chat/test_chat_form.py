@@ -12,7 +12,7 @@ from penstock.events import AnswerEnd
 from penstock.operators import to_invocations, to_segments
 from penstock.pipeline import Answer
 from penstock.sources.openai_chat.request import RELATIVES
-from penstock.sources.recognition.providers import form_of
+from penstock.sources.recognition.apis import form_of
 
 CALL = {"id": "call_1", "type": "function", "function": {"name": "now", "arguments": "{}"}}
 CUSTOM = {"id": "call_1", "type": "custom", "custom": {"name": "sql", "input": "select 1"}}

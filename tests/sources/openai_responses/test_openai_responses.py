@@ -22,10 +22,11 @@ from penstock.operators.engine.limits import Limits
 from penstock.operators.engine.stage import Completed
 from penstock.operators.to_invocations import to_invocations
 from penstock.operators.to_segments import to_segments
-from penstock.sources.base.finish_reasons import RESPONSES_FINISHES
+from penstock.sources.base.endings import RESPONSES_FINISHES
 from penstock.sources.from_stream import decode_sdk
 from penstock.sources.openai_responses.items import CALLS, call_kind
-from penstock.sources.openai_responses.machine import OpenAIResponses, is_responses_event
+from penstock.sources.openai_responses.machine import OpenAIResponses
+from penstock.sources.recognition.apis import is_responses_event
 from penstock.sources.sdk_sources import from_openai_responses
 
 NAMES = RESPONSES.names

@@ -12,8 +12,7 @@ from app_page import TOKEN, Served, app_served
 from chat_chunks import call, closing, event
 from every_sdk import nothing_left
 
-from penstock.studio.app.app_command import new_session
-from penstock.studio.app.app_routes import LONGEST_REQUEST
+from penstock.studio.app.app_routes import LONGEST_REQUEST, new_session
 from penstock.studio.app.app_sources import Playable, _providers
 from penstock.studio.replay.replay_recordings import Recording
 from penstock.studio.testing import ReplayServer

@@ -15,7 +15,7 @@ from cli_command import ENVIRONMENT, ROOT, Penstock, command, penstock
 from depth import some_of
 
 from penstock.sources.base.request import Provider
-from penstock.sources.recognition.providers import PROVIDERS
+from penstock.sources.recognition.apis import PROVIDERS
 
 __all__ = ["penstock"]  # the fixture
 

@@ -21,7 +21,7 @@ from penstock.events import UsageError
 from penstock.sources import from_wire
 from penstock.sources.streams.taps import Tap
 from penstock.studio import from_recording
-from penstock.studio.reading import checked_stream
+from penstock.studio.reading import read_input
 from penstock.studio.testing import ReplayServer
 
 __all__ = ["penstock"]  # the fixture
@@ -153,10 +153,10 @@ def test_a_long_body_without_an_api_is_looked_at_again_when_it_has_doubled(monke
         looked.append(len(body))
         return iter(())
 
-    monkeypatch.setattr(checked_stream, "apis_of_body", no_api)
+    monkeypatch.setattr(read_input, "apis_of_body", no_api)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"x" * (4 * 1024 * 1024))))
     with pytest.raises(UsageError, match="cannot tell which API this is"):
-        checked_stream.PipedBody(lambda pieces: Tap(pieces, Unwritten())).begin()
+        read_input.PipedBody(lambda pieces: Tap(pieces, Unwritten())).begin()
     assert sum(looked) < 3 * 4 * 1024 * 1024
 
 

@@ -18,7 +18,7 @@ from depth import some_of
 
 from penstock.pipeline import FILE_TOOL_DEFINITIONS, Pipeline
 from penstock.sources.base.request import Request
-from penstock.sources.recognition.providers import PROVIDERS
+from penstock.sources.recognition.apis import PROVIDERS
 from penstock.studio.cli import cli
 from penstock.studio.run_provider import ask, connected, with_tools
 from penstock.studio.testing import ReplayServer

@@ -17,7 +17,7 @@ from cli_command import ENVIRONMENT, Penstock, command, penstock
 
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
 from penstock.pipeline import api_tool_call
-from penstock.pipeline.strategies.strategy import StrategyEvent
+from penstock.pipeline.strategies import StrategyEvent
 from penstock.sinks import collect
 from penstock.studio import from_recording
 from penstock.studio.demo.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, DemoAnswer, Proof, answers, play

@@ -28,8 +28,8 @@ from penstock.operators.engine.withheld import Withheld
 from penstock.pipeline import Pipeline
 from penstock.sources import decode_wire
 from penstock.studio import trace
+from penstock.studio.explorer.explored_runs import item_text, trace_data
 from penstock.studio.explorer.explored_stream import read_stream
-from penstock.studio.explorer.trace_data import item_text, trace_data
 
 STREAMS = sorted((Path(__file__).parents[2] / "streams").glob("*/*.sse"))[::3]
 

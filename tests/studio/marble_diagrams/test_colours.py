@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from looped import looped
 
-from penstock.studio.marble_diagrams.svg import BAD, GOOD, WARNING, colour_of, known_kinds
+from penstock.studio.marble_diagrams.diagram import BAD, GOOD, WARNING, colour_of, known_kinds
 
 WHITE, DARK = "#ffffff", "#0d1117"
 OTHERS = {colour_of(f"kind {number}") for number in range(200)}

@@ -22,7 +22,7 @@ from penstock.events import ChunkResponse, SegmentContent, SegmentEnd, SegmentSt
 from penstock.events.errors import UsageError
 from penstock.operators import Failed, Interrupted, drive, holdback, lift, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.withheld import Withheld
-from penstock.pipeline.answers.answer import Answer
+from penstock.pipeline.answer import Answer
 from penstock.studio import marbles, trace
 from penstock.studio.tracing.trace import Trace
 

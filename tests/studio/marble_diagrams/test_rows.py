@@ -11,7 +11,7 @@ from reactivex.observable.marbles import parse
 
 from penstock.events.errors import UsageError
 from penstock.operators import Completed, Failed
-from penstock.studio.marble_diagrams.rows import messages_of, read_lines, read_row
+from penstock.studio.marble_diagrams.marble_string import messages_of, read_lines, read_row
 
 
 def test_a_row_has_items_with_their_frames_and_its_end():

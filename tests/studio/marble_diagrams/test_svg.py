@@ -7,7 +7,7 @@ import xml.etree.ElementTree as ET
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.studio.marble_diagrams.svg import Markup, columns, element, one_line
+from penstock.studio.marble_diagrams.diagram import Markup, columns, element, one_line
 
 ANY_TEXT = st.text(st.characters(codec=None), max_size=40)
 

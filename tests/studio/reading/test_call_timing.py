@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators import drive
 from penstock.pipeline import api_tool_call
-from penstock.pipeline.strategies.strategies import hermes
+from penstock.pipeline.strategies import hermes
 from penstock.studio.reading.inspect_recording import CallPieces, CallTiming, Inspected, inspect_chunks
 
 

@@ -10,7 +10,7 @@ from looped import looped
 
 from penstock.events import UsageError
 from penstock.sources.recognition.apis import APIS
-from penstock.studio.reading.checked_stream import checked_stream
+from penstock.studio.reading.read_input import checked_stream
 
 TESTS = Path(__file__).parents[2]
 

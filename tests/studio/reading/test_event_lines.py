@@ -21,7 +21,7 @@ from penstock.events import (
 from penstock.events.chunk_response import TokenUsage
 from penstock.events.segment_event import Fragment
 from penstock.studio.cli.cli_parts import json_line
-from penstock.studio.reading.event_lines import short_line
+from penstock.studio.reading.play_recording import short_line
 
 
 @looped(

@@ -18,7 +18,7 @@ from rich.console import Console
 from penstock.events import ChunkResponse, ProviderError, ToolCallDelta, UsageError
 from penstock.events.chunk_response import TokenUsage
 from penstock.pipeline import api_tool_call
-from penstock.sources.base.finish_reasons import CHAT_FINISHES
+from penstock.sources.base.endings import CHAT_FINISHES
 from penstock.studio.reading.inspect_recording import Inspected, Via, inspect_chunks, inspect_recording
 from penstock.studio.reading.inspect_view import json_line, report
 

@@ -12,7 +12,7 @@ from replay_sdks import RUNS, SDKS, STREAMS, Sdk, unchanged
 from penstock.events import ProviderError, SegmentEnd, SegmentStart
 from penstock.pipeline import api_tool_call
 from penstock.sinks import collect
-from penstock.sinks.collected.collected import Collected
+from penstock.sinks.collect import Collected
 from penstock.studio import from_recording
 from penstock.studio.replay.replay_pieces import ERROR_MESSAGE, split_events
 from penstock.studio.testing import ReplayServer

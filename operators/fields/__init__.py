@@ -1,1 +1,0 @@
-"""What `stream_fields` needs: the specs of each tool, and the calls that are being streamed."""

@@ -1,1 +1,0 @@
-"""The whole answer, and the messages of the next turn in the form of each provider."""

@@ -1,0 +1,321 @@
+"""`call_tools`: a step that runs the calls of a stream, and makes a result of whatever happens."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterable, Iterable, Mapping
+from contextlib import nullcontext
+from copy import deepcopy
+from dataclasses import dataclass, fields
+from functools import partial
+from inspect import isgenerator
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
+
+from ..events.errors import UsageError, without_credentials
+from ..events.tool_invocation import ToolInvocation, ToolResult, result_data
+from ..operators.engine.stage import How
+from ..operators.engine.where_raised import where_raised
+from ..sinks.acting.approval import (
+    Approve,
+    Postponed,
+    StatusMaker,
+    UserCodeError,
+    gate,
+    in_thread,
+    message_of,
+    result_of,
+)
+from ..sinks.acting.step import CLEAN_UP, StepStream, TaskGroup, check_options
+from .tool import Tool, as_tools
+from .tool_from_function import checked_call, is_async
+
+_LOGGER = logging.getLogger("penstock")
+_ABANDONED: set[asyncio.Task[Any]] = set()
+"""Tools that ignore their cancellation, kept here because the loop has only weak references to them."""
+
+
+async def run_call(tool: Tool, call: ToolInvocation, timeout: float | None) -> ToolResult:  # noqa: ASYNC109 - a result
+    """Return the result of a call: what the tool returned, as plain data, or what went wrong, in words for the model.
+
+    After `timeout` seconds an async tool is cancelled; a thread goes on, and what it returns is dropped. A cancellation
+    of the caller cancels the tool, too, and passes. So does a KeyboardInterrupt of an async tool.
+    """
+    task = asyncio.get_running_loop().create_task(_outcome(tool, call))
+    try:
+        await asyncio.wait({task}, timeout=timeout)
+    finally:
+        is_late = not task.done()
+        if is_late:
+            await _stop(task, tool.name)
+    if is_late:
+        return _error(call, f"the tool did not answer within {timeout:g} seconds")
+    if task.cancelled():
+        return _error(call, "the tool cancelled its own task")
+    value, error = task.result()
+    if error is None:
+        return _carried(call, value)
+    if isinstance(error, Exception):
+        _LOGGER.debug("tool %r raised", tool.name, exc_info=error)
+        return _error(call, _words(error))
+    raise error
+
+
+async def _outcome(tool: Tool, call: ToolInvocation) -> tuple[Any, BaseException | None]:
+    """Return what a tool returns or raises; raised in a task, a KeyboardInterrupt would break the event loop."""
+    try:
+        value = await result_of(checked_call(tool, call), is_async=is_async(tool.function))
+        if isgenerator(value):  # its items may take their time, too
+            value = await in_thread(partial(list[Any], value))
+    except asyncio.CancelledError:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the caller's to judge
+        return None, error
+    else:
+        return value, None
+
+
+async def _stop(task: asyncio.Task[Any], name: str) -> None:
+    task.cancel()
+    await asyncio.wait({task}, timeout=CLEAN_UP)
+    if not task.done():
+        _LOGGER.warning("tool %r goes on %g seconds after it was cancelled, and is left alone", name, CLEAN_UP)
+        _ABANDONED.add(task)
+        task.add_done_callback(_ABANDONED.discard)
+
+
+def _carried(call: ToolInvocation, value: Any) -> ToolResult:
+    """Return the result with a value as plain data, so that every protocol can carry it, and nobody changes it."""
+    try:
+        return ToolResult(
+            call.id, turn_id=call.turn_id, value=result_data(ToolResult(call.id, turn_id=call.turn_id, value=value))
+        )
+    except Exception as error:
+        _LOGGER.debug("the result of tool %r cannot be written as JSON", call.name, exc_info=error)
+        why = _words(error.__cause__ or error)
+        return _error(
+            call,
+            f"the tool {call.name!r} returned a {type(value).__name__}, which cannot be written as JSON ({why}); "
+            "it must return text, numbers, lists, dicts, dataclasses or pydantic models",
+        )
+
+
+def _error(call: ToolInvocation, words: str) -> ToolResult:
+    return ToolResult(call.id, turn_id=call.turn_id, error=words)
+
+
+def _words(error: BaseException) -> str:
+    said = without_credentials(message_of(error))
+    if isinstance(error, UserCodeError):
+        return said
+    return f"{type(error).__name__}: {said}" if said else where_raised(error)
+
+
+CLAIM = "call_tools"
+_Identity: TypeAlias = tuple[str | None, str]
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """The options of `call_tools`."""
+
+    approve: Approve | None = None
+    concurrency: int | None = None
+    ordered: bool = False
+    timeout: float | None = None
+    approval_timeout: float | None = None
+
+    def shown(self) -> str:
+        """Return the options that differ from the defaults, as arguments."""
+        given = ((each.name, getattr(self, each.name), each.default) for each in fields(self))
+        return "".join(f", {name}={value!r}" for name, value, default in given if value != default)
+
+
+class CalledTools:
+    """Starts each call when its invocation comes, and answers it once."""
+
+    def __init__(self, tools: Mapping[str, Tool], options: CallOptions, work: TaskGroup) -> None:
+        self._tools = tools
+        self._options = options
+        self._work = work
+        limit = options.concurrency
+        self._slots = nullcontext() if limit is None else asyncio.Semaphore(limit)
+        self._known: set[_Identity] = set()
+        """The calls that came."""
+        self._answered: set[_Identity] = set()
+        """The calls that were answered by others; of one whose result names no turn, (None, id)."""
+        self._waiting: dict[_Identity, ToolResult | None] = {}
+        """The calls without a result so far, in order; with `ordered`, also results whose turn has not come."""
+        self._tasks: dict[_Identity, asyncio.Task[None]] = {}
+
+    def feed(self, event: Any) -> None:
+        if isinstance(event, ToolResult):
+            self._answered_by_others(event)
+        if not isinstance(event, ToolInvocation) or event.name not in self._tools:
+            self._work.emit(event)
+            return
+        identity = (event.turn_id, event.id)
+        if event.claimed_by is not None or not self._answered.isdisjoint((identity, (None, event.id))):
+            self._known.add(identity)
+            self._work.emit(event)
+            return
+        self._work.emit(replace(event, claimed_by=CLAIM))  # a repeated one, too, so that no later step runs it
+        if identity in self._known:
+            return
+        self._known.add(identity)
+        self._waiting[identity] = None
+        call = event
+        if self._options.approve is not None:  # what runs is what was shown, whatever becomes of the event
+            call = replace(event, arguments=deepcopy(event.arguments), model=None)
+        job = self._job(call, self._tools[event.name])
+        task = self._tasks[identity] = self._work.start(
+            job, turn_id=event.turn_id, cancelled=lambda reason: self._interrupted(event, reason)
+        )
+        task.add_done_callback(lambda _: self._tasks.pop(identity))
+
+    def close(self, _how: How) -> None:
+        pass
+
+    async def _job(self, call: ToolInvocation, tool: Tool) -> None:
+        work, options = self._work, self._options
+        refused = await gate(call, options.approve, work.emit, timeout=options.approval_timeout)
+        if isinstance(refused, Postponed):
+            self._waiting.pop((call.turn_id, call.id), None)
+            self._in_turn()
+            return
+        if refused is not None:
+            self._answer(refused)
+            return
+        status = StatusMaker(call)
+        async with self._slots:
+            work.emit(status("started"))
+            try:
+                result = await run_call(tool, call, options.timeout)
+            except KeyboardInterrupt:
+                self._interrupted(call, "KeyboardInterrupt")
+                raise
+        work.emit(status("finished") if result.error is None else status("failed", result.error))
+        self._answer(result)
+
+    def _answer(self, result: ToolResult) -> None:
+        """Yield a result, if it is the first of its call, and, if they are ordered, when it is its turn."""
+        identity = (result.turn_id, result.id)
+        if identity not in self._waiting:
+            return
+        if not self._options.ordered:
+            del self._waiting[identity]
+            self._work.emit(result)
+            return
+        self._waiting[identity] = result
+        self._in_turn()
+
+    def _in_turn(self) -> None:
+        for identity, result in [*self._waiting.items()]:
+            if result is None:
+                return
+            del self._waiting[identity]
+            self._work.emit(result)
+
+    def _interrupted(self, call: ToolInvocation, reason: str) -> None:
+        identity = (call.turn_id, call.id)
+        if self._waiting.get(identity, call) is None:
+            words = f"the call was interrupted: {reason}"
+            self._work.emit(StatusMaker(call)("failed", words))
+            self._answer(ToolResult(call.id, turn_id=call.turn_id, error=words))
+
+    def _answered_by_others(self, result: ToolResult) -> None:
+        """Leave a call alone that an earlier step answers; one that waits or runs is given up."""
+        for identity in [each for each in self._waiting if each[1] == result.id and result.turn_id in (None, each[0])]:
+            del self._waiting[identity]
+            self._tasks[identity].cancel()
+        self._answered.add((result.turn_id, result.id))
+        self._in_turn()
+
+
+def call_tools(
+    tools: Iterable[Any],
+    *,
+    approve: Approve | None = None,
+    concurrency: int | None = None,
+    ordered: bool = False,
+    timeout: float | None = None,
+    approval_timeout: float | None = None,
+) -> CallTools:
+    """Run each call of a stream as soon as it is sealed, beside the stream, and add what happens to the events.
+
+        events      S C E ToolInvocation  S C C C E  AnswerEnd |
+        call_tools  S C E ToolInvocation started S C C finished ToolResult C E AnswerEnd |
+
+        async for event in call_tools([get_weather])(pipeline.astream(source)): ...
+        Pipeline(tools=tools, steps=[write_files(root), call_tools(tools)])
+
+    >>> import asyncio
+    >>> from penstock import ChunkResponse, Pipeline, ToolCallDelta, ToolResult
+    >>> def double(n: int) -> int:
+    ...     return 2 * n
+    >>> calls = (ToolCallDelta(0, "call_1", "double", '{"n": 21}', done=True),)
+    >>> answer = [ChunkResponse(tool_calls=calls, finish_reason="tool_calls", is_complete=True)]
+    >>> async def main():
+    ...     run = Pipeline(tools=[double], steps=[call_tools([double])], turn_id="t").astream(answer)
+    ...     print([event async for event in run if isinstance(event, ToolResult)])
+    >>> asyncio.run(main())
+    [ToolResult(id='call_1', turn_id='t', value=42)]
+
+    - `tools`: what `Pipeline(tools=...)` takes. Async functions run as tasks, others in threads of their own. Calls of
+      other names, and of tools without a function, are left to others.
+    - `approve`: asked before each call runs, with an `ApprovalRequest`; returns True, False or `Denied("why not")`. It
+      may be async; any other runs in a thread. What runs then are the arguments that it was shown.
+    - `concurrency`: how many calls run at the same time; None for no limit. The others wait, in order.
+    - `ordered`: whether results come in the order of the calls, and not in that in which they are there.
+    - `timeout`: seconds that a call may run. An async tool is then cancelled; a thread goes on unheard.
+    - `approval_timeout`: seconds that a call waits for its answer, before it counts as denied; None for no limit.
+
+    A `ToolCallStatus` says when approval is requested, a call is approved or denied, starts, finishes or fails, with
+    the SHA-256 of `ToolInvocation.raw`. Each call has one `ToolResult`: of the value as plain data, of the error of a
+    tool that raised, was too slow, or returned what JSON cannot carry, or of the denial. The other calls go on, and so
+    does the stream, which ends when all results are there.
+
+    A call runs once per turn and id. One that an earlier step has claimed (`ToolInvocation.claimed_by`) or answered is
+    left alone. If the stream is left, raises, or is cancelled, and when the answer is interrupted or fails, the tools
+    that run are cancelled; their results are errors, as far as somebody still reads.
+
+    Wrong options raise a `UsageError`.
+    """
+    made = as_tools(tools)
+    by_name = {each.name: each for each in made if each.function is not None}
+    if not by_name:
+        names = ", ".join(each.name for each in made) or "no tool"
+        message = f"call_tools(...) needs tools with functions to run, got {names}; pass functions, or tool(function)"
+        raise UsageError(message)
+    check_options(approve, timeout=timeout, approval_timeout=approval_timeout)
+    if concurrency is not None and (type(concurrency) is not int or concurrency < 1):
+        message = f"concurrency= must be at least 1 or None, got {concurrency!r}"
+        raise UsageError(message)
+    return CallTools(by_name, CallOptions(approve, concurrency, ordered, timeout, approval_timeout))
+
+
+class CallTools:
+    """The step that `call_tools` makes; it holds no state of a stream."""
+
+    def __init__(self, tools: dict[str, Tool], options: CallOptions) -> None:
+        self._tools = tools
+        self._options = options
+
+    @property
+    def tool_names(self) -> frozenset[str]:
+        """The tools that it runs, so that an earlier step leaves their calls."""
+        return frozenset(self._tools)
+
+    def __call__(self, events: AsyncIterable[Any], /) -> StepStream:
+        if not isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
+            message = (
+                f"call_tools(...) must be called with an async stream, such as pipeline.astream(...), "
+                f"got {type(events).__name__}"
+            )
+            raise UsageError(message)
+        return StepStream(events, partial(CalledTools, self._tools, self._options))
+
+    def __repr__(self) -> str:
+        return f"call_tools([{', '.join(self._tools)}]{self._options.shown()})"

@@ -1,1 +1,0 @@
-"""Structured answers: the type of the output, and how a request asks for it."""

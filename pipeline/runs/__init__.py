@@ -1,1 +1,0 @@
-"""One run of a pipeline, sync and async."""

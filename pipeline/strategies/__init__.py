@@ -1,1 +1,0 @@
-"""Ready-made chains of operators."""

@@ -1,1 +1,0 @@
-"""Tools, their definitions, and their form for each provider."""

@@ -1,1 +1,0 @@
-"""A whole stream of events as one value, and as a data frame."""

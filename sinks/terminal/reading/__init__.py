@@ -1,1 +1,0 @@
-"""Texts that are read while they arrive."""

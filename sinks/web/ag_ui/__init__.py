@@ -1,1 +1,0 @@
-"""Events as AG-UI has them."""

@@ -1,1 +1,0 @@
-"""The UI message stream of the Vercel AI SDK."""

@@ -1,1 +1,0 @@
-"""Any answer as the stream of another provider: one encoder for each API."""

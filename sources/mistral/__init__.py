@@ -1,1 +1,0 @@
-"""Mistral, whose chat is a dialect of OpenAI's."""

@@ -163,9 +163,9 @@ class StageChain(Generic[In, Out]):
         given = final = _NOTHING
         try:
             if (lanes := self._lanes) is not None and (lane := lanes.lane) is not None:
-                events = lane(item)
-                if events is not None:
-                    return events
+                taken = lane(item)
+                if taken is not None:
+                    return taken
             if self._three is not None:
                 first, second, third = self._three
                 final = []
@@ -175,22 +175,22 @@ class StageChain(Generic[In, Out]):
                         number = 3
                         final += third(later)
                 return final
-            lanes, second = self._lanes_behind, self._second
-            if second is None:
+            lanes, follow = self._lanes_behind, self._second
+            if follow is None:
                 return [*self._first(item)]
             final = []
             for each in self._first(item):
-                number, events = 2, None
-                if lanes is not None and (lane := lanes.lane) is not None:
-                    events = lane(each)
-                if events is None:
-                    events = second(each)
-                    for feed in self._others:
-                        number += 1
-                        given = []
-                        for event in events:
-                            given += feed(event)
-                        events, given = given, _NOTHING
+                number = 2
+                if lanes is not None and (lane := lanes.lane) is not None and (taken := lane(each)) is not None:
+                    final += taken
+                    continue
+                events = follow(each)
+                for feed in self._others:
+                    number += 1
+                    given = []
+                    for event in events:
+                        given += feed(event)
+                    events, given = given, _NOTHING
                 final += events
         except Exception as error:
             self._fail(error, number, given, final)

@@ -208,6 +208,19 @@ DELTAS = [
 
 
 @by_chain
+def test_loaded_while_it_has_a_lane_it_goes_on_the_same(chain: Operator[Any, Any]) -> None:
+    chunks = [ChunkResponse(tool_calls=(delta,)) for delta in DELTAS[:60]]
+    expected, used = stage(chain), stage(chain)
+    for chunk in chunks[:30]:
+        expected.feed(chunk)
+    for chunk in chunks[:40]:
+        used.feed(chunk)
+    used.load(expected.dump())
+    for chunk in chunks[30:]:
+        assert used.feed(chunk) == expected.feed(chunk)
+
+
+@by_chain
 @pytest.mark.parametrize(
     "other",
     [*OTHERS, ChunkResponse(tool_calls=(ToolCallDelta(0, done=True),), response_id="r", model="m")],

@@ -226,7 +226,7 @@ class NativeCall(Stateful):
 class _AnyText:
     """Equal to every text, by a function in C."""
 
-    __eq__ = staticmethod(partial(is_not, None))
+    __eq__ = staticmethod(partial(is_not, None))  # pyright: ignore[reportAssignmentType]
     __hash__ = None  # type: ignore[assignment]
 
 

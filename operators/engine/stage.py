@@ -160,7 +160,8 @@ class StageChain(Generic[In, Out]):
             message = "this chain is closed; make a new one with stage(...)"
             raise UsageError(message)
         number = 1
-        given = final = _NOTHING
+        given: list[Any] = _NOTHING
+        final: list[Out] = _NOTHING
         try:
             if (lanes := self._lanes) is not None and (lane := lanes.lane) is not None:
                 taken = lane(item)

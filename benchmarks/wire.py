@@ -1,7 +1,7 @@
 """What reading a provider's bytes costs, as a ratio to the provider's SDK that only decodes them, in one process.
 
     python benchmarks/wire.py              prints a table; exits with 1 if a bound is passed or an output is wrong
-    python benchmarks/wire.py FOLDER ...   prints how many events of recorded bodies are read straight, by API
+    python benchmarks/wire.py FOLDER ...   prints how many events of recorded bodies have a lane, by API
 
 The bytes come an event at a time; a delta is four characters. Ratios of CPU time, taken in turns, hardly move. An
 answer that falls back has an unknown key in each event; it is compared with reading it by `json.loads` and without a
@@ -41,7 +41,7 @@ from penstock.sources.recognition.recognised_api import apis_of_body
 ROUNDS = 15
 DELTAS = 500
 DELTA = 4
-LEAST_STRAIGHT = 0.9
+LEAST_IN_LANES = 0.9
 MOST_BACK = 1.15
 SOURCE = Path(json.__file__).read_text(encoding="utf-8")[: DELTAS * DELTA]
 MESSAGES: Any = [{"role": "user", "content": "-"}]
@@ -262,7 +262,7 @@ def without_lane(api: str) -> Callable[[bytes], Any]:
 
 
 def general_seconds(api: str, pieces: list[bytes]) -> float:
-    """Read in the way of all events before there was a straight one."""
+    """Read in the way of all events before there were lanes."""
     module: Any = sys.modules[WireMachine.__module__]
     fast, module.json_value = module.json_value, json.loads
     try:
@@ -279,19 +279,19 @@ def is_right(work: Work, pieces: list[bytes]) -> bool:
 
 
 def shares(folders: list[Path]) -> int:
-    """Print how many events of the bodies in folders are read straight; return 1 if fewer than nine of ten are."""
-    straight: Counter[str] = Counter()
+    """Print how many events of the bodies in folders have a lane; return 1 if fewer than nine of ten are."""
+    in_lanes: Counter[str] = Counter()
     total: Counter[str] = Counter()
     for path in sorted(path for folder in folders for path in folder.rglob("*") if path.is_file()):
         body = path.read_bytes()
         api = next((api for api in apis_of_body(body) if api in APIS), None)
         if api is not None and path.name != "index.json":
             fits, count = lane_counts(api, body)
-            straight[api] += fits
+            in_lanes[api] += fits
             total[api] += count
     for api, count in total.items():
-        print(f"{api:20} {straight[api]:6} of {count:6} events are read straight: {straight[api] / count:.1%}")
-    return int(not total or any(straight[api] < LEAST_STRAIGHT * count for api, count in total.items()))
+        print(f"{api:20} {in_lanes[api]:6} of {count:6} events have a lane: {in_lanes[api] / count:.1%}")
+    return int(not total or any(in_lanes[api] < LEAST_IN_LANES * count for api, count in total.items()))
 
 
 def main() -> int:

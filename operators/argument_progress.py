@@ -9,10 +9,10 @@ from ..events.segment_event import AnySegmentEvent
 from ..events.tool_invocation import ToolCallArgumentProgress
 from .calls.call_arguments import CallArguments, each_call
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec
+from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
-from .engine.withheld import FurtherEvent
 
 
 @public_operator
@@ -74,6 +74,7 @@ class _Progress(CallArguments):
 
     start = end = content
 
-    def further_event(self) -> FurtherEvent | None:
+    def take_lane(self, lane: TextLane) -> bool:
         segment_id, name = self.segment_id, self.name
-        return (lambda _, piece: ToolCallArgumentProgress(segment_id, name, piece)) if self._parsed else None
+        lane.further.insert(0, lambda _, piece: ToolCallArgumentProgress(segment_id, name, piece))
+        return self._parsed

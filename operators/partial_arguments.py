@@ -8,10 +8,10 @@ from typing import Any
 from ..events.segment_event import AnySegmentEvent, Fragment, Path, SegmentEnd, SegmentStart, Status
 from .calls.call_arguments import CallArguments, each_call
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, Specs
+from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
-from .engine.withheld import FurtherEvent
 from .machines.json_values import FragmentAggregator
 from .machines.live_view import LiveEvent, ObjectView, changes
 
@@ -107,8 +107,9 @@ class _Partial(CallArguments):
 
     start = content
 
-    def further_event(self) -> FurtherEvent | None:
-        return (lambda _, piece: self._event((piece,))) if self._parsed else None
+    def take_lane(self, lane: TextLane) -> bool:
+        lane.further.insert(0, lambda _, piece: self._event((piece,)))
+        return self._parsed
 
     def end(self, event: SegmentEnd) -> Sequence[PartialArguments]:
         pieces = self.fragments(event)

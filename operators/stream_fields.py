@@ -24,10 +24,11 @@ from .calls.field_call import (
 )
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, checked_specs, spec_by_type, specs_by_tool
 from .calls.open_segments import CallFollower
+from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift, stage
-from .engine.withheld import TextLane, Withheld
+from .engine.withheld import Withheld
 from .machines.json_machine import JsonMachine
 from .machines.json_values import FragmentAggregator, PathNode, path_tree, read_path
 from .strip_markers import strip_markers
@@ -150,14 +151,14 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             return self._border(event)
         return (event,)
 
-    def take_lane(self, way: TextLane) -> bool:
+    def take_lane(self, lane: TextLane) -> bool:
         """Let the text of a field through as the content of its segment, and that of other segments as it is."""
-        call = self._calls.get((way.turn_id, way.segment_id))
+        call = self._calls.get((lane.turn_id, lane.segment_id))
         if call is None:
             return True
-        if call.live_path is not way.path:
+        if call.live_path is not lane.path:
             return False
-        way.segment_type, way.is_decoded = call.segment_type, True
+        lane.segment_type, lane.is_decoded = call.segment_type, True
         return True
 
     def withheld(self) -> Sequence[Withheld]:

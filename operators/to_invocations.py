@@ -17,11 +17,12 @@ from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, To
 from .calls.answer_segments import SegmentInput
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, called_name, spec_by_type, specs_by_tool, told_arguments
 from .calls.open_segments import CallFollower, error_detail
+from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.state import Stateful
-from .engine.withheld import TextLane, Withheld, tail_of
+from .engine.withheld import Withheld, tail_of
 from .machines.json_machine import decode_json
 from .machines.json_values import FragmentAggregator, GrowingText, arguments_digest, value_digest
 from .schemas.json_schema import known_name
@@ -196,14 +197,14 @@ class _ToInvocations(CallFollower[_Call]):
                 found += (Withheld(text, reason, (), call.segment_id, self._keep),)
         return found
 
-    def take_lane(self, way: TextLane) -> bool:
+    def take_lane(self, lane: TextLane) -> bool:
         """Keep the text of a call, whose fragments an earlier operator parsed, and emit its event only if asked to."""
-        call = self._calls.get((way.turn_id, way.segment_id))
+        call = self._calls.get((lane.turn_id, lane.segment_id))
         if call is not None:
-            if call.values is None or way.kept is not None:
+            if call.values is None or lane.kept is not None:
                 return False
-            way.kept = call.raw, call.values.text
-        way.is_heard = self._keep
+            lane.kept = call.raw, call.values.text
+        lane.is_heard = self._keep
         return True
 
     def new_part(self, _name: str, _state: Any, /) -> _Call:

@@ -10,10 +10,10 @@ from ..events.segment_event import AnySegmentEvent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import ToolCallUpdate
 from .calls.call_arguments import CallArguments, each_call
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, Specs
+from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator
-from .engine.withheld import FurtherEvent
 
 
 @public_operator
@@ -80,8 +80,9 @@ class _Updates(CallArguments):
         text = self.text(event)
         return (self._update(text, is_complete=False),) if text else ()
 
-    def further_event(self) -> FurtherEvent | None:
-        return (lambda text, _: self._update(text, is_complete=False)) if self._given else None
+    def take_lane(self, lane: TextLane) -> bool:
+        lane.further.insert(0, lambda text, _: self._update(text, is_complete=False))
+        return self._given
 
     def end(self, event: SegmentEnd) -> Sequence[ToolCallUpdate]:
         rest = self.content(event)

@@ -59,7 +59,7 @@ class TextReader(Protocol):
     def feed(self, text: str, events: list[SegmentOutput], /) -> None:
         """Read the next text and append its events."""
 
-    def choose_way(self) -> None:
+    def choose_lane(self) -> None:
         """Note that the answer may have another segment open now."""
 
     def split_by_server(self, events: list[SegmentOutput], /) -> None:
@@ -106,7 +106,7 @@ class AnswerSegments(Stateful):
         "text_reader",
         "text_watch",
     )
-    __slots__ = (*STATE, "__weakref__", "_has_lanes", "ids")
+    __slots__ = (*STATE, "__weakref__", "has_lanes", "ids")
 
     def __init__(
         self,
@@ -121,7 +121,7 @@ class AnswerSegments(Stateful):
         self.number = number
         self.begun = False
         """Whether anything but native calls came."""
-        self._has_lanes = not (eager or with_arguments)
+        self.has_lanes = not (eager or with_arguments)
         self.open_type = ""
         self.open_id = ""
         self.finish: FinishReason | None = None
@@ -182,7 +182,7 @@ class AnswerSegments(Stateful):
         if chunk.finish_reason is not None or chunk.is_complete:
             self.take_finish(chunk, events)
         if self.text_reader is not None:
-            self.text_reader.choose_way()
+            self.text_reader.choose_lane()
 
     def _reasoning(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
         if self.text_reader is not None:
@@ -191,7 +191,7 @@ class AnswerSegments(Stateful):
         if reader is None:
             self.text("reasoning", chunk.reasoning, events)
         else:
-            reader.choose_way()
+            reader.choose_lane()
             reader.feed(chunk.reasoning, events)
         watch = self.reasoning_watch
         if watch is not None:
@@ -203,7 +203,7 @@ class AnswerSegments(Stateful):
             self.text("reasoning", "", events)
             self.end_text(events, metadata={"native": chunk.native})
         if self.text_reader is not None:
-            self.text_reader.choose_way()
+            self.text_reader.choose_lane()
 
     def _sign(self, native: dict[str, Any]) -> None:
         """Keep a signature, or encrypted reasoning, for the END of the visible text that is open, which goes on."""
@@ -291,8 +291,8 @@ class AnswerSegments(Stateful):
 
     def take_calls(self, deltas: Iterable[ToolCallDelta], events: list[SegmentOutput]) -> None:
         """Process the deltas of native calls."""
-        calls, has_lanes = self.calls, self._has_lanes
-        open_calls, lanes = calls.open, calls.lanes
+        calls, has_lanes = self.calls, self.has_lanes
+        open_calls = calls.open
         for delta in deltas:
             call = open_calls.get(delta.index)
             if call is None or delta.name:
@@ -305,14 +305,12 @@ class AnswerSegments(Stateful):
             if text:
                 machine = call.machine
                 if machine is None or not has_lanes or call.is_followed:
-                    lanes.leave(delta.index)
                     calls.content(call, text, events)
                 else:
                     items = machine.feed(text)
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
                     if isinstance(items, tuple):
-                        if lanes.opened is not None:
-                            lanes.may_open(delta.index)
+                        call.inner_pieces += 1
                         events.append(
                             SegmentContent(
                                 call.segment_id,
@@ -324,7 +322,7 @@ class AnswerSegments(Stateful):
                             )
                         )
                     else:
-                        lanes.leave(delta.index)
+                        call.inner_pieces = 0
                         calls.parsed_content(call, text, call.checked(items), events)
             if (delta.done or delta.status or call.over_limit) and call.index in open_calls:
                 calls.settle(call, delta, events)
@@ -345,7 +343,7 @@ class AnswerSegments(Stateful):
         # What is open goes on before another segment begins.
         for reader in reversed(readers) if self.open_type == "text" else readers:
             if reader is not None:
-                reader.choose_way()
+                reader.choose_lane()
                 reader.close(how, finish, events)
         for watch in (self.reasoning_watch, self.text_watch):
             if watch is not None:

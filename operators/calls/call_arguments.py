@@ -9,10 +9,11 @@ from functools import partial
 from typing import Any, ClassVar, Final, Protocol, TypeAlias
 
 from ...events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentStart
+from ..engine.lane import TextLane
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..engine.stage import Operator, lift
 from ..engine.state import Stateful
-from ..engine.withheld import FurtherEvent, TextLane, Withheld, held_by
+from ..engine.withheld import Withheld, held_by
 from ..machines.json_machine import JsonMachine
 from .field_spec import FieldSpec, Specs, called_name, spec_by_type, told_arguments
 from .open_segments import CallFollower, FollowedCall
@@ -27,8 +28,8 @@ class CallMachine(FollowedCall, Protocol):
     def withheld(self, *, in_raw: bool) -> Sequence[Withheld]: ...
     def dump(self) -> Any: ...
     def load(self, state: Any, /) -> None: ...
-    def further_event(self) -> FurtherEvent | None:
-        """Return what makes the one event of further text of an open string; None while that is not all."""
+    def take_lane(self, lane: TextLane, /) -> bool:
+        """Add to a lane what makes the one event of further text; return False while that is not all."""
 
 
 NewCallMachine: TypeAlias = Callable[[SegmentStart, str, Specs, Limits], CallMachine]
@@ -70,15 +71,12 @@ class _EachCall(CallFollower[CallMachine]):
             found += call.withheld(in_raw=self._keep)
         return found
 
-    def take_lane(self, way: TextLane) -> bool:
+    def take_lane(self, lane: TextLane) -> bool:
         """Let the event of the text pass if segments are kept, and add that of its call."""
-        call = self._calls.get((way.turn_id, way.segment_id))
-        if call is not None:
-            make = call.further_event()
-            if make is None:
-                return False
-            way.further.insert(0, make)
-        way.is_heard = self._keep
+        call = self._calls.get((lane.turn_id, lane.segment_id))
+        if call is not None and not call.take_lane(lane):
+            return False
+        lane.is_heard = self._keep
         return True
 
     def new_part(self, _name: str, _state: Any, /) -> CallMachine:

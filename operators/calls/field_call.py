@@ -62,7 +62,7 @@ class StreamedArguments(Stateful):
     __slots__ = (*STATE, "_limits", "_nodes", "_root", "spec")
     segment_type = "tool_call"
     live_path: Path | None = None
-    """Never set: in `stream_fields` the text of such a call does not go straight through."""
+    """Never set: in `stream_fields` the text of such a call has no lane."""
 
     def __init__(self, spec: FieldSpec, root: PathNode, limits: Limits, start: SegmentStart, name: str) -> None:
         self.spec = spec
@@ -262,7 +262,7 @@ class FieldCall(Stateful):
         self.content_length = 0
         self.raw: list[str] = []  # source text that no event has accounted for yet, and its fragments
         self.fragments: list[Fragment] = []
-        self.live_path: Path | None = None  # the path object of the open field, while text can go straight through
+        self.live_path: Path | None = None  # the path object of the open field, while its text can have a lane
         self.due: dict[str, Any] | None = None  # the metadata of START, known since START is due
         self.opened = False  # the field
         self.is_text = False  # the field is a string

@@ -5,16 +5,16 @@ The lane is for a chunk that has nothing but more text for an open string of one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
-
-from msgspec.structs import force_setattr
+from collections.abc import Iterable, Sequence
+from functools import partial
+from operator import is_not
+from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ChunkResponse, ExecutedBy, ToolCallDelta
 from ...events.segment_event import Fragment, JsonError, SegmentContent
+from ..engine.lane import FurtherEvent, Lane, Offer, TextLane
 from ..engine.limits import Limits
 from ..engine.state import Stateful
-from ..engine.withheld import FurtherEvent, LaneFeed, Offer, TextLane
 from ..machines.json_machine import JsonMachine, decode_whole
 from ..machines.json_values import MANY, GrowingText
 
@@ -56,7 +56,7 @@ class NativeCall(Stateful):
         "texts",
         "unsaid",
     )
-    __slots__ = (*STATE, "_limits")
+    __slots__ = (*STATE, "_limits", "inner_pieces")
 
     def __init__(
         self,
@@ -94,6 +94,8 @@ class NativeCall(Stateful):
         self.unsaid: tuple[Fragment, ...] = ()
         """Fragments to be emitted with the END, because no text is left to carry them: those of a number at the
         root."""
+        self.inner_pieces = 0
+        """How many texts in a row had nothing but text of the open string; the string is offered a lane after one."""
         self._limits = limits
         self.machine: JsonMachine | None = None
         self._whole: str | None = None
@@ -221,97 +223,45 @@ class NativeCall(Stateful):
         self.over_limit = self.over_limit or self.excess > 0
 
 
-CallLane: TypeAlias = LaneFeed
-"""The lane of the text of one call."""
+class _AnyText:
+    """Equal to every text, by a function in C."""
+
+    __eq__ = staticmethod(partial(is_not, None))  # pyright: ignore[reportAssignmentType]
+    __hash__ = None  # type: ignore[assignment]
 
 
-def no_lane(_: ChunkResponse, _lanes: Lanes) -> None:
-    """Stand for the lane of a string whose text goes from stage to stage."""
+_ANY_TEXT: Any = _AnyText()
 
 
-def lane_to_open(_: ChunkResponse, _lanes: Lanes) -> None:
-    """Stand for the lane of a string whose way has not been offered yet."""
-
-
-def find_lane(chunk: ChunkResponse, lanes: Lanes) -> list[Any] | None:
-    """Run the lane of a chunk of any of the calls."""
-    index = chunk.tool_calls[0].index if chunk.tool_calls else -1
-    lane = lanes.get(index, no_lane)
-    if lane is lane_to_open and chunk.choice == 0 and lanes.opened is not None:
-        lane = lanes[index] = lanes.opened(chunk)
-    if index == lanes.last and lane is not no_lane and lane is not lane_to_open:
-        lanes.current = lane  # calls that come in turns would leave it with each chunk
-    lanes.last = index
-    return lane(chunk, lanes)
-
-
-class Lanes(dict[int, CallLane]):
-    """By index the lanes of the open calls whose next text may have a lane.
-
-    - `current`: the way of the next chunk; None while no chunk has one.
-    - `opened`: opens the lane of a chunk's call; None where no chain asks for one.
-    - `last`: the index of the last chunk for which a lane was found.
-
-    A lane gets these lanes with each chunk, and does not hold them: so no stream leaves a reference cycle.
-    """
-
-    __slots__ = ("current", "last", "opened")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.current: CallLane | None = None
-        self.opened: Callable[[ChunkResponse], CallLane] | None = None
-        self.last = -1
-
-    def may_open(self, index: int) -> None:
-        """Note that the next text of a call may have a lane, which is not known yet."""
-        if self.get(index) is not no_lane:
-            self[index] = lane_to_open
-            self.current = find_lane
-
-    def leave(self, index: int) -> None:
-        self.pop(index, None)
-        self.current = find_lane if self else None
-
-    def leave_all(self) -> None:
-        self.clear()
-        self.current = None
-
-
-def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer) -> CallLane:
-    """Offer the call's open string to the stages behind, and return its lane."""
+def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer, others: Lane) -> Lane | None:
+    """Offer the call's open string to the stages behind, and return its lane; `others` reads another call's chunk."""
     machine = call.machine
-    path = None if machine is None else machine.open_path
+    path = None if machine is None or call.is_followed else machine.open_path
     if machine is None or path is None:
-        return lane_to_open
-    way = TextLane(call.segment_id, "tool_call", turn_id, path)
-    if not offer(way):
-        return no_lane
-    # A chunk goes straight if it equals this one but for the text; one comparison looks at all fields.
-    given = chunk.tool_calls[0]
-    index = call.index
-    delta = ToolCallDelta(index, kind=given.kind, executed_by=given.executed_by)
+        return None
+    text_lane = TextLane(call.segment_id, "tool_call", turn_id, path)
+    if not offer(text_lane):
+        return None
+    call.inner_pieces = 0
+    # A chunk fits if it equals this one, whatever its text; one comparison looks at all fields.
+    given, index, segment_id = chunk.tool_calls[0], call.index, call.segment_id
+    delta = ToolCallDelta(index, arguments_delta=_ANY_TEXT, kind=given.kind, executed_by=given.executed_by)
     same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
     like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     escaped_text, longest = machine.escaped_text, machine.longest
-    segment_id, segment_type, is_decoded, is_heard = way.segment_id, way.segment_type, way.is_decoded, way.is_heard
-    keep_raw, keep_text = way.kept or (GrowingText(), GrowingText())
+    segment_type, is_decoded, is_heard = text_lane.segment_type, text_lane.is_decoded, text_lane.is_heard
+    keep_raw, keep_text = text_lane.kept or (GrowingText(), GrowingText())
     raws, texts = keep_raw.pieces, keep_text.pieces
-    further = tuple(way.further)
-    is_kept, is_told = way.kept is not None, is_heard or bool(further)
+    further = tuple(text_lane.further)
+    is_kept, is_told = text_lane.kept is not None, is_heard or bool(further)
     is_held = machine.withheld_length > 0
 
-    def lane(chunk: ChunkResponse, lanes: Lanes) -> list[Any] | None:
+    def lane(chunk: ChunkResponse) -> list[Any] | None:
         nonlocal is_held
-        if not (deltas := chunk.tool_calls):
-            return None
-        text = deltas[0].arguments_delta
-        force_setattr(delta, "arguments_delta", text)
         if chunk != like:
-            if deltas[0].index == index:
-                return None
-            lanes.current = find_lane
-            return find_lane(chunk, lanes)
+            deltas = chunk.tool_calls
+            return others(chunk) if deltas and deltas[0].index != index else None
+        text = chunk.tool_calls[0].arguments_delta
         if "\\" in text or is_held or not text:
             piece = escaped_text(text)
             if piece is None:

@@ -26,7 +26,7 @@ from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.json_machine import decode_json
 from ..schemas.argument_schema import property_names
 from ..schemas.json_schema import Schema, grown_name, is_begun_name, known_name, may_grow
-from .native_call import BLANKS, Lanes, NativeCall
+from .native_call import BLANKS, NativeCall
 from .open_segments import error_detail
 
 Events: TypeAlias = list[AnySegmentEvent | Notice | ProviderEvent | AnswerEnd]
@@ -60,7 +60,6 @@ class NativeCalls(Stateful):
         "_with_arguments",
         "choice",
         "growing",
-        "lanes",
         "schemas",
     )
 
@@ -83,7 +82,6 @@ class NativeCalls(Stateful):
         self.is_failing = False
         """Whether a chunk with calls says that the model failed, so that nothing seals calls any more."""
         self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, or may go on, with their text
-        self.lanes = Lanes()  # of the open calls whose next text may have a lane
         self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
         self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
         self._ids = ids
@@ -149,7 +147,6 @@ class NativeCalls(Stateful):
 
     def _begin(self, head: ToolCallDelta, events: Events) -> NativeCall:
         """Begin a call with its whole name, and with the text that waited for it."""
-        self.lanes.leave_all()
         waited = self.waiting.pop(head.index, None)
         given_id = (waited.given_id if waited else "") or head.call_id or ""
         call = NativeCall(head.index, given_id, "", head.name or "", head.kind, head.executed_by, self._limits)
@@ -170,7 +167,6 @@ class NativeCalls(Stateful):
 
     def _leave(self, index: int, events: Events) -> None:
         """Handle the beginning of another call under `index`, which may seal open calls."""
-        self.lanes.leave_all()
         former = self.open.get(index)
         if former is not None:
             may_be_whole = former.is_sealed or (former.needs_evidence and former.status != "incomplete")
@@ -252,7 +248,6 @@ class NativeCalls(Stateful):
     ) -> None:
         """End a call; an error in its text takes precedence over the end of the stream."""
         del self.open[call.index]
-        self.lanes.leave(call.index)
         self.growing.pop(call.index, None)
         self._ended[call.index] = (call.given_id, call.over_limit)  # its failure reports the rest
         if status == "complete" and call.kind == "object" and not call.has_text:
@@ -367,7 +362,6 @@ class NativeCalls(Stateful):
 
     def load(self, state: Any, /) -> None:
         super().load(state)
-        self.lanes.leave_all()
         self.growing = {index: self.open[index] for index in state["growing"]}
 
     def new_part(self, _name: str, _state: Any, /) -> NativeCall:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeAlias
-from weakref import proxy
+from weakref import ref
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...events.errors import error_fields
 from ...events.segment_event import SegmentContent
+from ..engine.lane import Lane, Offer
 from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
-from ..engine.withheld import Offer, Withheld
+from ..engine.withheld import Withheld
 from .answer_segments import AnswerSegments, SegmentOutput
-from .native_call import CallLane, Lanes, lane_to_open, open_lane
+from .native_call import open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""
@@ -41,6 +42,14 @@ class ResponseAnswers(Stateful):
         """Whether nothing but plain text came, whose completion is a regular end."""
         self._usage: TokenUsage | None = None
         self._model: str | None = None
+        self.lane: Lane | None = None
+        """The lane of the next chunk, if it may have nothing but more text for an open string of a call."""
+        self._find_lane: Lane | None = None
+        """Runs the lane of a chunk's call; None where no chain asks for one."""
+        self._lanes: dict[int, Lane] = {}
+        """By call the lanes that were opened since a chunk had none."""
+        self._last_index = -1
+        """The call of the last chunk for which a lane was found."""
 
     def feed(self, item: str | ChunkResponse) -> Sequence[SegmentOutput]:
         reader = self._reader
@@ -59,32 +68,31 @@ class ResponseAnswers(Stateful):
                 reader.feed(item, given)
                 return given
             self._text_only = False
+        if self.lane is not None:
+            self.lane = None
+            self._lanes.clear()
         chunk: Any = item
         answer, ids = self._answer, self.ids
         if chunk.choice != answer.number:
             answer = self._answer_of(chunk.choice)
         if chunk.response_id is not ids.response_id and chunk.response_id:
-            self._leave_lanes(chunk.response_id, ids.response_id)
             ids.response_id = chunk.response_id
         if chunk.usage is not None:
             self._usage = chunk.usage
         if chunk.model is not self._model and chunk.model:
-            self._leave_lanes(chunk.model, self._model)
             self._model = chunk.model
         events: list[SegmentOutput] = []
         answer.feed(chunk, events)
+        if chunk.tool_calls:
+            self.lane = self._find_lane
         return events
 
-    def offer_lanes(self, offer: Offer) -> Lanes | None:
-        """Return the lanes of chunks with nothing but more text for an open string of the first answer.
-
-        They hold until `load`, like every lane.
-        """
-        if self._takes_text:
-            return None
-        lanes = self._answers[0].calls.lanes
-        lanes.opened = partial(ResponseAnswers._opened_lane, proxy(self), offer)  # weak: it holds the lanes
-        return lanes
+    def offer_lanes(self, offer: Offer) -> bool:
+        """From now on have a lane for chunks with nothing but more text for an open string of a call."""
+        if self._takes_text or not self._answer.has_lanes:
+            return False
+        self._find_lane = partial(ResponseAnswers._in_lane, ref(self), offer)  # weak: it is held here
+        return True
 
     def close(self, how: How) -> Sequence[SegmentOutput]:
         events: list[SegmentOutput] = []
@@ -115,6 +123,8 @@ class ResponseAnswers(Stateful):
         super().load(state)
         self._answer = self._answers[state["answer"]]
         self._reader = self._answers[0].text_reader
+        self.lane = None
+        self._lanes.clear()
 
     def new_part(self, _name: str, state: Any, /) -> AnswerSegments:
         return self._new_answer(state["number"], self.ids)
@@ -144,20 +154,37 @@ class ResponseAnswers(Stateful):
         self._text_only = False
         return chunk.content
 
-    def _opened_lane(self, offer: Offer, chunk: ChunkResponse) -> CallLane:
-        """Return the lane of the chunk's call, once nothing in the chunk is new for the whole response."""
-        ids = self.ids
-        if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
-            return lane_to_open
-        return open_lane(self._answers[0].calls.open[chunk.tool_calls[0].index], chunk, ids.turn_id, offer)
+    @staticmethod
+    def _in_lane(
+        weak_self: Callable[[], ResponseAnswers | None], offer: Offer, chunk: ChunkResponse
+    ) -> list[Any] | None:
+        """Run the lane of a chunk's call, which opens with its first chunk."""
+        self, deltas = weak_self(), chunk.tool_calls
+        if self is None or not deltas:
+            return None
+        index = deltas[0].index
+        lane = self._lanes.get(index)
+        if lane is None:
+            lane = self._opened_lane(chunk, offer)
+            if lane is None:
+                return None
+            self._lanes[index] = lane
+        # Calls that come in turns would leave a lane of their own with each chunk.
+        self.lane = lane if index == self._last_index else self._find_lane
+        self._last_index = index
+        return lane(chunk)
 
-    def _leave_lanes(self, new: str, known: str | None) -> None:
-        """Leave all lanes if what is said of the whole response has changed."""
-        if new != known:
-            self._answers[0].calls.lanes.leave_all()
+    def _opened_lane(self, chunk: ChunkResponse, offer: Offer) -> Lane | None:
+        """Return the lane of the chunk's call, if nothing in the chunk is new for the whole response."""
+        answer, ids, find = self._answer, self.ids, self._find_lane
+        call = answer.calls.open.get(chunk.tool_calls[0].index)
+        if call is None or call.inner_pieces != 1 or find is None or chunk.choice != answer.number:
+            return None
+        if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
+            return None
+        return open_lane(call, chunk, ids.turn_id, offer, find)
 
     def _answer_of(self, number: int) -> AnswerSegments:
-        self._answers[0].calls.lanes.leave_all()
         if number not in self._answers:
             self._answers[number] = self._new_answer(number, self.ids)
         self._answer = self._answers[number]

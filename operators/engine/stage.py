@@ -16,9 +16,10 @@ from reactivex import Observable, abc
 from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignmentDisposable
 
 from ...events.errors import UsageError
+from .lane import with_lanes
 from .operator_call import OperatorCall, stage_name
 from .turn_ids import Attempts, TurnIds
-from .withheld import OpenLanes, Withheld, open_lanes, withheld_by
+from .withheld import Withheld, withheld_by
 
 
 class Completed(Struct, frozen=True):
@@ -64,7 +65,7 @@ class Stage(Protocol[In_contra, Out_co]):
     it, `trace` finds the withheld text itself, and does not know the reason.
 
     A stage may offer text in the middle of a string a lane to the end of the chain, with a method
-    `offer_lanes`, and take part in one with `take_lane`; see withheld.py. Without them it declines.
+    `offer_lanes`, and take part in one with `take_lane`; see lane.py. Without them it declines.
     """
 
     def feed(self, item: In_contra, /) -> Iterable[Out_co]: ...
@@ -121,17 +122,30 @@ _NOTHING: Any = ()
 class StageChain(Generic[In, Out]):
     """A chain of stages, run as one stage; see `stage`."""
 
-    __slots__ = ("_closed", "_first", "_is_behind", "_lanes", "_rest", "_stages", "_three", "last_words")
+    __slots__ = (
+        "_closed",
+        "_first",
+        "_lanes",
+        "_lanes_behind",
+        "_others",
+        "_second",
+        "_stages",
+        "_three",
+        "last_words",
+    )
 
     def __init__(self, stages: list[Stage[Any, Any]]) -> None:
         self._stages = stages
-        self._first: Callable[[In], Any] = stages[0].feed
-        self._rest: list[Callable[[Any], Any]] = [later.feed for later in stages[1:]]
-        # Most chains have three stages; unrolling halves the cost.
-        self._three = (self._first, *self._rest) if len(self._rest) == 2 else None
+        first, *rest = [each.feed for each in stages]
+        # The first two are called by name: Python calls faster where it always calls the same function.
+        self._first: Callable[[In], Any] = first
+        self._second: Callable[[Any], Any] | None = rest[0] if rest else None
+        self._others: list[Callable[[Any], Any]] = rest[1:]
+        self._lanes = with_lanes(stages)
         # A lane may begin behind one stage, such as the one that decodes a wire.
-        self._is_behind = len(stages) > 1 and not hasattr(stages[0], "offer_lanes")
-        self._lanes = self._open_lanes()
+        self._lanes_behind = with_lanes(stages[1:]) if rest and self._lanes is None else None
+        # Most chains have three stages; unrolling halves the cost.
+        self._three = (first, *rest) if len(stages) == 3 and self._lanes_behind is None else None
         self._closed = False
         self.last_words: list[Out] = []
         """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
@@ -145,32 +159,14 @@ class StageChain(Generic[In, Out]):
         if self._closed:
             message = "this chain is closed; make a new one with stage(...)"
             raise UsageError(message)
-        lanes = self._lanes
         number = 1
         given: list[Any] = _NOTHING
         final: list[Out] = _NOTHING
         try:
-            if lanes is not None and (lane := lanes.current) is not None:
-                if not self._is_behind:
-                    if (events := lane(item, lanes)) is not None:
-                        return events
-                else:
-                    final = []
-                    for each in self._first(item):
-                        number, given, events = 2, _NOTHING, None
-                        if (lane := lanes.current) is not None:
-                            events = lane(each, lanes)
-                        if events is None:
-                            events = [each]
-                            number = 1
-                            for feed in self._rest:
-                                number += 1
-                                given = []
-                                for event in events:
-                                    given += feed(event)
-                                events = given
-                        final += events
-                    return final
+            if (lanes := self._lanes) is not None and (lane := lanes.lane) is not None:
+                taken = lane(item)
+                if taken is not None:
+                    return taken
             if self._three is not None:
                 first, second, third = self._three
                 final = []
@@ -180,20 +176,27 @@ class StageChain(Generic[In, Out]):
                         number = 3
                         final += third(later)
                 return final
-            events = self._first(item)
-            for feed in self._rest:
-                number += 1
-                given = []
-                for event in events:
-                    given += feed(event)
-                events = given
+            lanes, follow = self._lanes_behind, self._second
+            if follow is None:
+                return [*self._first(item)]
+            final = []
+            for each in self._first(item):
+                number = 2
+                if lanes is not None and (lane := lanes.lane) is not None and (taken := lane(each)) is not None:
+                    final += taken
+                    continue
+                events = follow(each)
+                for feed in self._others:
+                    number += 1
+                    given = []
+                    for event in events:
+                        given += feed(event)
+                    events, given = given, _NOTHING
+                final += events
         except Exception as error:
             self._fail(error, number, given, final)
             raise
-        return given if self._rest else [*events]
-
-    def _open_lanes(self) -> OpenLanes | None:
-        return open_lanes(self._stages[self._is_behind :])
+        return final
 
     def close(self, how: How | None = None) -> list[Out]:
         """Return what the end makes certain; a second close returns nothing."""
@@ -240,7 +243,6 @@ class StageChain(Generic[In, Out]):
         self._closed = closed
         for each, its_state in zip(self._stages, states, strict=True):
             each.load(its_state)
-        self._lanes = self._open_lanes()
 
     def _fail(self, error: Exception, number: int, given: Sequence[Any], final: Sequence[Out]) -> None:
         """Close the stages after stage `number` (from 1), which raised after it had returned `given`."""

@@ -108,7 +108,7 @@ class TextEngine(Stateful):
                 answer.start_text(kind, events)
             answer.end_text(events, *answer.end_of(how, finish), raw=raw)
 
-    def choose_way(self) -> None:
+    def choose_lane(self) -> None:
         """Set the lane for the next text, if there is one."""
         source_buffer, block, outside = self._source_buffer, self._block, self._outside
         self.plain = self.lane = None
@@ -162,7 +162,7 @@ class TextEngine(Stateful):
             self._run(final=False)
             self._settle()
             return
-        self.choose_way()
+        self.choose_lane()
 
     def _read_on(self, reader: BlockJson, items: Sequence[Fragment | JsonError], text: str) -> Sequence[SegmentOutput]:
         """Process a text that the JSON machine has already parsed; return the events."""
@@ -233,7 +233,7 @@ class TextEngine(Stateful):
             block.reader = BrokenCall(block)
         if block.reader is not None:
             block.reader.load(inner)
-        self.choose_way()
+        self.choose_lane()
 
 
 def _waiting_lane(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> EngineLane:

@@ -125,32 +125,32 @@ def _delta(index: int, piece: str, random: Random) -> ToolCallDelta:
 @settings(max_examples=scaled(34))
 @given(streams())
 def test_it_gives_the_same_for_each_item_and_at_any_end(chain: Operator[Any, Any], chunks: list[ChunkResponse]) -> None:
-    straight, plain = stage(chain), stage(declining(chain))
+    laned, plain = stage(chain), stage(declining(chain))
     for number, chunk in enumerate(chunks):
-        assert straight.feed(chunk) == plain.feed(chunk)
-        assert straight.dump()[1] == plain.dump()[1][:-1]
+        assert laned.feed(chunk) == plain.feed(chunk)
+        assert laned.dump()[1] == plain.dump()[1][:-1]
         if is_deep() or number == len(chunks) // 2:
-            state = frozen(straight)
+            state = frozen(laned)
             for how in HOWS:
                 here, there = thawed(chain, state), stage(declining(chain))
-                there.load([False, [*straight.dump()[1], 0]])
+                there.load([False, [*laned.dump()[1], 0]])
                 assert here.close(how) == there.close(how)
-    assert straight.close() == plain.close()
+    assert laned.close() == plain.close()
 
 
 @by_chain
 @settings(max_examples=scaled(34))
 @given(streams(), st.integers(0, 30))
 def test_it_begins_behind_a_stage_as_well(chain: Operator[Any, Any], chunks: list[ChunkResponse], place: int) -> None:
-    straight, plain = stage(compose(PASSING, chain)), stage(compose(PASSING, declining(chain)))
-    assert plain._lanes is None
+    laned, plain = stage(compose(PASSING, chain)), stage(compose(PASSING, declining(chain)))
+    assert plain._lanes is plain._lanes_behind is None
     for number, chunk in enumerate(chunks):
         if number == place:
-            straight.load(straight.dump())
+            laned.load(laned.dump())
             plain.load(plain.dump())
-        assert straight.feed(chunk) == plain.feed(chunk)
-        assert straight.dump()[1] == plain.dump()[1][:-1]
-    assert straight.close() == plain.close()
+        assert laned.feed(chunk) == plain.feed(chunk)
+        assert laned.dump()[1] == plain.dump()[1][:-1]
+    assert laned.close() == plain.close()
 
 
 def fed_and_closed(run: Any, chunks: list[ChunkResponse]) -> None:
@@ -181,19 +181,19 @@ def test_an_error_behind_a_stage_closes_what_is_behind_it(chain: Operator[Any, A
 def test_loaded_in_the_middle_it_goes_on_the_same(
     chain: Operator[Any, Any], chunks: list[ChunkResponse], place: int
 ) -> None:
-    straight, plain = stage(chain), stage(declining(chain))
+    laned, plain = stage(chain), stage(declining(chain))
     for chunk in chunks[:place]:
-        straight.feed(chunk)
+        laned.feed(chunk)
         plain.feed(chunk)
     used = stage(chain)
     for chunk in chunks[: place + 5]:  # a chain that has a lane of its own before it loads
         used.feed(chunk)
-    thawed_one = thawed(chain, frozen(straight))
-    used.load(straight.dump())
+    thawed_one = thawed(chain, frozen(laned))
+    used.load(laned.dump())
     for chunk in chunks[place:]:
         expected = plain.feed(chunk)
-        assert straight.feed(chunk) == thawed_one.feed(chunk) == used.feed(chunk) == expected
-    assert straight.close() == thawed_one.close() == used.close() == plain.close()
+        assert laned.feed(chunk) == thawed_one.feed(chunk) == used.feed(chunk) == expected
+    assert laned.close() == thawed_one.close() == used.close() == plain.close()
 
 
 FILE = 'x = "\\n"  # 1\n' * 100
@@ -208,18 +208,31 @@ DELTAS = [
 
 
 @by_chain
+def test_loaded_while_it_has_a_lane_it_goes_on_the_same(chain: Operator[Any, Any]) -> None:
+    chunks = [ChunkResponse(tool_calls=(delta,)) for delta in DELTAS[:60]]
+    expected, used = stage(chain), stage(chain)
+    for chunk in chunks[:30]:
+        expected.feed(chunk)
+    for chunk in chunks[:40]:
+        used.feed(chunk)
+    used.load(expected.dump())
+    for chunk in chunks[30:]:
+        assert used.feed(chunk) == expected.feed(chunk)
+
+
+@by_chain
 @pytest.mark.parametrize(
     "other",
     [*OTHERS, ChunkResponse(tool_calls=(ToolCallDelta(0, done=True),), response_id="r", model="m")],
     ids=lambda each: str(each)[14:60],
 )
 def test_whatever_comes_in_the_middle_of_a_string(chain: Operator[Any, Any], other: ChunkResponse) -> None:
-    straight, plain = stage(chain), stage(declining(chain))
+    laned, plain = stage(chain), stage(declining(chain))
     chunks = [ChunkResponse(tool_calls=(delta,), response_id="r", model="m") for delta in DELTAS[:30]]
     for chunk in [*chunks[:20], other, *chunks[20:]]:
-        assert straight.feed(chunk) == plain.feed(chunk)
-        assert straight.dump()[1] == plain.dump()[1][:-1]
-    assert straight.close() == plain.close()
+        assert laned.feed(chunk) == plain.feed(chunk)
+        assert laned.dump()[1] == plain.dump()[1][:-1]
+    assert laned.close() == plain.close()
 
 
 class Counted:
@@ -229,11 +242,11 @@ class Counted:
         self.ways, self.taken = ways, 0
 
     @property
-    def current(self) -> Any:
-        return None if self.ways.current is None else self._take
+    def lane(self) -> Any:
+        return None if self.ways.lane is None else self._take
 
-    def _take(self, item: Any, _: Any) -> Any:
-        events = self.ways.current(item, self.ways)
+    def _take(self, item: Any) -> Any:
+        events = self.ways.lane(item)
         self.taken += events is not None
         return events
 
@@ -241,7 +254,7 @@ class Counted:
 @looped(
     "name", [name for name in CHAINS if name not in ("eager", "with arguments", "several fields", "markers", "short")]
 )
-def test_nearly_all_text_goes_straight(name: str) -> None:
+def test_nearly_all_text_takes_a_lane(name: str) -> None:
     chain: Any = stage(CHAINS[name])
     counted = Counted(chain._lanes)
     if counted.ways is not None:
@@ -254,12 +267,12 @@ def test_nearly_all_text_goes_straight(name: str) -> None:
         assert counted.taken > 0.9 * len(DELTAS)
 
 
-def test_a_stage_that_has_no_straight_way_declines_for_the_chain() -> None:
+def test_a_stage_that_has_no_lane_declines_for_the_chain() -> None:
     assert stage(CHAINS["the chain"])._lanes is not None
     assert stage(declining(CHAINS["the chain"]))._lanes is None
 
 
-def test_what_came_straight_is_in_the_invocation_and_in_the_segments() -> None:
+def test_what_took_a_lane_is_in_the_invocation_and_in_the_segments() -> None:
     chain = stage(CHAINS["the chain with segments"])
     events = [event for delta in DELTAS for event in chain.feed(ChunkResponse(tool_calls=(delta,)))]
     events += chain.feed(ChunkResponse(finish_reason="tool_calls"))

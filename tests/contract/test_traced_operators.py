@@ -81,7 +81,7 @@ def test_a_trace_goes_on_from_a_dumped_state_and_a_chain_from_its(case: Any) -> 
 
 
 @looped("chain", CHAINS.values(), ids=CHAINS)
-def test_a_trace_is_the_same_where_text_goes_straight_through(chain: Operator[Any, Any]) -> None:
+def test_a_trace_is_the_same_where_text_has_a_lane(chain: Operator[Any, Any]) -> None:
     for chunks in CHUNKS:
         assert by_trace(chunks, None, chain) == by_step(chunks, None, chain)
 

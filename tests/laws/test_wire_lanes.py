@@ -24,7 +24,7 @@ def test_each_event_of_our_own_streams_is_read_alike_both_ways(api: str, logprob
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_a_plain_answer_goes_straight_but_for_its_bounds(api: str) -> None:
+def test_a_plain_answer_has_lanes_but_for_its_bounds(api: str) -> None:
     fits, count = lane_counts(api, (STREAMS / APIS[api] / "write_file.sse").read_bytes())
     assert count - fits <= 4
     assert fits >= 0.8 * count

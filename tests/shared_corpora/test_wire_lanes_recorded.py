@@ -13,7 +13,7 @@ FAMILIES = dict(zip(APIS, ("chat", "responses", "anthropic", "gemini"), strict=T
 
 
 @pytest.mark.parametrize("api", APIS)
-def test_recorded_events_are_read_alike_both_ways_and_nine_of_ten_go_straight(api: str, shared: Path) -> None:
+def test_recorded_events_are_read_alike_both_ways_and_nine_of_ten_have_a_lane(api: str, shared: Path) -> None:
     fits = count = 0
     for _, body in recordings_of(shared, FAMILIES[api]):
         events = data_of(api, body)

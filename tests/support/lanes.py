@@ -76,7 +76,7 @@ def read_in_lane(machine: Any, data: str) -> tuple[Outcome, bool]:
 
 
 def assert_both_ways(api: str, stream: list[str], *, logprobs: bool = False) -> int:
-    """Assert that each event gives the same chunks and leaves the same state; return how many went straight."""
+    """Assert that each event gives the same chunks and leaves the same state; return how many had one."""
     fast, general = machine(api, logprobs=logprobs), machine(api, logprobs=logprobs)
     count = 0
     for data in stream:
@@ -87,7 +87,7 @@ def assert_both_ways(api: str, stream: list[str], *, logprobs: bool = False) -> 
 
 
 def lane_counts(api: str, body: bytes) -> tuple[int, int]:
-    """Return how many events of a body went straight, and how many there are."""
+    """Return how many events of a body have a lane, and how many there are."""
     reading, events = machine(api), data_of(api, body)
     return sum(read_in_lane(reading, data)[1] for data in events), len(events)
 

@@ -59,7 +59,7 @@ EARLINESS = "tests/laws/test_text_earliness.py"
 SEGMENTS = "tests/operators/test_to_segments.py"
 CUT_MODELS = "tests/laws/test_cut_models.py"
 RESPONSES = "tests/sources/openai_responses/test_openai_responses.py"
-STRAIGHT = "tests/contract/test_text_lanes.py"
+TEXT_LANES = "tests/contract/test_text_lanes.py"
 SERVERS = "tests/studio/replay/test_server_bounds.py"
 ENDS = "tests/studio/cli/test_cli_ends.py"
 SECRETS = "tests/events/test_url_secrets.py"
@@ -120,79 +120,91 @@ MUTANTS: tuple[Mutant, ...] = (
         (f"{DIVERGENCE} with_their_items",),
     ),
     Mutant(
-        "a chunk goes straight though it has more than text",
-        (Edit("operators/calls/native_call.py", "if chunk != like:", "if False:"),),
-        (f"{STRAIGHT} each_item",),
+        "a lane takes a chunk that has more than text",
+        (Edit("operators/calls/native_call.py", "        if chunk != like:\n", "        if not chunk.tool_calls:\n"),),
+        (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
         "a lane outlives the string",
         (
             Edit(
-                "operators/calls/answer_segments.py",
-                "                        lanes.leave(delta.index)\n                        calls.parsed",
-                "                        calls.parsed",
+                "operators/calls/response_answers.py",
+                "            self.lane = None\n            self._lanes.clear()\n        chunk",
+                "            self.lane = None\n        chunk",
             ),
         ),
-        (f"{STRAIGHT} each_item",),
+        (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
-        "a lane is left only by its own call",
+        "a lane is left only by a chunk with a call",
         (
             Edit(
-                "operators/calls/native_calls.py",
-                "        self.lanes.leave_all()\n        former = ",
-                "        former = ",
+                "operators/calls/response_answers.py",
+                "        if self.lane is not None:\n",
+                "        if self.lane is not None and not isinstance(item, str) and item.tool_calls:\n",
             ),
         ),
-        (f"{STRAIGHT} each_item",),
+        (f"{TEXT_LANES} comes_in_the_middle",),
     ),
     Mutant(
-        "a lane does not leave an ended call",
-        (Edit("operators/calls/native_calls.py", "        self.lanes.leave(call.index)\n", ""),),
-        (f"{STRAIGHT} comes_in_the_middle",),
+        "a lane opens in a call that another one followed",
+        (
+            Edit(
+                "operators/calls/native_call.py",
+                "if machine is None or call.is_followed else",
+                "if machine is None else",
+            ),
+        ),
+        (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
         "a lane ignores what is new for the whole response",
-        (Edit("operators/calls/response_answers.py", "        if new != known:\n", "        if False:\n"),),
-        (f"{STRAIGHT} comes_in_the_middle",),
+        (
+            Edit(
+                "operators/calls/response_answers.py",
+                '        if chunk.response_id not in (None, "", ids.response_id) or ',
+                "        if ",
+            ),
+        ),
+        (f"{TEXT_LANES} comes_in_the_middle",),
     ),
     Mutant(
         "a lane outlives a load",
         (
             Edit(
-                "operators/engine/stage.py",
-                "            each.load(its_state)\n        self._lanes = self._open_lanes()\n",
-                "            each.load(its_state)\n",
+                "operators/calls/response_answers.py",
+                "        self.lane = None\n        self._lanes.clear()\n\n",
+                "\n",
             ),
         ),
-        (f"{STRAIGHT} goes_on",),
+        (f"{TEXT_LANES} goes_on",),
     ),
     Mutant(
         "a stage that declines is passed over",
         (
             Edit(
-                "operators/engine/withheld.py",
-                "take is not None and (not way.is_heard or take(way))",
-                "take is not None and (not way.is_heard or take(way) or True)",
+                "operators/engine/lane.py",
+                "not lane.is_heard or each.take_lane(lane)",
+                "not lane.is_heard or each.take_lane(lane) or True",
             ),
         ),
-        (f"{STRAIGHT} each_item",),
+        (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
-        "straight text is not kept for the invocation",
+        "text of a lane is not kept for the invocation",
         (Edit("operators/calls/native_call.py", "        if is_kept:\n", "        if False:\n"),),
-        (f"{STRAIGHT} each_item",),
+        (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
-        "a field's text goes straight before its START",
+        "a field's text has a lane before its START",
         (
             Edit(
                 "operators/stream_fields.py",
-                "        if call.live_path is not way.path:\n",
+                "        if call.live_path is not lane.path:\n",
                 "        if call.segment_type == 'tool_call':\n",
             ),
         ),
-        (f"{STRAIGHT} each_item",),
+        (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
         "a growing text loses the pieces behind its last block",
@@ -203,7 +215,7 @@ MUTANTS: tuple[Mutant, ...] = (
                 "        if len(self.blocks) > 1",
             ),
         ),
-        (f"{STRAIGHT} in_the_invocation",),
+        (f"{TEXT_LANES} in_the_invocation",),
     ),
     Mutant(
         "the fast loop does not look at the length of keys",

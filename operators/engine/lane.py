@@ -1,0 +1,78 @@
+"""A lane: one function for an item that has nothing but more text of what is open.
+
+It returns the item's events; or None, with nothing done, if the item is not such a one, and is then read as any other.
+Who has lanes has the one for the next item in an attribute `lane`, None while there is none: a stage, a reader of text,
+a provider's machine. Both ways have the same results.
+
+The lane of a stage goes to the end of its chain. It is for text in the middle of an open string: the stage offers a
+`TextLane` to each stage behind it in turn. A stage that takes it writes into it what becomes of the text there. A stage
+that does not, or has no `take_lane`, declines, and the text goes from stage to stage as events.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol, TypeAlias
+
+from ...events.segment_event import Fragment, Path
+
+Lane: TypeAlias = Callable[[Any], "list[Any] | None"]
+"""Returns the events of the whole chain for an item; None, with nothing done, if it has to be fed to the stages."""
+FurtherEvent: TypeAlias = Callable[[str, Fragment], Any]
+"""Returns an event for a source text and its TEXT."""
+Offer: TypeAlias = Callable[["TextLane"], bool]
+"""Offers a lane to all stages behind the first one; False if one of them declines."""
+
+
+class OffersLanes(Protocol):
+    """A stage that has lanes from `offer_lanes` on, which returns whether it may ever have one."""
+
+    @property
+    def lane(self) -> Lane | None: ...
+    def offer_lanes(self, offer: Offer, /) -> bool: ...
+
+
+class GrowingPieces(Protocol):
+    """A text that is kept in pieces, which `join` joins when there are many."""
+
+    pieces: list[str]
+
+    def join(self) -> None: ...
+
+
+class TextLane:
+    """What becomes of further text of one open string: of content events of one segment with one TEXT fragment each.
+
+    It holds until an item has no lane, or until a `load`.
+
+    - `segment_id`, `turn_id`: of the segment; `path`: the path object of the string.
+    - `segment_type`: the type that the event has in the end.
+    - `is_decoded`: whether the delta of the event is the decoded text rather than the source text.
+    - `is_heard`: whether an event comes out at all; a stage that emits none sets it to False.
+    - `further`: makers of further events, which follow it and which all stages pass; a stage puts its own first.
+    - `kept`: where the source text and the decoded text are kept, if a stage needs them later.
+    """
+
+    __slots__ = ("further", "is_decoded", "is_heard", "kept", "path", "segment_id", "segment_type", "turn_id")
+
+    def __init__(self, segment_id: str, segment_type: str, turn_id: str | None, path: Path) -> None:
+        self.segment_id = segment_id
+        self.segment_type = segment_type
+        self.turn_id = turn_id
+        self.path = path
+        self.is_decoded = False
+        self.is_heard = True
+        self.further: list[FurtherEvent] = []
+        self.kept: tuple[GrowingPieces, GrowingPieces] | None = None
+
+
+def with_lanes(stages: Sequence[Any]) -> OffersLanes | None:
+    """Return the first stage, if it has lanes and all others can take them."""
+    first, *takers = stages
+    if not hasattr(first, "offer_lanes") or not all(hasattr(each, "take_lane") for each in takers):
+        return None
+
+    def offer(lane: TextLane) -> bool:
+        return all(not lane.is_heard or each.take_lane(lane) for each in takers)
+
+    return first if first.offer_lanes(offer) else None

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .answers.answer import Answer
     from .outputs.output_type import OutputType, output_options
     from .pipeline import Pipeline
+    from .runs.turns import turns
     from .settings import Settings
     from .strategies.strategies import (
         STRATEGIES,
@@ -59,6 +60,7 @@ __all__ = [
     "tool_call",
     "tool_choice",
     "tool_schemas",
+    "turns",
 ]
 
 # `json` and `xml` are not in `__all__`, as `import *` would then hide Python's modules.
@@ -69,6 +71,7 @@ lazy_names(
         "answers.answer": ("Answer",),
         "outputs.output_type": ("OutputType", "output_options"),
         "pipeline": ("Pipeline",),
+        "runs.turns": ("turns",),
         "settings": ("Settings",),
         "strategies.strategies": (
             "STRATEGIES",

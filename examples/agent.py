@@ -7,7 +7,7 @@ from typing import Any
 
 from agent_apis import Request, requests_of
 
-from penstock import Pipeline, SegmentContent, call_tools
+from penstock import Pipeline, SegmentContent, call_tools, turns
 from penstock.events import ToolCallStatus
 from penstock.sinks import ApprovalRequest
 
@@ -36,17 +36,13 @@ pipeline = Pipeline(tools=TOOLS, steps=[call_tools(TOOLS, approve=approve, timeo
 
 
 async def agent(api: str, request: Request, messages: list[Any]) -> None:
-    while True:
-        async with pipeline.astream(partial(request, messages, pipeline.tool_schemas(api))) as run:
-            async for event in run:
-                match event:
-                    case SegmentContent(segment_type="text", delta=text):
-                        print(text, end="", flush=True)
-                    case ToolCallStatus(name=name, state=state, reason=reason):
-                        print(f"→ {name} {state}{f': {reason}' if reason else ''}")
-        messages += run.answer.to_messages(api)
-        if not run.answer.expects_reply:
-            return
+    ask = partial(request, tools=pipeline.tool_schemas(api))
+    async for event in turns(pipeline, ask, api, messages=messages):
+        match event:
+            case SegmentContent(segment_type="text", delta=text):
+                print(text, end="", flush=True)
+            case ToolCallStatus(name=name, state=state, reason=reason):
+                print(f"→ {name} {state}{f': {reason}' if reason else ''}")
 
 
 async def main(prompt: str = "How is the weather?", api: str = "openai-chat", model: str = "recorded") -> None:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         UsageError,
     )
     from penstock.operators import Dialect, adrive, compose, drive, lift, parse_text, stage, to_invocations, to_segments
-    from penstock.pipeline import Pipeline, Tool, call_tools, tool
+    from penstock.pipeline import Pipeline, Tool, call_tools, tool, turns
     from penstock.sinks import acollect, collect, terminal_view, write_files
 
 __all__ = [
@@ -61,6 +61,7 @@ __all__ = [
     "to_invocations",
     "to_segments",
     "tool",
+    "turns",
     "write_files",
 ]
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .tool import Tool, as_tools, tool
     from .tool_from_function import Streamed
     from .tool_schemas import FILE_TOOL_DEFINITIONS, tool_choice, tool_schemas
+    from .turns import turns
 
 __all__ = [
     "FILE_TOOL_DEFINITIONS",
@@ -58,6 +59,7 @@ __all__ = [
     "tool_call",
     "tool_choice",
     "tool_schemas",
+    "turns",
 ]
 
 # `json` and `xml` are not in `__all__`, as `import *` would then hide Python's modules.
@@ -89,5 +91,6 @@ lazy_names(
         "tool": ("Tool", "as_tools", "tool"),
         "tool_from_function": ("Streamed",),
         "tool_schemas": ("FILE_TOOL_DEFINITIONS", "tool_choice", "tool_schemas"),
+        "turns": ("turns",),
     },
 )

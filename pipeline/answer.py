@@ -242,6 +242,13 @@ class Answer:
         return [each for each in self._collected.failures if self._has(each.id, each.turn_id)]
 
     @property
+    def unanswered(self) -> list[str]:
+        """The ids of the calls to be run that have no result among the events, such as one that waits for approval."""
+        known = self._results(())
+        to_run = (each for each in self._calls if each.is_whole and each.failure is None)
+        return [each.id for each in to_run if known.keys().isdisjoint((each.id, each.duplicate_of))]
+
+    @property
     def provider_events(self) -> list[ProviderEvent]:
         of_turn = (each for each in self._collected.provider_events if each.turn_id == self.turn_id)
         return [each for each in of_turn if each.choice == self.choice]

@@ -14,6 +14,7 @@ from reactivex.subject import Subject
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
+from ..events.tool_invocation import ToolInvocation
 from ..operators.engine.limits import Limits
 from ..operators.engine.operator_call import reiterable
 from ..operators.engine.stage import Operator, stage
@@ -49,7 +50,7 @@ from .chain import (
 )
 from .output_type import OutputType, options_for
 from .pipeline_views import INDENT, pipeline_code
-from .run import Flow, KeptAnswer, Run
+from .run import Flow, KeptAnswer, PassingFlow, Run
 from .strategies import TEXT_STRATEGIES, StrategyEvent, TextStrategy
 from .strategy_choice import (
     DEFAULT_IN_TEXT,
@@ -179,7 +180,7 @@ class Pipeline:
             raise UsageError(message)
         self._api = api
         self._decode: Decode = decode
-        self._keeps_answer = keep_answer
+        self.keeps_answer = keep_answer
         if record is not None and not callable(cast("object", record)):
             message = f"record= takes a tap, got {record!r:.80}; pass what record(path) of penstock.studio returns"
             raise UsageError(message)
@@ -196,7 +197,7 @@ class Pipeline:
             known = {key: value for key, value in options.items() if key in signature(in_text).parameters}
             new_text_chain = strategy_maker(in_text, self.tools, settings, self._limits, known)
             self._new_text_chain = with_output(new_text_chain, self._output, self._limits)
-        self._turn_id = turn_id
+        self.turn_id = turn_id
         self.chain: Chain = self._new_chain(turn_id)
         """The strategy's operators in order, with the tools and the turn id, and `partial_output` for an output type;
         pipelines with equal chains do the same."""
@@ -228,7 +229,7 @@ class Pipeline:
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(
-            Run(self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer))
+            Run(self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self.keeps_answer))
         )
 
     def astream(
@@ -250,10 +251,16 @@ class Pipeline:
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(
-            AsyncRun(
-                self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self._keeps_answer), all_steps
-            )
+            AsyncRun(self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self.keeps_answer), all_steps)
         )
+
+    def act(self, calls: Iterable[ToolInvocation]) -> AsyncRun:
+        """Return the events of calls that an earlier stream left open, through the steps and the sinks.
+
+        async for event in pipeline.act([each for each in answer.invocations if each.id in answer.unanswered]): ...
+        """
+        fan_out = AsyncFanOut(self.sinks, **self._queue) if self.sinks else None
+        return self._started(AsyncRun([*calls], PassingFlow(), fan_out, KeptAnswer(keeps=False), self.steps))
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
         """Return the events of a stream as an Observable; the request is sent on subscription.
@@ -266,7 +273,7 @@ class Pipeline:
         if self.sinks:
             message = "sinks= works with stream(...) and astream(...) only; subscribe to the Observable instead"
             raise UsageError(message)
-        of_turn = turn_id or self._turn_id
+        of_turn = turn_id or self.turn_id
         machines = Machines(partial(self._new_machine, turn_id=of_turn))
         before, operator, behind = parted(self._chain(turn_id))
         if operator is not None and self._new_text_chain is not None:
@@ -300,7 +307,7 @@ class Pipeline:
         >>> [str(operator) for operator in Pipeline().parts().chain]
         ['to_segments()', 'stream_fields()', 'to_invocations(keep_segments=True)']
         """
-        of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
+        of_turn, new_text_chain = turn_id or self.turn_id, self._new_text_chain
         return StreamParts(
             opened=self._opened,
             api=self._api,
@@ -491,7 +498,7 @@ class Pipeline:
         return self.chain if turn_id is None else self._new_chain(turn_id)
 
     def _flow(self, turn_id: str | None) -> Flow:
-        of_turn, new_text_chain = turn_id or self._turn_id, self._new_text_chain
+        of_turn, new_text_chain = turn_id or self.turn_id, self._new_text_chain
         return Flow(
             self._new_machine(turn_id=of_turn),
             stage(operator_of(self._chain(turn_id), "stream(...)")),

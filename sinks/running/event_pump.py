@@ -9,7 +9,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
 from typing import Any, Generic, Self, TypeVar
 
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
@@ -17,6 +17,7 @@ from ...operators.engine.where_raised import where_raised
 from .channel import StreamCutError, running_loop
 
 _LOGGER = logging.getLogger("penstock")
+T = TypeVar("T")
 
 
 class EventPump:
@@ -173,18 +174,18 @@ def how_ended(error: BaseException | None, reason: str | None) -> How:
     return Interrupted(reason or "cancelled")
 
 
-_RUNNING: set[asyncio.Task[None]] = set()
+_RUNNING: set[asyncio.Future[Any]] = set()
 """Running tasks, kept here because the loop has only weak references to them, and a task may outlive its reader."""
 
 
-def _keep(task: asyncio.Task[None]) -> None:
+def _keep(task: asyncio.Future[Any]) -> None:
     _RUNNING.add(task)
     task.add_done_callback(_RUNNING.discard)
 
 
-def closed_apart(stream: Any) -> asyncio.Task[None]:
-    """Close an async stream in a task of its own, which no cancellation of the caller breaks off; return the task."""
-    task = asyncio.get_running_loop().create_task(close_stream(stream))
+def apart(work: Awaitable[T]) -> asyncio.Future[T]:
+    """Await in a task of its own, which no cancellation of the caller breaks off; return the task."""
+    task = asyncio.ensure_future(work)
     _keep(task)
     return task
 
@@ -211,9 +212,6 @@ def log_unread(error: Exception) -> None:
     """Log what ended a stream whose reader had left; its message may be a tool's arguments, and is for debugging."""
     _LOGGER.error("a stream whose reader had left failed: %s", where_raised(error))
     _LOGGER.debug("a stream whose reader had left failed", exc_info=error)
-
-
-T = TypeVar("T")
 
 
 class ClosedUnread(AsyncGenerator[T, None]):
@@ -254,7 +252,7 @@ class ClosedUnread(AsyncGenerator[T, None]):
     async def _close_source(self) -> None:
         source, self._source = self._source, None
         if source is not None:
-            await asyncio.wait({closed_apart(source)})
+            await asyncio.wait({apart(close_stream(source))})
 
 
 class LoopStream(Generic[T]):

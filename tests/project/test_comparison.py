@@ -35,9 +35,9 @@ SHOWN_BY = {
         "yes",
         "tests/studio/replay/test_replay_server_sdks.py::test_a_recording_arrives_as_from_recording_gives_it",
     ),
-    "sends the request and runs the agent loop": (
-        "no",
-        "tests/project/test_imports.py::test_no_provider_sdk_is_imported_unasked",
+    "asks again with the results until the model is done": (
+        "yes, your function sends the request",
+        "tests/pipeline/test_turns.py::test_it_asks_again_with_the_results_until_the_answer_expects_no_reply",
     ),
 }
 """Of each row what our column says, and the test that shows it."""

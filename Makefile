@@ -9,7 +9,7 @@ AT_LEAST_3_11 := -c 'import sys; sys.exit(sys.version_info < (3, 11))'
 PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$each $(AT_LEAST_3_11) 2>/dev/null && { echo $$each; exit; }; done; echo python3)
 VENV ?= .venv
-VERSIONS ?= 3.11 3.12 3.13
+VERSIONS ?= 3.11 3.12 3.13 3.14
 EXAMPLES ?= 10000
 SHARED ?=
 SHARED_ON ?=
@@ -29,7 +29,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint links types tooling clients litellm page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test laws check lint links types tooling clients litellm lowest page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -64,6 +64,14 @@ litellm: ## run the tests of LiteLLM's streams, with it in an environment of its
 	test -x build/litellm/bin/python || $(PYTHON) -m venv build/litellm
 	build/litellm/bin/python $(PIP) install -q -e '.[cli,litellm]' hypothesis pytest
 	build/litellm/bin/python -m pytest -W ignore -p no:unraisableexception tests/sources/test_litellm_stream.py
+
+lowest: ## run the README, the pages and the laws with the lowest versions that pyproject.toml allows, in an environment of its own
+	test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
+	build/lowest/bin/python -c "import tomllib; each = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
+		print(*(one.replace('>=', '==') for one in each['dependencies'] + each['optional-dependencies']['cli']), sep='\n')" \
+		> build/lowest/constraints.txt
+	build/lowest/bin/python $(PIP) install -q -c build/lowest/constraints.txt -e '.[cli]' httpx2 hypothesis jsonschema nbformat pytest pytest-xdist websockets
+	build/lowest/bin/python -m pytest $(ALL_CORES) -p no:anyio --hypothesis-profile=quick -m 'not tooling and not deep' tests/project/test_docs.py tests/laws
 
 page: build/ai_sdk_chat.js ## bundle the React page that examples/ai_sdk_chat.py serves; needs npm
 

@@ -1,6 +1,8 @@
 """Each folder with code is a package. The folders are named in penstock/__init__.py, all else is in pyproject.toml."""
 
+import re
 import sys
+import tomllib
 from pathlib import Path
 
 from setuptools import setup
@@ -18,6 +20,23 @@ def packages() -> list[str]:
     return ["penstock", *sorted(".".join(("penstock", *folder.parts)) for folder in folders)]
 
 
+def long_description() -> str:
+    """Return the README with links and pictures that an index can show: relative ones lead to the repository."""
+    urls = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["urls"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    relative = r"(!?)\[([^\]]*)\]\((?![a-z]+:|#)([^)\s]+)\)"
+
+    def whole(link: re.Match[str]) -> str:
+        return f"{link[1]}[{link[2]}]({urls['Repository']}/{'raw' if link[1] else 'blob'}/main/{link[3]})"
+
+    return re.sub(relative, whole, readme)
+
+
 if __name__ == "__main__":
     # operators/within.py is penstock.operators.within
-    setup(packages=packages(), package_dir={"penstock": "penstock", **{f"penstock.{room}": room for room in ROOMS}})
+    setup(
+        packages=packages(),
+        package_dir={"penstock": "penstock", **{f"penstock.{room}": room for room in ROOMS}},
+        long_description=long_description(),
+        long_description_content_type="text/markdown",
+    )

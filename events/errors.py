@@ -124,13 +124,13 @@ def how_to_install(extra: str) -> str:
     """Return the end of a message on a package that is missing, which an extra of this one brings.
 
     >>> how_to_install("cli")
-    'from a clone, pip install ".[cli]"'
+    'pip install "penstock[cli]", or in a clone pip install ".[cli]"'
     """
-    return f"from a clone, {install_command(extra)}"
+    return f'pip install "penstock[{extra}]", or in a clone {install_command(extra)}'
 
 
 def install_command(extra: str) -> str:
-    """Return what a user types for an extra, the same everywhere."""
+    """Return what a user of a clone types for an extra, the same everywhere."""
     return f'pip install ".[{extra}]"'
 
 

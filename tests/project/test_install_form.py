@@ -64,8 +64,10 @@ TELLING = [path for path in TEXTS if re.search(r"install|extra|\bpip", (ROOT / p
 
 @looped("path", TELLING, ids=str)
 def test_a_text_tells_to_install_in_the_one_form(path: Path):
-    # The function that makes the command writes it for any extra.
-    assert other_forms((ROOT / path).read_text("utf-8").replace('".[{extra}]"', '".[cli]"')) == []
+    # The functions that make the command write it for any extra.
+    # Messages also say what works from an index, which pages do not, before there is one.
+    text = (ROOT / path).read_text("utf-8").replace("{extra}", "cli")
+    assert other_forms(text.replace('pip install "penstock[cli]", or in a clone ', "")) == []
 
 
 @looped(

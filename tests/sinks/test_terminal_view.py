@@ -717,7 +717,10 @@ except UsageError as error:
     print(error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == 'the terminal view needs rich; from a clone, pip install ".[terminal]"\n', done.stderr
+    assert (
+        done.stdout
+        == 'the terminal view needs rich; pip install "penstock[terminal]", or in a clone pip install ".[terminal]"\n'
+    ), done.stderr
 
 
 def test_what_is_kept_of_a_file_does_not_grow_with_it():

@@ -86,7 +86,9 @@ for missing in ("starlette", "uvicorn", "h11"):
         print(error)
     del sys.modules[missing]
 """
-    line = 'the replay server needs two more packages; from a clone, pip install ".[cli]"\n'
+    line = (
+        'the replay server needs two more packages; pip install "penstock[cli]", or in a clone pip install ".[cli]"\n'
+    )
     assert in_a_new_process(code) == 3 * line
 
 

@@ -349,7 +349,8 @@ def test_it_decorates() -> None:
 def test_without_jsonschema_it_is_told_when_the_tool_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "jsonschema.exceptions", None)
     with pytest.raises(
-        UsageError, match=r'coerce=False for a JSON Schema: from a clone, pip install "\.\[jsonschema\]"'
+        UsageError,
+        match=r'coerce=False for a JSON Schema: pip install "penstock\[jsonschema\]", or in a clone pip install "\.\[jsonschema\]"',
     ):
         tool({"name": "f"}, coerce=False)
     tool(plainly, coerce=False)

@@ -70,5 +70,8 @@ def test_nothing_is_fetched(monkeypatch: pytest.MonkeyPatch):
 def test_without_jsonschema_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "jsonschema", None)
     monkeypatch.setitem(sys.modules, "jsonschema.exceptions", None)
-    with pytest.raises(UsageError, match=r'^validate=True needs .*: from a clone, pip install "\.\[jsonschema\]"$'):
+    with pytest.raises(
+        UsageError,
+        match=r'^validate=True needs .*: pip install "penstock\[jsonschema\]", or in a clone pip install "\.\[jsonschema\]"$',
+    ):
         check_schema(SCHEMA, "f")

@@ -832,7 +832,7 @@ def test_nothing_of_opentelemetry_is_imported_unasked():
 def test_without_opentelemetry_the_error_says_what_to_install():
     code = "sys.modules['opentelemetry'] = None\nfrom penstock.sinks import observe_otel\n"
     code += "try:\n    observe_otel()\nexcept Exception as error:\n    print(type(error).__name__, error)\n"
-    expected = 'UsageError observe_otel needs opentelemetry-api; from a clone, pip install ".[otel]"\n'
+    expected = 'UsageError observe_otel needs opentelemetry-api; pip install "penstock[otel]", or in a clone pip install ".[otel]"\n'
     assert run_python(code) == expected
 
 

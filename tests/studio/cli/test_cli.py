@@ -155,7 +155,9 @@ def test_the_commands_run_in_typers_own_runner_too() -> None:
 
 @pytest.mark.parametrize("missing", ["typer", "rich", "typer rich"])
 def test_without_the_extra_it_says_in_one_line_what_to_install(missing: str) -> None:
-    wanted = 'the command line needs two more packages; from a clone, pip install ".[cli]"\n'
+    wanted = (
+        'the command line needs two more packages; pip install "penstock[cli]", or in a clone pip install ".[cli]"\n'
+    )
     assert run("demo", without=missing) == (2, "", wanted)
 
 

@@ -128,7 +128,7 @@ def test_help_shows_examples_with_options_that_exist(penstock: Penstock):
 @pytest.mark.laws
 @pytest.mark.parametrize("missing", some_of(["uvicorn", "starlette"], 1))
 def test_without_the_server_packages_one_line_says_what_to_install(missing: str):
-    line = 'penstock: the replay server needs two more packages; from a clone, pip install ".[cli]"\n'
+    line = 'penstock: the replay server needs two more packages; pip install "penstock[cli]", or in a clone pip install ".[cli]"\n'
     assert run("serve-recordings", str(STREAMS), without=missing) == (2, "", line)
 
 

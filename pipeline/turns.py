@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from ..events.errors import UsageError
 from ..events.tool_invocation import Notice, ToolInvocation, ToolResult
 from ..sinks.running.event_pump import LoopStream, apart
-from ..sources.recognition.providers import form_of
+from ..sources.recognition.apis import form_of
 from .answer import Answer
 from .async_run import AsyncRun
 

@@ -19,7 +19,8 @@ from ...events.chunk_response import TokenUsage
 from ...events.tool_invocation import ToolInvocation
 from ..collect import Collected, Collector
 from .log_answers import answer_status, error_type, finish_reason, finish_reasons, first_known
-from .otel_names import PROVIDERS, OtelSetup, fail, seconds
+from .otel_names import PROVIDERS
+from .otel_setup import OtelSetup, fail, seconds
 
 _PROSE = ("text", "reasoning", "refusal")
 

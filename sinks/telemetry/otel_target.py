@@ -16,7 +16,7 @@ from ...events.chunk_response import ProviderEvent
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import FileResult, InvocationFailed, ToolCallStatus, ToolInvocation, ToolResult
 from .answer_span import AnswerSpan
-from .otel_names import OtelSetup, log_contained, otel_instruments
+from .otel_setup import OtelSetup, log_contained, otel_instruments
 from .tool_spans import CallTimes, ToolSpans
 
 _OF_ANSWER = (

@@ -15,7 +15,7 @@ from opentelemetry.trace import Link, Span, SpanKind
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolCallStatus, ToolInvocation, ToolResult
 from ...operators.calls.field_spec import called_name, is_argument
-from .otel_names import OtelSetup, fail, seconds
+from .otel_setup import OtelSetup, fail, seconds
 
 
 class _Call(Struct):

@@ -2019,7 +2019,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "spans have content that nobody asked for",
         (
             Edit(
-                "sinks/telemetry/otel_names.py",
+                "sinks/telemetry/otel_setup.py",
                 "if not (self.content and span.is_recording()):",
                 "if not span.is_recording():",
             ),

@@ -10,7 +10,8 @@ from opentelemetry.semconv._incubating.metrics import gen_ai_metrics
 from opentelemetry.semconv.attributes import error_attributes
 
 from penstock.events import UsageError
-from penstock.sinks.telemetry.otel_names import NAMES, OPT_IN, PROVIDERS, OtelInstruments, otel_names
+from penstock.sinks.telemetry.otel_names import NAMES, OPT_IN, PROVIDERS, otel_names
+from penstock.sinks.telemetry.otel_setup import OtelInstruments
 
 
 def constants(module: ModuleType) -> set[str]:

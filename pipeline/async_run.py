@@ -18,7 +18,7 @@ from ..sinks.running.event_pump import close_stream
 from ..sinks.running.fan_out import AsyncFanOut
 from ..sinks.running.sink_line import SlowSinkError
 from ..sources.streams.sdk_stream import unwrapped
-from ..sources.workarounds.generator_streams import is_generator_stream
+from ..sources.streams.workarounds import is_generator_stream
 from .answer import Answer
 from .run import AnyFlow, Emitted, KeptAnswer, PassingFlow, RunState, check_unused
 from .strategies import PipelineEvent

@@ -16,7 +16,7 @@ from .ollama.machine import ollama_exception
 from .recognition.checked_machine import checked_machine
 from .streams.sdk_stream import translated
 from .streams.stream_bridge import bridge, check_stream
-from .workarounds.google_genai import runs_functions
+from .streams.workarounds import runs_functions
 
 
 def from_ollama(

@@ -13,7 +13,7 @@ from ...operators.engine.pump import close_all
 from ..base.endings import error_in_body
 from ..base.sdk_fields import fields_of
 from ..framing.served import WireBody
-from ..workarounds.raw_responses import close_request
+from .workarounds import close_request
 
 _LOGGER = logging.getLogger("penstock")
 _CLIENTS = ("httpx", "httpx2")

@@ -9,9 +9,8 @@ from typing import Any, Self, TypeAlias
 
 from ...events.errors import ProviderError
 from ...operators.engine.pump import aclose_all, close_all
-from ..workarounds.google_genai import cancel_inside
-from ..workarounds.litellm import goes_async
 from .taps import AsyncTap, Tap, TappedStart
+from .workarounds import cancel_inside, goes_async
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
 """Returns our error for an exception of the SDK, or None if it is raised unchanged."""

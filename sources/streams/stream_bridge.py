@@ -18,7 +18,7 @@ from ...operators.engine.pump import aclose_all, close_all
 from ...operators.engine.stage import Completed, Failed
 from ..base.endings import provider_error
 from ..base.machine import Machine
-from ..workarounds.litellm import goes_async
+from .workarounds import goes_async
 
 
 def check_stream(

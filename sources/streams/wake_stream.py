@@ -6,8 +6,8 @@ import logging
 import socket
 from typing import Any, cast
 
-from ..workarounds.generator_streams import values_in
 from .sdk_stream import unwrapped
+from .workarounds import values_in
 
 _LOGGER = logging.getLogger("penstock")
 

@@ -14,7 +14,6 @@ from penstock import (
     Pipeline,
     SegmentContent,
     SegmentEnd,
-    SegmentEvent,
     SegmentStart,
     ToolInvocation,
     adrive,
@@ -26,7 +25,7 @@ from penstock import (
     to_segments,
     tool,
 )
-from penstock.events import Output, OutputFailed, ProviderEvent, ToolCallUpdate
+from penstock.events import Output, OutputFailed, ProviderEvent, SegmentEvent, ToolCallUpdate
 from penstock.events.segment_event import AnySegmentEvent
 from penstock.operators import Operator, PartialOutput, holdback, parse_text, stream_fields, strip_markers
 from penstock.pipeline.strategies import PipelineEvent, StrategyEvent, hermes
@@ -102,7 +101,7 @@ def looped(chunks: list[ChunkResponse]) -> None:
     for event in run:
         assert_type(event, StrategyEvent)
         _ = event.delta  # wrong
-        if isinstance(event, SegmentEvent):
+        if isinstance(event):
             assert_type(event.segment_id, str)
         if isinstance(event, SegmentContent):
             assert_type(event.delta, str)

@@ -276,7 +276,7 @@ def test_no_provider_sdk_is_imported_unasked():
 
 def test_the_front_door_imports_nothing_until_a_name_is_asked_for():
     door, name, pipeline, sdk = loaded_by(
-        "import penstock", "from penstock import SegmentEvent", "from penstock import Pipeline", "import openai"
+        "import penstock", "from penstock import Notice", "from penstock import Pipeline", "import openai"
     )
     assert door == {"penstock"}
     assert name == {"penstock", "penstock.events"}

@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from functools import partial
 from typing import Any
 
 from agent_apis import Request, requests_of
@@ -36,8 +35,8 @@ pipeline = Pipeline(tools=TOOLS, steps=[call_tools(TOOLS, approve=approve, timeo
 
 
 async def agent(api: str, request: Request, messages: list[Any]) -> None:
-    ask = partial(request, tools=pipeline.tool_schemas(api))
-    async for event in turns(pipeline, ask, api, messages=messages):
+    tools = pipeline.tool_schemas(api)
+    async for event in turns(pipeline, lambda said: request(said, tools), api, messages=messages):
         match event:
             case SegmentContent(segment_type="text", delta=text):
                 print(text, end="", flush=True)

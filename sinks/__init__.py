@@ -8,7 +8,7 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .acting.approval import ApprovalRequest, Denied, Postponed
-    from .adapters.ag_ui_approval import ag_ui_approval
+    from .adapters.client_approvals import ag_ui_approval, ai_sdk_approval
     from .adapters.to_acp import acp_approval, to_acp
     from .adapters.to_langchain import to_langchain
     from .adapters.to_pydantic_ai import to_pydantic_ai
@@ -45,6 +45,7 @@ __all__ = [
     "acollect",
     "acp_approval",
     "ag_ui_approval",
+    "ai_sdk_approval",
     "async_queue",
     "callbacks",
     "coalesce",
@@ -78,7 +79,10 @@ lazy_names(
             "Denied",
             "Postponed",
         ),
-        "adapters.ag_ui_approval": ("ag_ui_approval",),
+        "adapters.client_approvals": (
+            "ag_ui_approval",
+            "ai_sdk_approval",
+        ),
         "adapters.to_acp": (
             "acp_approval",
             "to_acp",

@@ -2307,6 +2307,16 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/sinks/web/ag_ui/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
+        "useChat: what was approved may be another call",
+        (Edit("sinks/adapters/client_approvals.py", 'said.get("sha256", request.sha256)', "request.sha256"),),
+        ("tests/sinks/adapters/test_client_approvals.py decides",),
+    ),
+    Mutant(
+        "useChat: the result of a call that waited is not sent",
+        (Edit("sinks/web/ai_sdk/ai_sdk_frames.py", "self._goes_on = version > 5", "self._goes_on = False"),),
+        ("tests/sinks/adapters/test_client_approvals.py before_any_turn",),
+    ),
+    Mutant(
         "a call whose approval is postponed runs",
         (
             Edit(

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .collect import acollect, collect
     from .files.file_tool import FileTool
     from .files.write_files import write_files
-    from .json_lines import json_lines, read_json_lines
+    from .json_lines import json_lines, read_json_lines, store_events, stored_events
     from .notebook_view import notebook_view
     from .plain_view import plain_view
     from .queues import async_queue, thread_queue
@@ -58,6 +58,8 @@ __all__ = [
     "plain_view",
     "read_json_lines",
     "sse_headers",
+    "store_events",
+    "stored_events",
     "stream_routes",
     "terminal_view",
     "thread_queue",
@@ -92,7 +94,11 @@ lazy_names(
         "collect": ("acollect",),
         "files.file_tool": ("FileTool",),
         "files.write_files": ("write_files",),
-        "json_lines": ("read_json_lines",),
+        "json_lines": (
+            "read_json_lines",
+            "store_events",
+            "stored_events",
+        ),
         "queues": (
             "async_queue",
             "thread_queue",

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -92,7 +92,7 @@ def turns(
     if most is not None and (type(most) is not int or most < 1):
         message = f"most= must be at least 1 or None, got {most!r}"
         raise UsageError(message)
-    if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
+    if isinstance(messages, str | bytes | dict) or not isinstance(cast("object", messages), Iterable):
         message = f"messages= must be a list of the API's messages, got {messages!r:.80}"
         raise UsageError(message)
     return Turns(_Conversation(pipeline, ask, api, [*messages], pending, own_steps, on_turn, most))

@@ -155,7 +155,11 @@ async def _stream(events: list[Any]) -> AsyncIterator[Any]:
 def test_the_official_client_asks_and_resumes():
     RAN.clear()
     with serving(_application()) as address:
-        asked = {"client": "ag-ui-client-1", "url": f"http://{address}/", "approve": {"call_1": True, "call_2": False}}
+        asked: dict[str, Any] = {
+            "client": "ag-ui-client-1",
+            "url": f"http://{address}/",
+            "approve": {"call_1": True, "call_2": False},
+        }
         asked["messages"] = [{"id": "1", "role": "user", "content": "Deploy"}]
         (told,) = client_answers("ag_ui.mjs", [asked])
     assert told["error"] is None

@@ -73,9 +73,9 @@ lowest: ## run the README, the pages and the laws with the lowest versions that 
 	build/lowest/bin/python $(PIP) install -q -c build/lowest/constraints.txt -e '.[cli]' httpx2 hypothesis jsonschema nbformat pytest pytest-xdist websockets
 	build/lowest/bin/python -m pytest $(ALL_CORES) -p no:anyio --hypothesis-profile=quick -m 'not tooling and not deep' tests/project/test_docs.py tests/laws
 
-page: build/ai_sdk_chat.js ## bundle the React page that examples/ai_sdk_chat.py serves; needs npm
+page: build/ai_sdk_chat.js build/ai_sdk_agent.js ## bundle the React pages that examples/ai_sdk_*.py serve; needs npm
 
-build/ai_sdk_chat.js: examples/ai_sdk_chat.jsx $(CLIENTS)/.ready
+build/ai_sdk_%.js: examples/ai_sdk_%.jsx $(CLIENTS)/.ready
 	NODE_PATH=$(CLIENTS)/node_modules $(CLIENTS)/node_modules/.bin/esbuild $< --bundle --jsx=automatic --outfile=$@
 
 lint: $(READY)
@@ -91,7 +91,7 @@ links: $(READY)
 types: links
 	$(RUN)/mypy
 	$(RUN)/mypy $(LOOSER) tests
-	$(RUN)/mypy $(addprefix examples/,agent.py agent_apis.py ai_sdk_chat.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)
+	$(RUN)/mypy $(addprefix examples/,agent.py agent_apis.py ai_sdk_agent.py ai_sdk_chat.py chat_with_files.py custom_chain.py fastapi_live_files.py gateway.py)
 	$(RUN)/pyright --pythonpath $(RUN)/python penstock $(ROOMS)
 
 # Tests are checked inside and out, but need not say what a test function returns or a fixture's type.

@@ -71,6 +71,8 @@ _TYPES: dict[str, type[Event]] = {str(kind.__struct_config__.tag): kind for kind
 _IN_PROCESS: dict[type, str] = {ToolInvocation: "model", Output: "data"}
 """Fields that the JSON form does not have; an output's `data` is its `value` there."""
 _SEGMENT_KEYS = ("type", "segment_id", "segment_type", "turn_id", "raw", "fragments")
+_PROSE = ("text", "reasoning", "refusal", "media")
+"""Segments whose source says nothing more than their deltas to anybody who shows them."""
 _PAYLOAD_KEYS = ("metadata", "delta", "status", "reason")
 
 
@@ -118,6 +120,13 @@ def _segment(event: SegmentEvent) -> dict[str, Any]:
     return plain
 
 
+def _source(event: SegmentEvent) -> dict[str, Any]:
+    source: dict[str, Any] = {} if event.segment_type in _PROSE or not event.raw else {"raw": event.raw}
+    if event.fragments is not None:
+        source["fragments"] = _with_lists(msgspec.to_builtins(event.fragments))
+    return source
+
+
 def _payload(event: SegmentEvent) -> dict[str, Any]:
     if isinstance(event, SegmentContent):
         return {"delta": event.delta}
@@ -159,19 +168,26 @@ def whole_characters(value: Any) -> Any:
     return value
 
 
-def to_json(event: Event | SegmentEvent) -> bytes:
+def to_json(event: Event | SegmentEvent, *, with_source: bool = False) -> bytes:
     """Return an event as one line of JSON, UTF-8.
 
     A lone surrogate, as a tool's result may have, becomes U+FFFD. Raises `UsageError` for a value of yours that JSON
     cannot represent.
 
+    - `with_source`: with `raw` and `fragments` of segments too, but for prose and media. `from_json` reads
+      them; with them, a call that was stored is written in every protocol as it was when it was streamed.
+
     >>> to_json(Notice("late_text", "x"))
     b'{"type":"NOTICE","code":"late_text","detail":"x"}'
     """
     try:
-        return msgspec.json.encode(to_dict(event))
-    except UnicodeEncodeError:
-        return msgspec.json.encode(whole_characters(to_dict(event)))
+        plain = to_dict(event)
+        if with_source and isinstance(event, SegmentEvent):
+            plain |= _source(event)
+        try:
+            return msgspec.json.encode(plain)
+        except UnicodeEncodeError:
+            return msgspec.json.encode(whole_characters(plain))
     except PydanticSerializationError as error:
         message = f"a value in a {type(event).__name__} cannot be written as JSON: {error}"
         raise UsageError(message) from error
@@ -201,6 +217,15 @@ def _flat(plain: dict[str, Any]) -> dict[str, Any]:
     msgspec.convert(payload, _Payload)
     said = {key: payload[key] for key in _PAYLOAD_KEYS if key in payload}
     return {"segment_type": None, "status": None} | {key: plain[key] for key in _SEGMENT_KEYS if key in plain} | said
+
+
+def is_event_type(name: str) -> bool:
+    """Return whether the JSON form of an event has this type.
+
+    >>> is_event_type("NOTICE"), is_event_type("data-weather")
+    (True, False)
+    """
+    return name in _TYPES
 
 
 def json_schema() -> dict[str, Any]:

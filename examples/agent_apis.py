@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from penstock.studio.testing import ReplayServer
 
 STREAMS = Path(__file__).with_name("agent_streams")
-Request = Callable[[list[Any], Any], Any]
+Request = Callable[..., Any]
 
 
 class Api(NamedTuple):

@@ -54,7 +54,7 @@ async def with_client(app: FastAPI) -> AsyncIterator[None]:
 app = FastAPI(lifespan=with_client)
 app.routes.extend(stream_routes("/api/chat", start, runs=runs, protocol="ai-sdk"))
 app.get("/")(lambda: FileResponse(Path(__file__).with_name("ai_sdk_chat.html")))
-app.get("/ai_sdk_chat.js")(lambda: FileResponse("build/ai_sdk_chat.js"))
+app.get("/page.js")(lambda: FileResponse("build/ai_sdk_chat.js"))
 
 if __name__ == "__main__":
     uvicorn.run(app, port=8000)

@@ -254,13 +254,14 @@ class Pipeline:
             AsyncRun(self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self.keeps_answer), all_steps)
         )
 
-    def act(self, calls: Iterable[ToolInvocation]) -> AsyncRun:
-        """Return the events of calls that an earlier stream left open, through the steps and the sinks.
+    def act(self, calls: Iterable[ToolInvocation], *, steps: Iterable[EventStep] = ()) -> AsyncRun:
+        """Return the events of calls that an earlier stream left open, through the steps, as `astream`, and the sinks.
 
         async for event in pipeline.act([each for each in answer.invocations if each.id in answer.unanswered]): ...
         """
+        all_steps = (*self.steps, *checked_steps(steps))
         fan_out = AsyncFanOut(self.sinks, **self._queue) if self.sinks else None
-        return self._started(AsyncRun([*calls], PassingFlow(), fan_out, KeptAnswer(keeps=False), self.steps))
+        return self._started(AsyncRun([*calls], PassingFlow(), fan_out, KeptAnswer(keeps=False), all_steps))
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
         """Return the events of a stream as an Observable; the request is sent on subscription.

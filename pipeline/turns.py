@@ -6,12 +6,13 @@ import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec.structs import replace
 
 from ..events.errors import UsageError
 from ..events.tool_invocation import Notice, ToolInvocation, ToolResult
+from ..sinks.acting.step import EventStep, checked_steps
 from ..sinks.running.event_pump import LoopStream, apart
 from ..sources.recognition.apis import form_of
 from .answer import Answer
@@ -33,6 +34,7 @@ def turns(
     *,
     messages: Iterable[Any],
     pending: Answer | None = None,
+    steps: Iterable[EventStep] = (),
     on_turn: OnTurn | None = None,
     most: int | None = None,
 ) -> Turns:
@@ -61,6 +63,7 @@ def turns(
     ('It is 42.', 4)
 
     - `pipeline`: has the strategy, the tools, and in `steps` what runs the calls. `api`: as in `Answer.to_messages`.
+    - `steps`: more steps for this stream alone, behind those of the pipeline.
     - `ask`: gets the messages so far and returns the stream, as `Pipeline.astream` takes it; may be async.
     - `messages`: those of the first request. They are copied; `Turns.messages` has them and what each turn adds.
     - `pending`: the last answer of a conversation, some calls of which wait for approval. The steps get these calls
@@ -79,8 +82,9 @@ def turns(
     if not pipeline.keeps_answer:
         message = "turns(...) makes the messages from the answers; make the Pipeline with keep_answer=True"
         raise UsageError(message)
-    if pipeline.tools and not pipeline.steps:
-        message = "turns(...) runs the calls by the pipeline's steps; add steps=[call_tools(tools)] to the Pipeline"
+    own_steps = checked_steps(steps)
+    if pipeline.tools and not (pipeline.steps or own_steps):
+        message = "turns(...) runs the calls by steps; pass steps=[call_tools(tools)] here, or to the Pipeline"
         raise UsageError(message)
     if not callable(ask):
         message = f"ask must be a function from messages to a stream, got {ask!r:.80}"
@@ -88,10 +92,10 @@ def turns(
     if most is not None and (type(most) is not int or most < 1):
         message = f"most= must be at least 1 or None, got {most!r}"
         raise UsageError(message)
-    if isinstance(messages, str | bytes | dict) or not isinstance(messages, Iterable):
+    if isinstance(messages, str | bytes | dict) or not isinstance(cast("object", messages), Iterable):
         message = f"messages= must be a list of the API's messages, got {messages!r:.80}"
         raise UsageError(message)
-    return Turns(_Conversation(pipeline, ask, api, [*messages], pending, on_turn, most))
+    return Turns(_Conversation(pipeline, ask, api, [*messages], pending, own_steps, on_turn, most))
 
 
 class Turns(LoopStream[Any]):
@@ -169,6 +173,7 @@ class _Conversation:
         api: str,
         messages: list[Any],
         pending: Answer | None,
+        steps: tuple[EventStep, ...],
         on_turn: OnTurn | None,
         most: int | None,
     ) -> None:
@@ -177,6 +182,7 @@ class _Conversation:
         self.api = api
         self.messages = messages
         self.pending = pending
+        self.steps = steps
         self.on_turn = on_turn
         self.most = most
         self.count = 0
@@ -196,12 +202,12 @@ class _Conversation:
         if self.pending is not None:
             still_open = {*self.pending.unanswered}
             calls = [replace(each, claimed_by=None) for each in self.pending.invocations if each.id in still_open]
-            self.run = self.pipeline.act(calls)
+            self.run = self.pipeline.act(calls, steps=self.steps)
         else:
             self.count += 1
             own = self.pipeline.turn_id
             turn_id = own if own is None or self.count == 1 else f"{own}#{self.count}"
-            self.run = self.pipeline.astream(partial(self.ask, self.messages), turn_id=turn_id)
+            self.run = self.pipeline.astream(partial(self.ask, self.messages), turn_id=turn_id, steps=self.steps)
         if self.reason is not None:  # cancelled from another thread meanwhile
             self.run.cancel(self.reason)
         return self.run
@@ -214,7 +220,9 @@ class _Conversation:
         answer = run.answer if self.pending is None else self.pending
         if self.pending is not None:
             waiting = answer.to_messages(self.api, _refused(answer.unanswered, _WAITS))
-            if self.messages[-len(waiting) :] == waiting:
+            so_far = self.messages[-len(waiting) :]
+            # A process that died since then may have left some of the results.
+            if len(so_far) == len(waiting) and all(map(_is_same_or_waits, so_far, waiting)):
                 del self.messages[-len(waiting) :]
         answered = {each.id for each in results}
         still_open = [each for each in answer.unanswered if each not in answered]
@@ -237,6 +245,10 @@ class _Conversation:
 
 
 _WAITS = "the call was not run: it waits for approval"
+
+
+def _is_same_or_waits(message: Any, new: Any) -> bool:
+    return message == new or _WAITS in repr(message)
 
 
 def _refused(calls: Iterable[str], why: str) -> list[ToolResult]:

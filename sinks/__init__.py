@@ -8,6 +8,7 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from .acting.approval import ApprovalRequest, Denied, Postponed
+    from .adapters.client_approvals import ag_ui_approval, ai_sdk_approval
     from .adapters.to_acp import acp_approval, to_acp
     from .adapters.to_langchain import to_langchain
     from .adapters.to_pydantic_ai import to_pydantic_ai
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from .collect import acollect, collect
     from .files.file_tool import FileTool
     from .files.write_files import write_files
-    from .json_lines import json_lines, read_json_lines
+    from .json_lines import json_lines, read_json_lines, store_events, stored_events
     from .notebook_view import notebook_view
     from .plain_view import plain_view
     from .remote_readers import JSON_LINES_HEADERS, SSE_HEADERS, sse_headers, to_json_lines, to_sse, to_websocket
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from .telemetry.log_answers import log_answers
     from .telemetry.observe_otel import observe_otel
     from .terminal_view import terminal_view
-    from .web.ag_ui_values import ag_ui_approval
 
 __all__ = [
     "JSON_LINES_HEADERS",
@@ -45,6 +45,7 @@ __all__ = [
     "acollect",
     "acp_approval",
     "ag_ui_approval",
+    "ai_sdk_approval",
     "async_queue",
     "callbacks",
     "coalesce",
@@ -57,6 +58,8 @@ __all__ = [
     "plain_view",
     "read_json_lines",
     "sse_headers",
+    "store_events",
+    "stored_events",
     "stream_routes",
     "terminal_view",
     "thread_queue",
@@ -74,13 +77,14 @@ lazy_names(
     __all__,
     {
         "acting.approval": ("ApprovalRequest", "Denied", "Postponed"),
+        "adapters.client_approvals": ("ag_ui_approval", "ai_sdk_approval"),
         "adapters.to_acp": ("acp_approval", "to_acp"),
         "adapters.to_langchain": ("to_langchain",),
         "adapters.to_pydantic_ai": ("to_pydantic_ai",),
         "collect": ("acollect",),
         "files.file_tool": ("FileTool",),
         "files.write_files": ("write_files",),
-        "json_lines": ("read_json_lines",),
+        "json_lines": ("read_json_lines", "store_events", "stored_events"),
         "remote_readers": (
             "JSON_LINES_HEADERS",
             "SSE_HEADERS",
@@ -98,6 +102,5 @@ lazy_names(
         "running.sink_line": ("SlowSinkError", "StuckSinkError"),
         "telemetry.log_answers": ("log_answers",),
         "telemetry.observe_otel": ("observe_otel",),
-        "web.ag_ui_values": ("ag_ui_approval",),
     },
 )

@@ -59,6 +59,7 @@ class AiSdk:
     - A step ends when the next turn begins, because the results of a turn's calls belong to it. Turns that run side by
       side share a step, for a client forgets texts that are open where a step ends.
     - Version 5 of the client breaks off at a part about approvals, so only newer ones get them, if `version` says so.
+    - What comes of calls before any turn is of the message that newer clients go on with, which has their parts.
     - Pieces of a segment that shows a file or a command are transient: a part that is kept is sent whole each time.
     """
 
@@ -72,6 +73,8 @@ class AiSdk:
         self._version = version
         self._reader = PartReader()
         self._has_begun = self._in_step = False
+        self._goes_on = version > 5
+        """Whether no turn has begun yet, so that the calls are those of the client's last message."""
         self._texts: set[str] = set()
         """The open texts that have a part; one that stays empty has none."""
         self._calls: dict[str, PartCall] = {}
@@ -119,6 +122,7 @@ class AiSdk:
     def _frames(self, part: Any) -> Iterator[Any]:
         match part:
             case TurnStart():
+                self._goes_on = False
                 if not (self._texts or self._open_calls):
                     yield from self._finish_step()
             case TextStart() | TextDelta() | TextEnd():
@@ -206,35 +210,35 @@ class AiSdk:
 
     def _status(self, status: ToolCallStatus) -> Iterator[Frame]:
         """Yield where a call is, as a part that the next one replaces, and what its client knows of approvals."""
-        if (call := self._calls.get(status.id)) is None:
-            return
-        told = {"toolName": call.name, "state": status.state, "sha256": status.sha256, "reason": status.reason}
+        call = self._calls.get(status.id)
+        name = status.name if call is None else call.name
+        told = {"toolName": name, "state": status.state, "sha256": status.sha256, "reason": status.reason}
         data = {key: value for key, value in told.items() if value is not None}
         yield from self._of_sent(status.id, {"type": "data-tool-call-status", "id": status.id, "data": data})
         if status.state == "requested" and self._version > 5:
-            asked = {"type": "tool-approval-request", "approvalId": status.id, "toolCallId": status.id}
-            yield from self._of_sent(status.id, asked)
+            if call is not None:  # else it was asked before, and may have an answer
+                asked = {"type": "tool-approval-request", "approvalId": status.id, "toolCallId": status.id}
+                yield from self._of_sent(status.id, asked)
         elif status.state in ("approved", "denied") and self._version > 6:
             reason = {} if status.reason is None else {"reason": status.reason}
             answer = {"type": "tool-approval-response", "approvalId": status.id, "approved": status.state == "approved"}
             yield from self._of_sent(status.id, answer | reason)
 
     def _result(self, call_id: str, error: str | None, output: Any) -> Iterator[Frame]:
-        """Yield the result of a call; nothing for a call that was not sent, which is an error to the clients."""
-        if (call := self._calls.get(call_id)) is None:
-            return
-        frame: Frame = {"type": "tool-output-available", "toolCallId": call_id, **_kind_of(call), "output": output}
+        kind = _kind_of(self._calls.get(call_id))
+        frame: Frame = {"type": "tool-output-available", "toolCallId": call_id, **kind, "output": output}
         if error is not None:
-            frame = {"type": "tool-output-error", "toolCallId": call_id, **_kind_of(call), "errorText": error}
+            frame = {"type": "tool-output-error", "toolCallId": call_id, **kind, "errorText": error}
         yield from self._of_sent(call_id, frame)
 
     def _of_sent(self, call_id: str, frame: Frame) -> Iterator[Frame]:
-        """Yield a frame about a call that was sent; while the call is open, it waits."""
-        if call_id not in self._calls:
-            return
+        """Yield a frame about a call that the client has, else nothing, as it would be an error there.
+
+        While the call is open, it waits.
+        """
         if call_id in self._open_calls:
             self._open_calls[call_id].append(frame)
-        else:
+        elif call_id in self._calls or self._goes_on:
             yield frame
 
     def _provider(self, event: ProviderEvent) -> Iterator[Frame]:
@@ -276,9 +280,10 @@ def _of_call(frame_type: str, call: PartCall) -> Frame:
     return {"type": frame_type, "toolCallId": call.id, "toolName": call.name} | _kind_of(call)
 
 
-def _kind_of(call: PartCall) -> Frame:
-    """Return what every part of a call says."""
-    return {"dynamic": True} | ({"providerExecuted": True} if call.executed_by == "provider" else {})
+def _kind_of(call: PartCall | None) -> Frame:
+    """Return what every part of a call says; None for one of an earlier stream."""
+    is_providers = call is not None and call.executed_by == "provider"
+    return {"dynamic": True} | ({"providerExecuted": True} if is_providers else {})
 
 
 def _end_of_call(end: CallEnd) -> Frame:

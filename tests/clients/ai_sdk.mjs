@@ -1,7 +1,8 @@
 // Reads streams with the official clients of the AI SDK: a request a line in, an answer a line out.
-//   {"version": 5, "api": "http://...", "chat": false, "messages": [...]}
+//   {"version": 5, "api": "http://...", "chat": false, "messages": [...], "approve": {"call_1": true}}
 //   {"errors": [...], "aborts": [...], "deltas": {...}, "data": [...], "message": {...}}
-// With "chat" it is what useChat does, AbstractChat; else readUIMessageStream.
+// With "chat" it is what useChat does, AbstractChat; else readUIMessageStream. What "approve" says is answered to calls
+// that wait, and the chat sends the answers by itself.
 import { createInterface } from "node:readline";
 
 const CLIENTS = { 5: await import("ai-5"), 6: await import("ai-6"), 7: await import("ai-7") };
@@ -44,18 +45,30 @@ async function read({ version, api, messages = ASKED }, answer) {
   }
 }
 
-async function chat({ version, api, messages = [] }, answer) {
+async function chat({ version, api, messages = [], approve = {} }, answer) {
   const { AbstractChat, DefaultChatTransport } = CLIENTS[version];
+  const sendAutomaticallyWhen = CLIENTS[version].lastAssistantMessageIsCompleteWithApprovalResponses;
   class Chat extends AbstractChat {}
   const state = new State(structuredClone(messages));
+  let finished;
   const made = new Chat({
     id: "c",
     state,
     transport: new DefaultChatTransport({ api }),
+    sendAutomaticallyWhen,
     onData: (part) => answer.data.push(part),
     onError: (error) => answer.errors.push(String(error)),
+    onFinish: () => finished?.(),
   });
   await made.sendMessage(messages.length ? undefined : { text: "Hi" });
+  const waiting = () => state.messages.at(-1).parts.filter((part) => part.state === "approval-requested");
+  for (let asked = waiting(); asked.some((part) => part.toolCallId in approve); asked = waiting()) {
+    const next = new Promise((resolve) => (finished = resolve));
+    for (const { approval, toolCallId } of asked) {
+      await made.addToolApprovalResponse({ id: approval.id, approved: approve[toolCallId], reason: "asked" });
+    }
+    await next;
+  }
   answer.status = state.status;
   answer.messages = state.messages;
 }

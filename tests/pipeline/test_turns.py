@@ -299,6 +299,50 @@ def test_a_process_that_died_while_an_approval_waited_goes_on_from_its_events() 
     assert [each["role"] for each in asyncio.run(main()).messages] == ["user", "assistant", "tool", "assistant"]
 
 
+def test_the_steps_of_one_stream_run_its_calls_also_those_that_waited() -> None:
+    pipeline = Pipeline(tools=[removed])
+
+    def step(answer: Any) -> Any:
+        return call_tools([removed], approve=lambda _: answer)
+
+    async def main() -> Turns:
+        first = turns(pipeline, asks, "openai-chat", messages=FIRST, steps=[step(Postponed())])
+        pending = Answer(await everything(first))
+        steps = [step(True)]
+        second = turns(pipeline, asks, "openai-chat", messages=first.messages, pending=pending, steps=steps)
+        await everything(second)
+        return second
+
+    assert [each["content"] for each in asyncio.run(main()).messages[2:]] == ["deleted a", "deleted a"]
+
+
+@pytest.mark.parametrize("api", ["openai-chat", "anthropic", "gemini"])
+@pytest.mark.parametrize("last", [ToolInvocation, ToolResult])
+def test_a_process_that_died_while_waiting_calls_ran_goes_on_without_a_message_twice(api: str, last: type) -> None:
+    """What was stored: the messages with the calls that wait, and the events up to the death."""
+
+    async def main() -> tuple[Turns, list[Any]]:
+        first = turns(of(lambda _: Postponed()), lambda _: asks(FIRST), api, messages=FIRST)
+        events = await everything(first)
+        if last is ToolResult:
+            died = turns(of(), asks, api, messages=FIRST, pending=Answer(events))
+            async for event in died:
+                events.append(event)
+                if isinstance(event, ToolResult):
+                    break
+            await died.aclose()
+        said = lambda _: [ChunkResponse(content="Done.", finish_reason="stop")]  # noqa: E731 - short
+        again = turns(of(), said, api, messages=first.messages, pending=Answer(events))
+        return again, await everything(again)
+
+    again, events = asyncio.run(main())
+    check_request(api, again.messages[1:])
+    assert len(again.messages) == 4
+    assert results_in(api, again.messages) == (1, 1)
+    assert "waits" not in repr(again.messages)
+    assert sum(isinstance(each, ToolResult) for each in events) == (last is ToolInvocation)
+
+
 def test_the_most_turns_end_it_with_a_notice_and_sendable_messages() -> None:
     def for_ever(_: list[Any]) -> list[ChunkResponse]:
         return [ChunkResponse(tool_calls=(CALL,), finish_reason="tool_calls")]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
-from app_server import serving
 from browser import Tab, browser_tab
 from chat_chunks import call, closing, event
+from chat_page import ask, box, chat
 from every_sdk import nothing_left
 from npm_clients import bundle
-from playwright.sync_api import Browser, Locator, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from penstock.studio.testing import ReplayServer
 
@@ -53,38 +51,8 @@ def tab(chromium: Browser) -> Iterator[Tab]:
         yield opened
 
 
-@contextmanager
-def chat(
-    tab: Tab, script: Path, monkeypatch: pytest.MonkeyPatch, provider: ReplayServer | None = None
-) -> Iterator[str]:
-    """Serve the example with a provider, or with none; open it, and yield its address."""
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    monkeypatch.chdir(script.parents[1])
-    monkeypatch.setenv("NO_PROXY", "*")
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_MODEL"):
-        monkeypatch.delenv(name, raising=False)
-    if provider is not None:
-        monkeypatch.setenv("OPENAI_API_KEY", "a key")
-        monkeypatch.setenv("OPENAI_BASE_URL", f"{provider.url}/v1")
-    app = runpy.run_path(str(EXAMPLES / "ai_sdk_chat.py"))["app"]
-    with serving(app) as address:
-        tab.page.goto(f"http://{address}/")
-        yield f"http://{address}/"
-        tab.page.goto("about:blank")  # a server that ends waits for its readers
-
-
 def replay(**options: Any) -> ReplayServer:
     return ReplayServer({"chat": b"".join(EVENTS)}, **options)
-
-
-def ask(page: Page, text: str) -> None:
-    page.get_by_role("textbox").fill(text)
-    page.get_by_role("textbox").press("Enter")
-
-
-def box(page: Page, name: str) -> Locator:
-    """Return the box of the last call of a name."""
-    return page.locator("figure", has=page.get_by_text(name, exact=True)).last
 
 
 def expect_answer(page: Page) -> None:

@@ -108,7 +108,7 @@ ASKED_BY: dict[str, list[Callable[[str], None]]] = {
 def test_every_page_with_an_application_is_asked_and_all_are_listed():
     with_applications = {page.name for page in DOCS.glob("*.md") if "\ndef application(" in page.read_text("utf-8")}
     assert with_applications == set(ASKED_BY)
-    adapters = {"ag-ui-approval.md", "langchain.md", "pydantic-ai.md", "opentelemetry.md"}
+    adapters = {"ag-ui-approval.md", "ai-sdk-approval.md", "langchain.md", "pydantic-ai.md", "opentelemetry.md"}
     assert set(LISTED) == adapters | set(ASKED_BY) - {"resume.md", "serving.md"}
 
 

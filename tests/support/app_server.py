@@ -30,10 +30,13 @@ class _Server(uvicorn.Server):
 
 
 @contextmanager
-def serving(app: Any) -> Iterator[str]:
-    """Yield the address, as 127.0.0.1:PORT, of an application that serves until the end of the block."""
+def serving(app: Any, port: int = 0) -> Iterator[str]:
+    """Yield the address, as 127.0.0.1:PORT, of an application that serves until the end of the block.
+
+    `port`: that of one before, to which a page goes back; by default a free one.
+    """
     before = set(threading.enumerate())
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with socket.create_server(("127.0.0.1", port)) as listening:
         config = uvicorn.Config(app, loop="asyncio", ws="websockets-sansio", log_config=None)
         server = _Server(config)
 

@@ -2323,6 +2323,30 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/sinks/web/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
+        "a store loses the source of calls",
+        (Edit("sinks/json_lines.py", "return to_json(event, with_source=True)", "return to_json(event)"),),
+        ("tests/sinks/test_stored_events.py every_stream",),
+    ),
+    Mutant(
+        "a store does not say what ended the stream",
+        (
+            Edit(
+                "sinks/json_lines.py", "            raise error\n\n    def _read", "            return\n\n    def _read"
+            ),
+        ),
+        ("tests/sinks/test_stored_events.py exception_that_ended",),
+    ),
+    Mutant(
+        "useChat: what was approved may be another call",
+        (Edit("sinks/adapters/client_approvals.py", 'said.get("sha256", request.sha256)', "request.sha256"),),
+        ("tests/sinks/adapters/test_client_approvals.py decides",),
+    ),
+    Mutant(
+        "useChat: the result of a call that waited is not sent",
+        (Edit("sinks/web/ai_sdk/ai_sdk_frames.py", "self._goes_on = version > 5", "self._goes_on = False"),),
+        ("tests/sinks/adapters/test_client_approvals.py before_any_turn",),
+    ),
+    Mutant(
         "a call whose approval is postponed runs",
         (
             Edit(

@@ -12,6 +12,7 @@ import pytest
 from acted import acted
 from ag_ui_rules import checked
 from app_server import serving
+from checkout import ROOT
 from npm_clients import client_answers
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -129,46 +130,37 @@ def test_a_resume_of_another_form_is_refused(resume: Any):
 
 
 def _application() -> Starlette:
-    waiting: dict[str, list[ToolInvocation]] = {}
+    """Serve the code of the page."""
+    page = (ROOT / "docs" / "ag-ui-approval.md").read_text("utf-8")
+    names: dict[str, Any] = {}
+    exec(page.partition("```python\n")[2].partition("```")[0], names)
+    pipeline = Pipeline(tools=[deploy, look])
+
+    def ask(messages: list[Any]) -> list[ChunkResponse]:
+        return chunks() if len(messages) == 1 else [ChunkResponse(content="Done.", finish_reason="stop")]
 
     async def agent(asked: Request) -> StreamingResponse:
-        body = await asked.json()
-        thread, resume = body["threadId"], body.get("resume")
-        answered = ag_ui_approval(resume)
-
-        def approve(request: ApprovalRequest) -> Any:
-            answer = request.name == "look" or answered(request)
-            if isinstance(answer, Postponed):
-                waiting.setdefault(thread, []).append(request.call)
-            return answer
-
-        step = call_tools([deploy, look], approve=approve)
-        if resume:
-            events = _results_of(step(_stream(waiting.pop(thread))))
-        else:
-            events = Pipeline(tools=[deploy, look], steps=[step]).astream(chunks())
-        sent = to_sse(events, protocol="ag-ui", thread_id=thread, run_id=body["runId"])
+        sent = names["run"](await asked.json(), pipeline, ask, [deploy, look])
         return StreamingResponse(sent, headers=SSE_HEADERS)
 
     return Starlette(routes=[Route("/", agent, methods=["POST"])])
 
 
-async def _stream(calls: list[Any]) -> AsyncIterator[Any]:
-    for call in calls:
-        yield call
-
-
-async def _results_of(events: Any) -> AsyncIterator[Any]:
-    async for event in events:
-        if not isinstance(event, ToolInvocation):  # the client has it
-            yield event
+async def _stream(events: list[Any]) -> AsyncIterator[Any]:
+    for event in events:
+        yield event
 
 
 @pytest.mark.slow
 def test_the_official_client_asks_and_resumes():
     RAN.clear()
     with serving(_application()) as address:
-        asked = {"client": "ag-ui-client-1", "url": f"http://{address}/", "approve": {"call_1": True, "call_2": False}}
+        asked: dict[str, Any] = {
+            "client": "ag-ui-client-1",
+            "url": f"http://{address}/",
+            "approve": {"call_1": True, "call_2": False},
+        }
+        asked["messages"] = [{"id": "1", "role": "user", "content": "Deploy"}]
         (told,) = client_answers("ag_ui.mjs", [asked])
     assert told["error"] is None
     assert told["warnings"] == []
@@ -180,5 +172,8 @@ def test_the_official_client_asks_and_resumes():
         "call_2": "The call was denied: the user said no",
         "call_3": "it is there",
     }
+    assert [each["content"] for each in told["messages"] if each["role"] == "assistant" and each.get("content")] == [
+        "Done."
+    ]
     calls = [call for each in told["messages"] for call in each.get("toolCalls", [])]
     assert [call["function"]["arguments"] for call in calls] == ['{"where": "a"}', '{"where": "b"}', "{}"]

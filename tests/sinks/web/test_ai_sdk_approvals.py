@@ -10,7 +10,7 @@ from acted import acted
 from ai_sdk_served import VERSIONS, answers_of, calls_in, sent
 from msgspec.json import decode
 
-from penstock.events import ToolCallStatus, ToolResult, UsageError
+from penstock.events import AnswerEnd, ToolCallStatus, ToolResult, UsageError
 from penstock.operators.engine.stage import Completed
 from penstock.sinks import to_sse
 from penstock.sinks.web.protocols import UiFrames
@@ -45,8 +45,8 @@ def test_a_part_about_a_call_waits_until_the_call_is_sent():
 
 
 def test_a_status_of_a_call_that_was_not_sent_is_left_out():
-    asked = ToolCallStatus("unknown", "t", "f", "requested")
-    kinds = [frame["type"] for frame in frames([asked, ToolResult("unknown", denied="no")], version=7)]
+    begun, asked = AnswerEnd("t"), ToolCallStatus("unknown", "t", "f", "requested")
+    kinds = [frame["type"] for frame in frames([begun, asked, ToolResult("unknown", denied="no")], version=7)]
     assert kinds == ["start", "finish"]
 
 

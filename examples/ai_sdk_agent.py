@@ -13,7 +13,7 @@ from uuid import UUID
 
 import uvicorn
 from agent import get_time, get_weather
-from fastapi import FastAPI
+from fastapi import FastAPI, HTTPException
 from fastapi.responses import FileResponse, Response, StreamingResponse
 from openai import AsyncOpenAI
 from recordings import keys_or_recordings
@@ -49,6 +49,8 @@ def reply(request: dict[str, Any]) -> AsyncIterator[Any]:
         file.unlink(missing_ok=True)
     else:
         pending = Answer([*stored_events(file)])
+        if not pending.expects_reply:  # without an error, the client would ask again and again
+            raise HTTPException(409, "This was answered in another tab; load the page again.")
     answered = ai_sdk_approval(request["messages"])
     steps = [call_tools(TOOLS, approve=lambda call: call.name != "delete_file" or answered(call))]
     kept.write_text(json.dumps(messages))

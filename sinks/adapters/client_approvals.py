@@ -66,13 +66,18 @@ def ai_sdk_approval(messages: object = ()) -> Answered:
     return _answering({call_id: {**said, **hashes.get(call_id, {})} for call_id, said in answers.items()})
 
 
-def _answering(answers: Mapping[str, Mapping[str, Any] | None]) -> Answered:
-    """Return the `approve=` that knows the answers by the ids of the calls; None for a question left unanswered."""
+def _answering(answers: dict[str, Mapping[str, Any] | None]) -> Answered:
+    """Return the `approve=` that knows the answers by the ids of the calls; None for a question left unanswered.
+
+    Each counts once, as models may repeat an id.
+    """
 
     def approve(request: ApprovalRequest) -> bool | Denied | Postponed:
-        if request.id not in answers:
+        # An id that came in an earlier turn of the stream, too, has its turn in front.
+        name = next((each for each in (f"{request.turn_id}:{request.id}", request.id) if each in answers), None)
+        if name is None:
             return Postponed()
-        said = answers[request.id]
+        said = answers.pop(name)
         if said is None:
             return Denied("the question was left unanswered")
         if said.get("sha256", request.sha256) != request.sha256:

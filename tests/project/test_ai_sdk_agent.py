@@ -27,7 +27,12 @@ CALLS = [
     call(1, '.log"}'),
     *closing(),
 ]
-SAYS = [event({"content": "It is 21 °C, "}), event({"content": "and all is done."}), *closing("stop")]
+SAYS = [
+    event({"content": "It is 21 °C, "}, id="chatcmpl-2"),
+    event({"content": "and all is done."}, id="chatcmpl-2"),
+    event({}, "stop", id="chatcmpl-2"),
+    b"data: [DONE]\n\n",
+]
 TEXTS = ["Let me see.", "It is 21 °C, and all is done."]
 
 
@@ -118,6 +123,29 @@ def test_a_call_waits_over_a_reload_and_a_restart_and_goes_on_with_the_answer(
             ]
     assert len(provider.asked) == 2
     assert tab.complaints == []
+
+
+def test_a_tab_that_answers_later_than_another_is_told_so_and_asks_once(
+    tab: Tab, script: Path, monkeypatch: pytest.MonkeyPatch
+):
+    page, provider = tab.page, Provider()
+    with nothing_left(), provider.server() as server, chat(tab, script, monkeypatch, server) as address:
+        ask(page, "How is the weather?")
+        expect_waiting(page)
+        other, posts = page.context.new_page(), list[str]()
+        other.goto(address)
+        other.evaluate("kept => Object.assign(sessionStorage, kept)", page.evaluate("({ ...sessionStorage })"))
+        other.reload()
+        expect_waiting(other)
+        page.get_by_role("button", name="Run it").click()
+        expect_answer(page)
+        other.on("request", lambda request: posts.append(request.method))
+        other.get_by_role("button", name="Run it").click()
+        expect(other.get_by_role("alert")).to_contain_text("This was answered in another tab")
+        expect(other.get_by_role("button")).to_have_text("Send")
+        assert posts == ["POST"]
+        other.goto("about:blank")
+    assert len(provider.asked) == 2
 
 
 def test_a_reload_in_mid_stream_goes_on_before_and_behind_an_approval(

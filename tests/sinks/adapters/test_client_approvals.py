@@ -69,12 +69,14 @@ def test_what_the_client_answered_in_the_last_message_of_the_assistant_decides()
                     status("other", "def"),
                     {"type": "tool-deploy", "toolCallId": "waits", "state": "approval-requested"},
                     part("typed") | {"type": "tool-deploy"},
+                    part("again", approved=False),
+                    part("t:again"),
                 ],
             },
             {"role": "user", "parts": []},
         ]
     )
-    names = ("yes", "no", "without reason", "shown", "other", "waits", "typed", "earlier", "unknown")
+    names = ("yes", "no", "without reason", "shown", "other", "waits", "typed", "again", "earlier", "unknown")
     answers = {name: approve(asked_for(name)) for name in names}
     assert answers == {
         "yes": True,
@@ -84,9 +86,11 @@ def test_what_the_client_answered_in_the_last_message_of_the_assistant_decides()
         "other": Denied("what was approved is another call"),
         "waits": Postponed(),
         "typed": True,
+        "again": True,
         "earlier": Postponed(),
         "unknown": Postponed(),
     }
+    assert approve(asked_for("yes")) == Postponed(), "an answer counts once"
     assert ai_sdk_approval()(asked_for("yes")) == Postponed()
 
 

@@ -20,8 +20,8 @@ from penstock.operators.catalogue import DIALECTS
 from penstock.operators.writing.render_call import can_render, render_call
 from penstock.pipeline import Answer, auto
 from penstock.sinks import Postponed, StreamRuns, json_lines, store_events, stored_events, to_json_lines
-from penstock.sinks.web.protocols import PROTOCOLS
 from penstock.sinks.web import openai_chat_frames, openai_responses_frames
+from penstock.sinks.web.protocols import PROTOCOLS
 
 OPTIONS: Final[dict[str, list[dict[str, Any]]]] = {
     "ag-ui": [{"thread_id": "t", "run_id": "r"}],

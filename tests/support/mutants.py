@@ -2343,7 +2343,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "useChat: the result of a call that waited is not sent",
-        (Edit("sinks/web/ai_sdk/ai_sdk_frames.py", "self._goes_on = version > 5", "self._goes_on = False"),),
+        (Edit("sinks/web/ai_sdk_frames.py", "self._goes_on = version > 5", "self._goes_on = False"),),
         ("tests/sinks/adapters/test_client_approvals.py before_any_turn",),
     ),
     Mutant(

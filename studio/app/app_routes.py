@@ -27,7 +27,7 @@ from ...sinks.resume.stream_routes import stream_routes
 from ..explorer.explored_runs import ExploredStreams, RunChoice
 from ..explorer.explored_stream import ExploredStream
 from ..replay.replay_recordings import Recording
-from ..replay.replay_thread import ServedHosts
+from ..replay.served_hosts import ServedHosts
 from ..run_provider import SDKS
 from .app_session import AppRun, AppSession, describe_error
 from .app_sources import AppSources, Playable, playable_in

@@ -13,7 +13,7 @@ from ...sources.base.request import is_this_machine
 from .replay_log import Outcome, ReplayEntry, ReplayLog
 from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace, parse_fault
 from .replay_recordings import Recordings, RecordingSource, RequestCheck
-from .replay_thread import ServedHosts
+from .served_hosts import ServedHosts
 
 if TYPE_CHECKING:
     from .replay_thread import ReplayThread

@@ -1658,7 +1658,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a server answers every Host",
         (
             Edit(
-                "studio/replay/replay_thread.py",
+                "studio/replay/served_hosts.py",
                 "        if found is None:\n            return False\n",
                 "        return True\n",
             ),
@@ -1667,7 +1667,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a server answers a Host that only begins as its own",
-        (Edit("studio/replay/replay_thread.py", "_HOST.fullmatch(", "_HOST.match("),),
+        (Edit("studio/replay/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
         ("tests/studio/replay/test_served_hosts.py",),
     ),
     Mutant(

@@ -22,6 +22,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from types import FrameType
 from typing import Any
 
+from ...operators.engine.pump import is_async_stream
 from ..base.sdk_fields import entries_of, fields_of
 
 _SDKS = ("google", "ollama")
@@ -140,7 +141,7 @@ def goes_async(stream: Any) -> bool:
 
     What LiteLLM's streams read tells which way is meant; where nothing is open yet, a running event loop does.
     """
-    if not isinstance(stream, AsyncIterable):
+    if not is_async_stream(stream):
         return False
     if not isinstance(stream, Iterable):
         return True

@@ -32,6 +32,7 @@ from ..sources.from_stream import (
     opened,
     stream_through,
     stream_to_read,
+    without_await,
 )
 from ..sources.recognition.apis import ProviderName, provider_of
 from ..sources.streams.wake_stream import wake_stream
@@ -221,9 +222,9 @@ class Pipeline:
             for event in pipeline.stream(lambda: client.chat.completions.create(..., stream=True)): ...
 
         `source`: what an SDK returned for a streamed request, or a zero-argument callable that starts one when the loop
-        begins; an iterable of ChunkResponses, or of texts. `sinks`: more sinks for this stream alone, such as a queue,
-        which serves one stream. The SDK's exceptions, and a fatal error inside the stream, are raised as
-        `ProviderError` after the END of each open segment.
+        begins; an iterable of ChunkResponses, or of texts; or what `from_recording(path)` of `penstock.studio` returns.
+        `sinks`: more sinks for this stream alone, such as a queue, which serves one stream. The SDK's exceptions, and a
+        fatal error inside the stream, are raised as `ProviderError` after the END of each open segment.
         """
         self._without_steps("stream")
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
@@ -477,6 +478,7 @@ class Pipeline:
         return run
 
     def _opened(self, source: Any) -> Any:
+        source = without_await(source)
         if isinstance(source, Observable):
             message = "got an Observable; use observable(...), or subscribe to it"
             raise UsageError(message)

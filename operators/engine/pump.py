@@ -39,7 +39,7 @@ def no_async_for(_: object) -> NoReturn:
 
 def is_async_stream(stream: object) -> TypeIs[AsyncIterable[Any]]:
     """Return whether a stream is read with `async for`."""
-    return isinstance(stream, AsyncIterable) and getattr(type(stream), "__aiter__", None) is not no_async_for
+    return getattr(type(stream), "__aiter__", None) is not no_async_for and isinstance(stream, AsyncIterable)
 
 
 def pump(

@@ -368,5 +368,5 @@ def test_what_is_no_name_and_no_request_is_refused_in_words(odd: Any) -> None:
         dialect_for("qwen3", request=odd)
 
 
-def test_type_checkers_know_the_names_of_all_dialects():
+def test_type_checkers_know_the_name_of_every_dialect():
     assert sorted(get_args(DialectName)) == sorted(DIALECTS)

@@ -8,6 +8,7 @@ from agent_apis import Request, requests_of
 
 from penstock import Pipeline, SegmentContent, call_tools, turns
 from penstock.events import ToolCallStatus
+from penstock.pipeline import provider_named
 from penstock.sinks import ApprovalRequest
 
 
@@ -35,7 +36,7 @@ pipeline = Pipeline(tools=TOOLS, steps=[call_tools(TOOLS, approve=approve, timeo
 
 
 async def agent(api: str, request: Request, messages: list[Any]) -> None:
-    tools = pipeline.tool_schemas(api)
+    tools = pipeline.tool_schemas(provider_named(api))
     async for event in turns(pipeline, lambda said: request(said, tools), api, messages=messages):
         match event:
             case SegmentContent(segment_type="text", delta=text):

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         pythonic,
         qwen3_coder,
         sentinel,
+        strategy_named,
         tool_call,
     )
     from .strategies import json as json
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from .strategy_choice import Settings
     from .tool import Tool, as_tools, tool
     from .tool_from_function import Streamed
-    from .tool_schemas import FILE_TOOL_DEFINITIONS, tool_choice, tool_schemas
+    from .tool_schemas import FILE_TOOL_DEFINITIONS, provider_named, tool_choice, tool_schemas
     from .turns import turns
 
 __all__ = [
@@ -52,9 +53,11 @@ __all__ = [
     "json_answer",
     "output_options",
     "pass_through",
+    "provider_named",
     "pythonic",
     "qwen3_coder",
     "sentinel",
+    "strategy_named",
     "tool",
     "tool_call",
     "tool_choice",
@@ -84,13 +87,14 @@ lazy_names(
             "pythonic",
             "qwen3_coder",
             "sentinel",
+            "strategy_named",
             "tool_call",
             "xml",
         ),
         "strategy_choice": ("Settings",),
         "tool": ("Tool", "as_tools", "tool"),
         "tool_from_function": ("Streamed",),
-        "tool_schemas": ("FILE_TOOL_DEFINITIONS", "tool_choice", "tool_schemas"),
+        "tool_schemas": ("FILE_TOOL_DEFINITIONS", "provider_named", "tool_choice", "tool_schemas"),
         "turns": ("turns",),
     },
 )

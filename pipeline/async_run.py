@@ -7,10 +7,10 @@ import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator, Sequence
 from operator import length_hint
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 from ..events.errors import UsageError
-from ..operators.engine.pump import aclose_all
+from ..operators.engine.pump import aclose_all, is_async_stream
 from ..operators.engine.stage import Failed, Interrupted
 from ..sinks.acting.step import EventStep, in_a_row
 from ..sinks.running.channel import StreamCutError, running_loop
@@ -53,6 +53,12 @@ class AsyncRun:
             self._state = _State(source, fan_out, kept)
         # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
         self._events = _events(self._state, flow)
+
+    if not TYPE_CHECKING:  # so that checkers, too, refuse a plain loop
+
+        def __getitem__(self, _: int) -> NoReturn:  # which a loop asks of what has no `__iter__`
+            message = "this stream is async; write `async for event in ...` in a coroutine, or loop over stream(...)"
+            raise UsageError(message)
 
     def __aiter__(self) -> Self:
         check_unused(is_over=self._state.is_over)
@@ -270,7 +276,7 @@ async def _open(state: _State) -> Any:
     if inspect.isawaitable(stream):
         stream = await state.wait_for(stream)
     state.stream = stream
-    if hasattr(stream, "__aiter__"):
+    if is_async_stream(stream):
         return aiter(stream)
     if hasattr(stream, "__next__") and _blocks(stream):
         message = "this stream would block the event loop; use the SDK's async client, or stream(...) in a thread"

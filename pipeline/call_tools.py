@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from ..events.errors import UsageError, without_credentials
 from ..events.tool_invocation import ToolInvocation, ToolResult, result_data
+from ..operators.engine.pump import is_async_stream
 from ..operators.engine.stage import How
 from ..operators.engine.where_raised import where_raised
 from ..sinks.acting.approval import (
@@ -309,7 +310,7 @@ class CallTools:
         return frozenset(self._tools)
 
     def __call__(self, events: AsyncIterable[Any], /) -> StepStream:
-        if not isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
+        if not is_async_stream(events):
             message = (
                 f"call_tools(...) must be called with an async stream, such as pipeline.astream(...), "
                 f"got {type(events).__name__}"

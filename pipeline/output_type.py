@@ -18,7 +18,7 @@ from ..operators.schemas.json_schema import Schema
 from ..operators.schemas.schema_references import checked_schema
 from ..operators.schemas.schema_validation import PlainSchema, check_schema, raise_for_schema
 from ..operators.schemas.strict_schema import strict_schema, without_nulls
-from ..sources.recognition.apis import provider_of
+from ..sources.recognition.apis import ProviderName, provider_of
 
 _WORDS = "the contents of output_type="
 _NEEDED = "a JSON Schema as output_type= needs a JSON Schema validator"
@@ -130,7 +130,9 @@ _replace_others = re.compile(r"[^a-zA-Z0-9_-]+").sub
 _LONGEST_NAME = 64
 
 
-def output_options(output_type: Any, provider: str, *, name: str | None = None, strict: bool = True) -> dict[str, Any]:
+def output_options(
+    output_type: Any, provider: ProviderName, *, name: str | None = None, strict: bool = True
+) -> dict[str, Any]:
     """Return the keyword arguments of a provider's request that ask for a structured answer.
 
     >>> output_options(list[int], "gemini")["response_json_schema"]

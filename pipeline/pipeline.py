@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
-from typing import Any, TypeAlias, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, Unpack, cast
 from weakref import WeakSet
 
 from reactivex import Observable
@@ -32,8 +32,9 @@ from ..sources.from_stream import (
     opened,
     stream_through,
     stream_to_read,
+    without_await,
 )
-from ..sources.recognition.apis import provider_of
+from ..sources.recognition.apis import ProviderName, provider_of
 from ..sources.streams.wake_stream import wake_stream
 from .async_run import AsyncRun
 from .chain import (
@@ -51,7 +52,7 @@ from .chain import (
 from .output_type import OutputType, options_for
 from .pipeline_views import INDENT, pipeline_code
 from .run import Flow, KeptAnswer, PassingFlow, Run
-from .strategies import TEXT_STRATEGIES, StrategyEvent, TextStrategy
+from .strategies import TEXT_STRATEGIES, StrategyEvent, StrategyOptions, TextStrategy
 from .strategy_choice import (
     DEFAULT_IN_TEXT,
     Machines,
@@ -141,15 +142,15 @@ class Pipeline:
         keep_answer: bool = True,
         record: SourceTap | None = None,
         settings: Settings | None = None,
-        **options: Any,
+        **options: Unpack[StrategyOptions],
     ) -> None:
         settings = settings or settings_from_environment()
-        options = {key: reiterable(value) for key, value in options.items()}
+        given: dict[str, Any] = {key: reiterable(value) for key, value in options.items()}
         if request is not None and model is None:
             message = "request= says how a model thinks; pass model= too"
             raise UsageError(message)
         if model is not None:
-            strategy, options = _for_model(strategy, model, request, options)
+            strategy, given = _for_model(strategy, model, request, given)
         strategy = reiterable(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
         self.steps = checked_steps(steps)
@@ -172,7 +173,7 @@ class Pipeline:
             "keep_answer": keep_answer,
             "record": record,
             "settings": settings,
-            **options,
+            **given,
         }
         check_decode(decode)
         if not isinstance(cast("object", turn_id), str | None):
@@ -186,15 +187,15 @@ class Pipeline:
             raise UsageError(message)
         self._tap = record
         self._choices: Choices = choices
-        self._limits = _checked_limits(options.get("limits"), settings)
+        self._limits = _checked_limits(given.get("limits"), settings)
         self._queue: dict[str, Any] = {"maxsize": queue_size, "when_full": when_full, "close_timeout": close_timeout}
         chosen = resolved(settings.strategy if strategy is None else strategy)
-        new_chain = strategy_maker(chosen, self.tools, settings, self._limits, options)
+        new_chain = strategy_maker(chosen, self.tools, settings, self._limits, given)
         self._new_chain = with_output(new_chain, self._output, self._limits)
         self._new_text_chain: NewChain | None = None
         if strategy is None and not settings.is_strategy_chosen:
             in_text = TEXT_STRATEGIES[DEFAULT_IN_TEXT]
-            known = {key: value for key, value in options.items() if key in signature(in_text).parameters}
+            known = {key: value for key, value in given.items() if key in signature(in_text).parameters}
             new_text_chain = strategy_maker(in_text, self.tools, settings, self._limits, known)
             self._new_text_chain = with_output(new_text_chain, self._output, self._limits)
         self.turn_id = turn_id
@@ -221,9 +222,9 @@ class Pipeline:
             for event in pipeline.stream(lambda: client.chat.completions.create(..., stream=True)): ...
 
         `source`: what an SDK returned for a streamed request, or a zero-argument callable that starts one when the loop
-        begins; an iterable of ChunkResponses, or of texts. `sinks`: more sinks for this stream alone, such as a queue,
-        which serves one stream. The SDK's exceptions, and a fatal error inside the stream, are raised as
-        `ProviderError` after the END of each open segment.
+        begins; an iterable of ChunkResponses, or of texts; or what `from_recording(path)` of `penstock.studio` returns.
+        `sinks`: more sinks for this stream alone, such as a queue, which serves one stream. The SDK's exceptions, and a
+        fatal error inside the stream, are raised as `ProviderError` after the END of each open segment.
         """
         self._without_steps("stream")
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
@@ -330,7 +331,7 @@ class Pipeline:
 
     def tool_schemas(
         self,
-        provider: str,
+        provider: ProviderName,
         *,
         names: Iterable[str] | None = None,
         strict: bool = False,
@@ -367,11 +368,11 @@ class Pipeline:
 
         return dialect_instructions(dialect, self.tools or ())
 
-    def tool_choice(self, provider: str, choice: Any, *, parallel: bool | None = None) -> Any:
+    def tool_choice(self, provider: ProviderName, choice: Any, *, parallel: bool | None = None) -> Any:
         """Return the tool choice in the form of a provider's request; see `tool_choice`."""
         return tool_choice(provider, choice, tools=self.tools, parallel=parallel)
 
-    def output_options(self, provider: str, *, name: str | None = None, strict: bool = True) -> dict[str, Any]:
+    def output_options(self, provider: ProviderName, *, name: str | None = None, strict: bool = True) -> dict[str, Any]:
         """Return the keyword arguments of a provider's request that ask for the `output_type`.
 
             client.chat.completions.create(..., stream=True, **pipeline.output_options("openai-chat"))
@@ -478,6 +479,7 @@ class Pipeline:
         return run
 
     def _opened(self, source: Any) -> Any:
+        source = without_await(source)
         if isinstance(source, Observable):
             message = "got an Observable; use observable(...), or subscribe to it"
             raise UsageError(message)

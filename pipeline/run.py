@@ -6,11 +6,11 @@ import inspect
 import threading
 from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.engine.pump import close_all
+from ..operators.engine.pump import close_all, no_async_for
 from ..operators.engine.stage import Completed, Failed, How, Interrupted, StageChain
 from ..sinks.collect import Collector
 from ..sinks.running.channel import StreamCutError
@@ -199,6 +199,9 @@ class Run:
     def __iter__(self) -> Self:
         check_unused(is_over=self._state.is_over)
         return self
+
+    if not TYPE_CHECKING:  # so that checkers, too, refuse it
+        __aiter__ = no_async_for
 
     def __next__(self) -> StrategyEvent:
         return next(self._events)

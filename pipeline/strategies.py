@@ -20,7 +20,7 @@ from ..events.tool_invocation import (
     ToolResult,
 )
 from ..operators.calls.field_spec import KNOWN_FILE_TOOLS, MARKED_FILE_TOOLS, FieldSpec
-from ..operators.catalogue.dialect_for import DIALECTS, dialects_named
+from ..operators.catalogue.dialect_for import DIALECTS, DialectName, dialects_named
 from ..operators.engine.known_names import known_names
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.operator_call import reiterable
@@ -80,6 +80,17 @@ three only with `output_type=`."""
 
 PipelineEvent: TypeAlias = StrategyEvent | ToolCallStatus | ToolResult | FileResult
 """An event of a pipeline's async stream; the last three come only with `steps=`."""
+
+
+class StrategyOptions(ParseTextOptions, total=False):
+    """The options of the strategies, for `Pipeline(strategy, **options)`: those of text, and of native calls."""
+
+    fields: Iterable[FieldSpec] | None
+    start: Literal["deferred", "immediate"]
+    eager: bool
+    updates: bool
+    text_calls: Literal["off", "notice", "call"]
+    limits: Limits
 
 
 class Strategy(Protocol):
@@ -260,12 +271,18 @@ def pass_through(
 
 _NATIVE: Mapping[str, Strategy] = {"api_tool_call": api_tool_call, "pass_through": pass_through}
 
+StrategyName: TypeAlias = DialectName | Literal["api_tool_call", "pass_through", "auto"]
+"""The names of `STRATEGIES`, for type checkers; `strategy_named` takes any text."""
+
 STRATEGIES: Mapping[str, Strategy] = MappingProxyType({**_NATIVE, **TEXT_STRATEGIES})
 """The strategies by name, for settings and the command line; compose any other chain yourself."""
 
 
 def strategy_named(name: str) -> Strategy:
-    """Return a strategy by its name, in upper or lower case; `UsageError` with similar names for an unknown one."""
+    """Return a strategy by its name, in upper or lower case; `UsageError` with similar names for an unknown one.
+
+    For a name in a variable, which type checkers cannot know: `Pipeline(strategy_named(name))`.
+    """
     known = name.strip().lower()
     if known in STRATEGIES:
         return STRATEGIES[known]

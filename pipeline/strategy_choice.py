@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache, partial
 from inspect import signature
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, cast
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeGuard, cast
 
 from pydantic import AliasChoices, Field, PositiveInt, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict, SettingsError
@@ -23,11 +23,11 @@ from ..sources.base.machine import Machine
 from ..sources.from_stream import AutoDecoder
 from .chain import Chain, ChangedStrategy, chain_of, name_of, with_tools, with_turn_id
 from .output_type import OutputType
-from .strategies import Strategy, TextStrategy, pass_through, strategy_named
+from .strategies import Strategy, StrategyName, TextStrategy, pass_through, strategy_named
 from .tool import Tool
 
 DEFAULT_STRATEGY = "api_tool_call"
-DEFAULT_IN_TEXT = "auto"
+DEFAULT_IN_TEXT: Final = "auto"
 """The strategy for streams of plain text, in which no native call can come."""
 
 _OURS = ("PENSTOCK_", "AUTOBYTEUS_STREAM_PARSER")
@@ -197,7 +197,11 @@ class _ByStream:
 
 
 StrategyLike: TypeAlias = (
-    str | Dialect | Operator[Any, Any] | Strategy | Iterable[Operator[Any, Any] | str | Dialect | RxOperator]
+    StrategyName
+    | Dialect
+    | Operator[Any, Any]
+    | Strategy
+    | Iterable[Operator[Any, Any] | StrategyName | Dialect | RxOperator]
 )
 
 NewChain: TypeAlias = Callable[[str | None], Chain]

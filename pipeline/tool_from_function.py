@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from inspect import Parameter, cleandoc, getdoc, iscoroutinefunction, isfunction, signature, unwrap
+from inspect import Parameter, cleandoc, getdoc, isasyncgenfunction, iscoroutinefunction, isfunction, signature, unwrap
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
 
@@ -23,6 +24,7 @@ from ..operators.machines.json_values import FieldPath, read_path, write_path
 from ..operators.schemas.json_schema import Schema, map_subschemas
 from ..operators.schemas.path_in_schema import path_fault
 from ..operators.schemas.schema_references import definition
+from ..operators.schemas.schema_validation import what_to_write
 from ..operators.schemas.strict_schema import without_nulls
 
 if TYPE_CHECKING:
@@ -170,14 +172,21 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     >>> function_model(greet, "greet")(name="Ann")
     greet(name='Ann', times=1)
 
-    A parameter without an annotation accepts anything. With `Field(alias=...)` the model uses another name for it,
-    which may be one that is not allowed in Python, such as `from`. Descriptions come from `Annotated[...,
-    Field(description=...)]`, else from the `Args:` of a docstring in Google's style. Arguments without a parameter are
-    refused. `UsageError` for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for
-    an unbound method, and for an alias that is a path or has several names.
+    A parameter without an annotation accepts anything; there is a warning, but for a lambda's. With `Field(alias=...)`
+    the model uses another name for it, which may be one that is not allowed in Python, such as `from`. Descriptions
+    come from `Annotated[..., Field(description=...)]`, else from the `Args:` of a docstring in Google's style.
+    Arguments without a parameter are refused. `UsageError` for an async generator, for *args and **kwargs, for an
+    annotation that cannot be resolved or has no JSON Schema, for an unbound method, and for an alias that is a path or
+    has several names.
     """
+    if isasyncgenfunction(_plain(function)):
+        message = (
+            f"{name}() is an async generator, but a tool returns one result; collect the items and return the list"
+        )
+        raise UsageError(message)
     described = _described_parameters(_documentation(function))
     fields: dict[str, Any] = {}
+    annotations: dict[str, Any] = {}
     names: set[str] = set()
     for parameter, annotation in _parameters(function, name):
         said: dict[str, Any] = {"alias": _name_for_model(parameter, annotation, name)}
@@ -185,10 +194,16 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
             message = f"two parameters of {name}() are named {said['alias']!r}; change one alias"
             raise UsageError(message)
         names.add(said["alias"])
+        annotations[parameter.name] = annotation
+        if parameter.annotation is Parameter.empty:
+            _warn_of_no_type(function, name, parameter.name)
         own = any(each.description for each in _fields(annotation, parameter.default))
         if not own and parameter.name in described:
             said["description"] = described[parameter.name]
-        field: Any = Annotated[annotation, Field(**said), _Parameter(parameter.name)]
+        try:
+            field: Any = Annotated[annotation, Field(**said), _Parameter(parameter.name)]
+        except (AttributeError, TypeError):  # of what is no type at all
+            raise _no_model(name, f"{annotation!r} is no type", annotations) from None
         fields[_free_name(parameter.name, fields)] = (
             field if parameter.default is Parameter.empty else (field, parameter.default)
         )
@@ -196,8 +211,24 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     try:
         return create_model(name, __config__=config, __module__=function.__module__, **fields)
     except (PydanticUserError, TypeError) as error:
-        message = f"the parameters of {name}() cannot be turned into a pydantic model: {str(error).splitlines()[0]}"
-        raise UsageError(message) from error
+        why = str(error).splitlines()[0].partition(". Set `arbitrary_types_allowed")[0]
+        raise _no_model(name, why, annotations) from error
+
+
+def _no_model(name: str, why: str, annotations: dict[str, Any]) -> UsageError:
+    what = what_to_write(annotations)
+    return UsageError(f"the parameters of {name}() cannot be turned into a pydantic model: {why}{what}")
+
+
+def _warn_of_no_type(function: Callable[..., Any], name: str, parameter: str) -> None:
+    code = getattr(unwrap(_plain(function)), "__code__", None)
+    if code is None or code.co_name == "<lambda>":  # which cannot say it
+        return
+    message = (
+        f"parameter {parameter!r} of {name}() has no annotation, so the model is told no type; write {parameter}: str, "
+        "or what it is; Any takes anything"
+    )
+    warnings.warn_explicit(message, UserWarning, code.co_filename, code.co_firstlineno)
 
 
 def function_arguments(

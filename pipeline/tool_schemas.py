@@ -6,19 +6,28 @@ import warnings
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from pydantic import BaseModel, Field
 
 from ..events.errors import UsageError
 from ..operators.schemas.strict_schema import strict_schema
 from ..sources.base.request import Provider, check_name
-from ..sources.recognition.apis import PROVIDERS, provider_of
+from ..sources.recognition.apis import PROVIDERS, ProviderName, provider_of
 from .tool import Tool, as_tools, tool
 
 
+def provider_named(name: str) -> ProviderName:
+    """Return the name of a provider for one in a variable, which type checkers cannot know; `UsageError` if unknown.
+
+    >>> provider_named("openai")
+    'openai-chat'
+    """
+    return cast("ProviderName", provider_of(name).name)
+
+
 def tool_choice(
-    provider: str,
+    provider: ProviderName,
     choice: str | Tool | None,
     *,
     tools: Iterable[Any] | None = None,
@@ -73,7 +82,7 @@ _STRICT_INSTEAD = "to make arguments fit their schemas use tool_schemas(..., str
 
 def tool_schemas(
     tools: Iterable[Any],
-    provider: str,
+    provider: ProviderName,
     *,
     names: Iterable[str] | None = None,
     strict: bool = False,
@@ -88,7 +97,7 @@ def tool_schemas(
 
     - `tools`: tools, or any values from which `tool` can make one.
     - `provider`: "openai-chat", "openai-responses", "anthropic", "gemini" (a list for `config=`), "mistral", "ollama",
-      "bedrock", "cohere", "gemini-interactions", "openai-assistants".
+      "bedrock", "cohere", "gemini-interactions", "openai-assistants"; for one in a variable `provider_named(name)`.
     - `names`: these tools only, in this order; unknown ones are skipped with a warning.
     - `strict`: use the provider's strict mode for all tools but those with `strict=False`; otherwise only for tools
       with `strict=True`. The schemas are changed for it, see `strict_schema`. Gemini and Ollama have no strict mode.

@@ -104,6 +104,8 @@ class Turns(LoopStream[Any]):
     It is read, left and cancelled as an `AsyncRun` is.
     """
 
+    _instead = ", or loop over turns(...).blocking()"
+
     def __init__(self, conversation: _Conversation) -> None:
         # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
         super().__init__(_events(conversation), None)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Callable, Iterable
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator
 from functools import partial
 from json import JSONDecodeError
+from os import PathLike
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -213,6 +214,26 @@ def opened(source: Any, *, decode: Decode = "sdk", name: str = "from_stream") ->
     return translated(source, partial(stream_to_read, decode=decode, name=name), any_exception)
 
 
+class _Loops:
+    def __init__(self, source: Any) -> None:
+        self._source = source
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._source)
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return aiter(self._source)
+
+
+def without_await(source: Any) -> Any:
+    """Return what loops over an Observable that can be looped over, such as a recording; anything else as it is.
+
+    Every Observable can be awaited, too, as the answer of an async client can.
+    """
+    kinds: tuple[type, ...] = (Observable, Iterable)
+    return _Loops(source) if all(isinstance(source, each) for each in kinds) else source
+
+
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:
     """Feed what `opened` returned to a new machine for each subscription."""
     return bridge(source, new_machine, _is_checked)
@@ -276,6 +297,9 @@ def check_any_stream(source: object, *, name: str = "from_stream") -> None:
         raise UsageError(message)
     if isinstance(source, bytes | bytearray):
         message = f"{name} got {type(source).__name__}; use from_wire(api, ...) for the bytes of a body"
+        raise UsageError(message)
+    if isinstance(source, PathLike):
+        message = f"{name} got a path; pass from_recording(path) of penstock.studio, which reads recordings"
         raise UsageError(message)
     # Whole answers are pydantic objects, and streams are not.
     whole = ("__pydantic_fields_set__",)

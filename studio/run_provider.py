@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from ..events.errors import PenstockError, UsageError
 from ..pipeline.pipeline import Pipeline
-from ..pipeline.tool_schemas import tool_schemas
+from ..pipeline.tool_schemas import provider_named, tool_schemas
 from ..sources.base.request import Client, Request, is_local
 from ..sources.recognition.apis import PROVIDERS
 
@@ -43,7 +43,7 @@ def connected(name: str, request: Request, key: str) -> Generator[Callable[[], A
 
 def ask(name: str, client: Any, request: Request) -> Any:
     """Start the streamed answer, with the tools in the provider's form."""
-    return PROVIDERS[name].ask(client, request, tool_schemas(request.tools, name))
+    return PROVIDERS[name].ask(client, request, tool_schemas(request.tools, provider_named(name)))
 
 
 def _without_url(error: Exception) -> object:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final, Literal, cast
+from typing import Any, Final, Literal, TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -85,6 +85,23 @@ IN_ORDER: Final[tuple[KnownDialect, ...]] = (
 
 DIALECTS: Final[Mapping[str, KnownDialect]] = {each.name: each for each in sorted(IN_ORDER, key=lambda each: each.name)}
 """All dialects by name."""
+
+# fmt: off
+DialectName: TypeAlias = Literal[
+    "aider", "anthropic_legacy", "apertus", "apriel", "bolt_artifact", "cline", "cohere_r7b", "cohere_r_plus",
+    "deepseek_v31", "deepseek_v32_dsml", "deepseek_v3_cogito", "deepseek_v3_r1", "deepseek_v4_dsml", "dots", "ernie45",
+    "fenced_json", "firefunction_v2", "functionary_v31", "functionary_v32", "functiongemma", "gemma4", "generic_json",
+    "gigachat3", "gigachat35", "glm4", "glm45", "glm47", "granite3", "granite_20b_fc", "harmony", "hermes",
+    "hermes_granite4", "hunyuan_a13b", "hunyuan_v3", "hyperclovax_think", "inkling", "internlm2", "iquest_coder_v2",
+    "jamba", "json", "json_answer", "json_array_bare", "json_bare", "k2_horizon", "kimi_k2", "kimi_k3", "lfm2",
+    "llama3_json", "llama4_pythonic", "llama_python_tag", "longcat", "mimo", "minicpm4", "minicpm5_xml", "minimax_m1",
+    "minimax_m2", "minimax_m3", "mirothinker", "mistral_old", "mistral_v11", "muse_glimmer", "nemotron_toolcall",
+    "olmo3_pythonic", "openhands", "phi4_mini", "plamo3", "poolside_v1", "pythonic", "qwen3_coder", "reka_edge",
+    "seed_oss", "sentinel", "solar_open", "solar_open2", "step3", "step3p5", "telechat", "think_tags", "tool_call",
+    "tool_code", "xlam", "xml",
+]
+# fmt: on
+"""The names of `DIALECTS`, for type checkers."""
 
 AUTO: Final[tuple[str, ...]] = tuple(each.name for each in IN_ORDER if not each.not_in_auto)
 """The names of the dialects that `auto` reads: their markers are unmistakable in prose, code and data."""

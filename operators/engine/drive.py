@@ -8,7 +8,7 @@ from typing import Any, overload
 from reactivex import Observable
 
 from ...events.errors import UsageError
-from .pump import apump, pump
+from .pump import apump, is_async_stream, pump
 from .stage import A, AnyOperator, B, C, D, E, F, Operator, checked_operators, stage
 
 
@@ -101,10 +101,10 @@ def _check_items(items: object, name: str) -> None:
     if isinstance(items, str | bytes):
         message = f"{name}(...) takes an iterable of items, got a bare {type(items).__name__}; put it in a list"
         raise UsageError(message)
-    if isinstance(items, Iterable) or (name == "adrive" and isinstance(items, AsyncIterable)):
+    if isinstance(items, Iterable) or (name == "adrive" and is_async_stream(items)):
         return
     given = type(items).__name__
-    hint = "; for an async iterable there is adrive(...)" if isinstance(items, AsyncIterable) else ""
+    hint = "; for an async iterable there is adrive(...)" if is_async_stream(items) else ""
     if isinstance(items, Observable):
         hint = "; an Observable goes through operators with source.pipe(...)"
     message = f"{name}(...) takes an iterable of items, got {given}{hint}"

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
 from contextlib import AbstractContextManager, nullcontext
 from inspect import isawaitable
-from typing import Any, Protocol, TypeVar, cast
+from typing import Any, NoReturn, Protocol, TypeVar, cast
 
+from typing_extensions import TypeIs
+
+from ...events.errors import UsageError
 from .stage import Completed, Failed, How
 
 T_co = TypeVar("T_co", covariant=True)
@@ -24,6 +27,19 @@ class Work(Protocol[T_co]):
 
     def feed(self, item: Any, /) -> Iterable[T_co]: ...
     def close(self, how: How, /) -> Iterable[T_co]: ...
+
+
+def no_async_for(_: object) -> NoReturn:
+    """Say what to write in place of `async for`, as the `__aiter__` of a plain stream."""
+    message = (
+        "this stream is plain; write `for event in ...`, or in a coroutine `async for event in pipeline.astream(...)`"
+    )
+    raise UsageError(message)
+
+
+def is_async_stream(stream: object) -> TypeIs[AsyncIterable[Any]]:
+    """Return whether a stream is read with `async for`."""
+    return getattr(type(stream), "__aiter__", None) is not no_async_for and isinstance(stream, AsyncIterable)
 
 
 def pump(
@@ -99,7 +115,7 @@ async def apump(
             try:
                 if iterator is None:
                     with begin:
-                        iterator = aiter(items) if isinstance(items, AsyncIterable) else _async(items)
+                        iterator = aiter(items) if is_async_stream(items) else _async(items)
                         item = await anext(iterator, _END)
                 else:
                     item = await anext(iterator, _END)

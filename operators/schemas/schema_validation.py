@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from inspect import formatannotation
 from typing import Any, Final, ParamSpec, TypeAlias, TypeVar, cast
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.errors import PydanticUserError
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import InitErrorDetails, PydanticCustomError, to_jsonable_python
@@ -195,11 +196,27 @@ def model_schema(model: type[BaseModel], owner: str) -> Schema:
     try:
         schema = model.model_json_schema(schema_generator=PlainSchema)
     except (PydanticUserError, NameError, LookupError, RecursionError) as error:
-        message = f"the parameters of {owner} cannot be turned into a JSON Schema: {str(error).splitlines()[0]}"
+        said = what_to_write({field.alias or name: field.annotation for name, field in model.model_fields.items()})
+        message = f"the parameters of {owner} cannot be turned into a JSON Schema: {str(error).splitlines()[0]}{said}"
         raise UsageError(message) from error
     schema = object_schema(schema, owner)
     schema.pop("title", None)
     return schema
+
+
+def what_to_write(annotations: Mapping[str, Any]) -> str:
+    """Return the end of a message on parameters: which one has a type that JSON has not, and what to write.
+
+    >>> what_to_write({"name": str, "thread": type(lambda: 0)})
+    "; for 'thread', which is function, write a type that JSON has: str, int, list, dict, Literal, a pydantic model"
+    """
+    for name, annotation in annotations.items():
+        try:
+            TypeAdapter(annotation).json_schema(schema_generator=PlainSchema)
+        except Exception:  # noqa: BLE001 - pydantic raises many kinds
+            known = "a type that JSON has: str, int, list, dict, Literal, a pydantic model"
+            return f"; for {name!r}, which is {formatannotation(annotation)}, write {known}"
+    return ""
 
 
 _LONGEST = 200

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import UsageError
+from ...operators.engine.pump import is_async_stream
 from ...operators.engine.stage import Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
 from ..running.channel import running_loop
@@ -65,7 +66,7 @@ def in_a_row(events: AsyncIterable[Any], steps: Iterable[EventStep]) -> list[Asy
             later |= cast("frozenset[str]", names)
     for step in steps:
         stream = step(streams[-1])
-        if not isinstance(stream, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - users err
+        if not is_async_stream(stream):
             message = f"the step {step!r:.80} must return an async stream of events, got {type(stream).__name__}"
             raise UsageError(message)
         streams.append(stream)

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, It
 from typing import Any, Protocol, TypeVar, overload
 
 from ...events.errors import UsageError
-from ...operators.engine.pump import apump, pump
+from ...operators.engine.pump import apump, is_async_stream, pump
 from ...operators.engine.stage import How
 from ..running.event_pump import ClosedUnread
 
@@ -33,7 +33,7 @@ def adapted(
     If the events raise, what is open is ended, and then the exception is raised. The events are closed at the end, and
     when the loop is left.
     """
-    if isinstance(events, AsyncIterable):
+    if is_async_stream(events):
         return ClosedUnread(apump(events, adapter()), events)
     if isinstance(events, Iterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
         return pump(events, adapter())

@@ -19,7 +19,7 @@ from reactivex.scheduler import TimeoutScheduler
 
 from ...events.errors import UsageError
 from ...events.segment_event import Fragment, SegmentContent, SegmentEnd, SegmentStart
-from ...operators.engine.pump import pump
+from ...operators.engine.pump import is_async_stream, pump
 from ...operators.engine.stage import Failed, How, Interrupted
 from .channel import StreamCutError, running_loop
 from .event_pump import EventPump, LoopStream, log_unread
@@ -379,7 +379,7 @@ class Coalesce:
     @overload
     def __call__(self, events: Iterable[T], /) -> Iterator[T]: ...
     def __call__(self, events: Observable[T] | AsyncIterable[T] | Iterable[T], /) -> Any:
-        if isinstance(events, AsyncIterable):
+        if is_async_stream(events):
             return CoalescedStream(events, self._bounds)
         if isinstance(events, Observable):
             return coalesced_observable(events, self._bounds, self._scheduler)

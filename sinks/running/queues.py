@@ -11,6 +11,7 @@ from typing import Any, Self, overload
 from reactivex import Observable
 
 from ...events.errors import UsageError
+from ...operators.engine.pump import is_async_stream
 from .channel import Channel, NoReaderError
 from .sink import TwinSink
 
@@ -38,7 +39,7 @@ class EventQueue:
     ) -> Coroutine[Any, Any, None] | None:
         self.check_unused()
         self._has_writer = True
-        if isinstance(events, AsyncIterable):
+        if is_async_stream(events):
             return _until_left(TwinSink(partial(_AsyncWriter, self._channel))(events))
         with suppress(NoReaderError):
             TwinSink(partial(_Writer, self._channel, self._blocked_loop))(events)

@@ -12,7 +12,7 @@ from reactivex import operators as rx
 from reactivex.scheduler import NewThreadScheduler
 
 from ...events.errors import UsageError
-from ...operators.engine.pump import aclose_all, close_all
+from ...operators.engine.pump import aclose_all, close_all, is_async_stream
 
 
 def is_async_function(function: Callable[..., object]) -> bool:
@@ -57,7 +57,7 @@ class TwinSink(Generic[T]):
     def __call__(self, events: Iterable[Any] | Observable[Any]) -> T: ...
 
     def __call__(self, events: AsyncIterable[Any] | Iterable[Any] | Observable[Any]) -> Coroutine[Any, Any, T] | T:
-        if isinstance(events, AsyncIterable):
+        if is_async_stream(events):
             return _take_async(events, self._new_target())
         if self.needs_async:
             raise UsageError(_NEEDS_ASYNC)

@@ -8,7 +8,7 @@ from contextlib import contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from ...events.errors import UsageError, how_to_install
-from ...operators.engine.pump import apump, pump
+from ...operators.engine.pump import apump, is_async_stream, pump
 from ...operators.engine.stage import How
 from ..running.event_pump import ClosedUnread
 from ..running.sink import Target, TwinSink, each_event
@@ -39,7 +39,7 @@ class OtelObserver:
 
     def __call__(self, events: AsyncIterable[E] | Iterable[E]) -> AsyncGenerator[E, None] | Generator[E, None, None]:
         """Return the same events; they are observed while they are read."""
-        if isinstance(events, AsyncIterable):
+        if is_async_stream(events):
             watch = _Watch(self._new_target)
             return ClosedUnread(apump(events, watch, begin=watch.begin(), leave=watch.leave), events)
         if isinstance(events, str | bytes) or not isinstance(cast("object", events), Iterable):

@@ -23,6 +23,7 @@ from ...events.json_form import Event, for_browsers, to_json
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import ToolCallUpdate
 from ...operators.calls.open_segments import OpenSegments, end_status
+from ...operators.engine.pump import is_async_stream
 from ...operators.engine.stage import Failed, How, stage
 from ...operators.tool_call_updates import tool_call_updates
 from ..running.event_pump import EventPump, log_unread
@@ -399,7 +400,7 @@ class FramePump:
 
 def checked(events: AsyncIterable[Any], name: str) -> AsyncIterable[Any]:
     """Return the events; `UsageError` for anything but an async stream."""
-    if isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
+    if is_async_stream(events):
         return events
     given = type(events).__name__
     message = f"{name}(...) takes an async stream, such as pipeline.astream(...) or adrive(...); got {given}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.limits import Limits
@@ -289,6 +289,15 @@ def api_of(name: str) -> Api:
 
 
 PROVIDERS: Mapping[str, Provider] = {each.name: each for api in APIS for each in api.providers}
+# fmt: off
+ProviderName: TypeAlias = Literal[
+    "openai-chat", "openai", "chat", "mistral", "openai-responses", "responses", "anthropic", "anthropic-messages",
+    "messages", "gemini", "google", "gemini-generate", "ollama", "bedrock", "bedrock-converse", "converse", "cohere",
+    "cohere-chat", "cohere-v2", "gemini-interactions", "interactions", "openai-assistants", "assistants",
+]
+# fmt: on
+"""The names and aliases of `PROVIDERS`, for type checkers."""
+
 _OF_RELATIVES = {name: chat_form(name, relative.returned) for name, relative in RELATIVES.items()}
 
 

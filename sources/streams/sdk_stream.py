@@ -7,10 +7,10 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Self, TypeAlias
 
-from ...events.errors import ProviderError
+from ...events.errors import ProviderError, UsageError
 from ...operators.engine.pump import aclose_all, close_all
 from .taps import AsyncTap, Tap, TappedStart
-from .workarounds import cancel_inside, goes_async
+from .workarounds import cancel_inside, goes_async, is_of_closed_client, is_over
 
 Translate: TypeAlias = Callable[[Exception], ProviderError | None]
 """Returns our error for an exception of the SDK, or None if it is raised unchanged."""
@@ -69,8 +69,22 @@ def _raise_ours(error: BaseException, translate: Translate) -> None:
     """Raise our error in place of the SDK's, if there is one; the end of a stream is no error."""
     if not isinstance(error, Exception) or isinstance(error, StopIteration | StopAsyncIteration):
         return
+    if is_of_closed_client(error):
+        message = (
+            "the client was closed before this request; loop over the answer inside the client's `with` block, or make "
+            "a client that stays open"
+        )
+        raise UsageError(message) from error
     if ours := translate(error):
         raise ours from error
+
+
+def _check_unread(stream: object) -> None:
+    if is_over(stream):
+        message = (
+            "this stream is over: it was read or closed before; pass a new one, or a lambda that makes a new request"
+        )
+        raise UsageError(message)
 
 
 class _Stream:
@@ -79,6 +93,7 @@ class _Stream:
         self._translate = translate
 
     def __iter__(self) -> Self:
+        _check_unread(self._stream)
         return self
 
     def __next__(self) -> Any:
@@ -100,6 +115,7 @@ class _AsyncStream:
         """Whether it was read from and has not ended since, also by a cancellation, which ends all of it."""
 
     def __aiter__(self) -> Self:
+        _check_unread(self._stream)
         return self
 
     async def __anext__(self) -> Any:

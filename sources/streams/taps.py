@@ -6,7 +6,7 @@ import inspect
 from collections.abc import AsyncIterable, Callable, Iterable
 from typing import Any, Protocol, Self
 
-from ...operators.engine.pump import aclose_all, close_all
+from ...operators.engine.pump import aclose_all, close_all, is_async_stream
 
 
 class ItemFile(Protocol):
@@ -35,7 +35,7 @@ def _is_stream(value: object) -> bool:
 
 
 def _tap_of(stream: Any, file: ItemFile) -> Tap | AsyncTap:
-    return AsyncTap(stream, file) if hasattr(stream, "__aiter__") else Tap(stream, file)
+    return AsyncTap(stream, file) if is_async_stream(stream) else Tap(stream, file)
 
 
 class TappedStart:

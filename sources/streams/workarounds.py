@@ -7,6 +7,8 @@
   it is collected. A cancellation where they wait goes through all of them: `cancel_inside`.
 - google-genai: `generate_content_stream` runs Python functions that are passed as tools, and says so nowhere; the
   variables of its generator do: `runs_functions`.
+- OpenAI's, Anthropic's and Mistral's streams, and boto3's, are objects around a generator; one that is over yields
+  nothing and says nothing: `is_over`. A closed httpx client raises a plain RuntimeError: `is_of_closed_client`.
 - LiteLLM (1.110): its streams can be looped over in both ways, whichever call made them: `goes_async`.
 - openai (3.57) and anthropic (2.14): what `with_streaming_response.create(...)` of an async client returns holds the
   request as a coroutine, which only `async with` awaits. Python warns of one that is dropped: `close_request`.
@@ -22,6 +24,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from types import FrameType
 from typing import Any
 
+from ...operators.engine.pump import is_async_stream
 from ..base.sdk_fields import entries_of, fields_of
 
 _SDKS = ("google", "ollama")
@@ -43,6 +46,20 @@ def sdk_of(generator: Any) -> str:
 def frame_of(generator: Any) -> FrameType | None:
     """Return the frame of a generator, sync or async, that is not over."""
     return getattr(generator, "gi_frame", None) or getattr(generator, "ag_frame", None)
+
+
+def is_over(stream: object) -> bool:
+    """Return whether a stream was read to its end, or closed."""
+    around = (getattr(stream, name, None) for name in ("_iterator", "generator", "_event_generator"))
+    return any(
+        (inspect.isgenerator(each) or inspect.isasyncgen(each)) and frame_of(each) is None for each in (stream, *around)
+    )
+
+
+def is_of_closed_client(error: BaseException) -> bool:
+    """Return whether a request failed because its client was closed; OpenAI's and Anthropic's pass the error on."""
+    raised = (error, error.__cause__)
+    return any(type(each) is RuntimeError and "client" in str(each) and "closed" in str(each) for each in raised)
 
 
 def values_in(stream: object) -> Iterator[object]:
@@ -140,7 +157,7 @@ def goes_async(stream: Any) -> bool:
 
     What LiteLLM's streams read tells which way is meant; where nothing is open yet, a running event loop does.
     """
-    if not isinstance(stream, AsyncIterable):
+    if not is_async_stream(stream):
         return False
     if not isinstance(stream, Iterable):
         return True

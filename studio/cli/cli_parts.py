@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import warnings
 import webbrowser
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing, contextmanager
@@ -39,7 +40,9 @@ def tools_named(names: Iterable[str], *, option: str = "--tool") -> tuple[Tool, 
     values: list[Any] = []
     for name in names:
         try:
-            values += as_tools(_values(name))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # a library's function may have no types
+                values += as_tools(_values(name))
         except UsageError as error:
             message = f"{option} {name}: {error}"
             raise UsageError(message) from error

@@ -19,7 +19,7 @@ from ...operators.writing.draw_grammar import state_table
 from ...pipeline.pipeline_views import strategy_code
 from ...pipeline.strategies import STRATEGIES, Strategy, strategy_named
 from ...pipeline.strategy_choice import DEFAULT_IN_TEXT, DEFAULT_STRATEGY, settings_from_environment
-from ...pipeline.tool_schemas import tool_schemas
+from ...pipeline.tool_schemas import provider_named, tool_schemas
 from ..recordings.recording_format import recording_schema
 from .cli_parts import ToolNames, beginning_with, complete_provider, complete_strategy, tools_named
 
@@ -58,7 +58,7 @@ def schema(
         if provider is None or event is not None:
             message = "--tool needs --provider and cannot be combined with an event"
             raise UsageError(message)
-        _print(tool_schemas(tools_named(tool), provider))
+        _print(tool_schemas(tools_named(tool), provider_named(provider)))
     elif provider is not None:
         message = "--provider needs --tool"
         raise UsageError(message)

@@ -13,6 +13,7 @@ import typer
 
 from ...events.errors import ProviderError, UsageError, shown_url
 from ...pipeline.pipeline import Pipeline
+from ...pipeline.strategies import Strategy, strategy_named
 from ...sources.base.request import Request
 from ...sources.recognition.apis import PROVIDERS, provider_of
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
@@ -113,7 +114,9 @@ def ask_and_show(
         _check_url(base_url, "--base-url")
     elif url is not None and "://" in url:  # Ollama's may be a host alone
         _check_url(url, PROVIDERS[known].url_from)
-    pipeline = Pipeline(strategy, tools=tools or None, keep_answer=False, record=record)
+    pipeline = Pipeline(
+        None if strategy is None else strategy_named(strategy), tools=tools or None, keep_answer=False, record=record
+    )
     key = key_from_environment(known, url, key_from)
     request = with_tools(
         Request(model=model, prompt=_prompt(prompt), system=system, max_tokens=max_tokens, base_url=url), pipeline
@@ -258,12 +261,16 @@ def _refuse(**given: object) -> None:
             raise UsageError(message)
 
 
+def _named(strategy: str | None) -> Strategy | None:
+    return None if strategy is None else strategy_named(strategy)
+
+
 def _show_body(tap: Callable[[Any], Any], api: str | None, strategy: str | None, *, as_json: bool) -> Watched:
     if sys.stdin is not None and sys.stdin.isatty():
         complain("reading a body from the input; Ctrl-D ends it")
     body = PipedBody(tap, api)
     body.begin()
-    answer = Pipeline(strategy, keep_answer=False).stream(body.chunks())
+    answer = Pipeline(_named(strategy), keep_answer=False).stream(body.chunks())
 
     def stop(reason: str) -> None:
         answer.cancel(reason)

@@ -15,6 +15,7 @@ from ...events.errors import UsageError
 from ...events.json_form import to_dict
 from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...pipeline.pipeline import Pipeline
+from ...pipeline.strategies import strategy_named
 from ...sinks.parts.event_words import printable
 from ..reading.inspect_recording import PIECE_OF_ITEMS, Progress
 from ..reading.play_recording import decoders, short_line
@@ -50,7 +51,7 @@ def traced_file(
         items = _cut(file, recorded, chunk_size)
         times = [*(each.at for each in items), max(recorded.ends_at, items[-1].at if items else 0.0)]
         clock: Clock = _clock(times) if recorded.has_times else no_time
-        operators = (*decoders(recorded), Pipeline(strategy).operator)
+        operators = (*decoders(recorded), Pipeline(strategy_named(strategy)).operator)
         seen = trace(*operators, limit=len(items) + 1)
         return seen.run(_items(items, recorded.error, progress), clock=clock)
 

@@ -21,7 +21,7 @@ from ...operators.engine.withheld import MOST, Withheld
 from ...operators.machines.live_view import LiveEvent
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
-from ...pipeline.strategies import STRATEGIES
+from ...pipeline.strategies import STRATEGIES, strategy_named
 from ...pipeline.strategy_choice import DEFAULT_IN_TEXT
 from ...sinks.parts.event_words import shortened
 from ..reading.play_recording import LONGEST, short_line
@@ -256,7 +256,7 @@ class ExploredRuns:
             raise UsageError(message)
         stream = self.stream.cut(choice.chunk_size) if choice.chunk_size else self.stream
         if choice.strategy:
-            return stream.traced(_chain_of(Pipeline(choice.strategy)))
+            return stream.traced(_chain_of(Pipeline(strategy_named(choice.strategy))))
         return stream.traced(self._given, is_decoded=self._is_decoded)
 
     def data(self, choice: RunChoice, traced: Trace) -> bytes:

@@ -18,6 +18,7 @@ from ...operators.argument_progress import argument_progress
 from ...operators.engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, stage
 from ...operators.tool_call_updates import tool_call_updates
 from ...pipeline.pipeline import Pipeline
+from ...pipeline.strategies import strategy_named
 from ...sinks.parts.event_words import event_line, printable, shortened
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
@@ -188,7 +189,7 @@ class Player:
     def _operators(self, strategy: str, emit: Emit | None) -> list[Operator[Any, Any]]:
         operators: list[Operator[Any, Any]] = decoders(self._recorded)
         if emit != "deltas" and (operators or isinstance(self._recorded.items[0].item, ChunkResponse)):
-            operators.append(Pipeline(strategy).operator)  # with the options of the environment
+            operators.append(Pipeline(strategy_named(strategy)).operator)  # with the options of the environment
         return [*operators, *made_behind(emit)]
 
     def _through(self, chain: StageChain[Any, Any]) -> Generator[Any, None, None]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 from os import PathLike
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from reactivex import Observable, abc
@@ -17,9 +19,10 @@ from reactivex.scheduler import CurrentThreadScheduler
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
+from ...operators.engine.pump import apump, pump
 from ...operators.engine.stage import Completed, Failed
 from ...sources.base.answers import Choices
-from ...sources.base.machine import Machine
+from ...sources.base.machine import Machine, MachineStage
 from ...sources.from_stream import decoder_factory
 from ...sources.from_wire import wire_machine
 from ...sources.recognition.apis import api_of
@@ -139,6 +142,54 @@ class _Replay:
             self._observer.on_error(error)
 
 
+class ReplayedAnswer(Observable[ChunkResponse]):
+    """The chunks of a recording: an Observable, which can also be looped over, plain or async, any number of times."""
+
+    def __init__(self, replay: Observable[ChunkResponse], recorded: RecordedItems, speed: float | None) -> None:
+        def subscribe(
+            observer: abc.ObserverBase[ChunkResponse], scheduler: abc.SchedulerBase | None = None
+        ) -> abc.DisposableBase:
+            return replay.subscribe(observer, scheduler=scheduler)
+
+        super().__init__(subscribe)
+        self._recorded = recorded
+        self._speed = speed
+
+    def __iter__(self) -> Iterator[ChunkResponse]:
+        machine = self._recorded.new_machine()
+        return pump(self._items(machine), MachineStage(machine))
+
+    def __aiter__(self) -> AsyncIterator[ChunkResponse]:
+        machine = self._recorded.new_machine()
+        return apump(self._async_items(machine), MachineStage(machine))
+
+    def _items(self, machine: Machine) -> Iterator[Any]:
+        for wait, items in self._waits(machine):
+            sleep(wait)
+            yield from items
+
+    async def _async_items(self, machine: Machine) -> AsyncIterator[Any]:
+        for wait, items in self._waits(machine):
+            await asyncio.sleep(wait)
+            for item in items:
+                yield item
+
+    def _waits(self, machine: Machine) -> Iterator[tuple[float, tuple[Any, ...]]]:
+        """Yield the seconds until each item comes, with it; at last those until the end, then raise the error."""
+        recorded, began = self._recorded, monotonic()
+
+        def wait(at: float) -> float:
+            return 0.0 if self._speed is None else max(began + at / self._speed - monotonic(), 0.0)
+
+        for each in recorded.items:
+            yield wait(each.at), (each.item,)
+            if machine.stopped:
+                return
+        yield wait(recorded.ends_at or 0.0), ()
+        if recorded.error is not None:
+            raise recorded.error
+
+
 RecordingPace: TypeAlias = Literal["instant", "original"] | float
 
 
@@ -154,18 +205,20 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
     logprobs: bool = False,
-) -> Observable[ChunkResponse]:
-    """Replay a recorded answer, for any number of subscribers.
+) -> ReplayedAnswer:
+    """Replay a recorded answer, for any number of subscribers and loops.
 
         from_recording("answer.jsonl", pace="original").pipe(to_segments()).subscribe(print)
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
+        for event in Pipeline().stream(from_recording("answer.jsonl")): ...
 
     - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py
       (`pip install ".[cassettes]"`), of which `interaction` chooses a response, from 0. `UsageError` if it cannot be
       read or its provider cannot be told. A recording that was broken off is replayed up to its last whole line.
     - `api`: as in `from_wire`; without it, what the recording says, else it is detected.
     - `pace`: "instant"; "original", at the recorded times; or a factor: 2.0 is twice as fast. The scheduler is that of
-      `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps. Bodies,
+      `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps, as it does
+      in a plain loop; an async loop waits. Bodies,
       cassettes, and what was converted from them have no times, so another pace than "instant" raises a `UsageError`.
     - `chunk_size`: cuts the bytes anew, into so many a chunk. Recorded items of an SDK cannot be cut.
     - The rest is as with `from_stream`. An error that ended the recorded stream ends the replay.
@@ -183,7 +236,7 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
         logprobs=logprobs,
     )
     if speed is None:
-        return bridge(recorded.untimed, recorded.new_machine, _is_checked)
+        return ReplayedAnswer(bridge(recorded.untimed, recorded.new_machine, _is_checked), recorded, speed)
     if recorded.ends_at is None:
         message = f"{path} has no times; pass pace='instant', or record with record(...)"
         raise UsageError(message)
@@ -191,7 +244,8 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
         message = f"at pace={pace!r} this replay would take more than thirty years; pass a larger factor"
         raise UsageError(message)
     items = [TimedItem(at / speed, item) for at, item in recorded.items]
-    return timed_replay(items, recorded.ends_at / speed, recorded.error, recorded.new_machine)
+    replay = timed_replay(items, recorded.ends_at / speed, recorded.error, recorded.new_machine)
+    return ReplayedAnswer(replay, recorded, speed)
 
 
 class RecordedItems(NamedTuple):

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from ...events.errors import UsageError
 from ...operators.engine.operator_call import OperatorCall
-from ...operators.engine.pump import apump, pump
+from ...operators.engine.pump import apump, is_async_stream, pump
 from ...operators.engine.stage import Completed, How, Operator
 from ...pipeline.chain import operator_of
 from ...pipeline.pipeline import Pipeline
@@ -92,7 +92,7 @@ class _StreamTracer:
         stream: Any = source() if callable(source) else source
         if hasattr(stream, "__await__"):
             stream = await stream
-        return await self._arun(stream) if hasattr(stream, "__aiter__") else self.of_stream(stream)
+        return await self._arun(stream) if is_async_stream(stream) else self.of_stream(stream)
 
     def of_recording(self, path: str | PathLike[str]) -> Trace:
         """Trace a recording at its own times; a body is cut into its events."""

@@ -7,8 +7,9 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import msgspec
 import pytest
@@ -34,7 +35,7 @@ from penstock.events import (
 )
 from penstock.operators import FieldSpec, adrive, compose
 from penstock.pipeline import STRATEGIES, api_tool_call
-from penstock.pipeline.strategies import strategy_named
+from penstock.pipeline.strategies import StrategyName, StrategyOptions, strategy_named
 from penstock.sources import decode_wire, from_wire
 from penstock.studio import from_recording
 
@@ -243,3 +244,9 @@ print("imported")
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "imported\n", done.stderr
+
+
+def test_type_checkers_know_the_names_and_the_options_of_all_strategies():
+    assert {name for part in get_args(StrategyName) for name in get_args(part) or (part,)} == {*STRATEGIES}
+    taken = {key for each in STRATEGIES.values() for key in signature(each).parameters}
+    assert {*StrategyOptions.__optional_keys__} == taken - {"tools", "turn_id"}

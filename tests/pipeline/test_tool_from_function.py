@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 
+from penstock import tool
 from penstock.events import UsageError
 from penstock.operators.schemas.schema_validation import model_schema
 from penstock.pipeline.tool_from_function import (
@@ -62,7 +63,12 @@ def test_values_are_validated_and_nested_models_are_models():
 def test_a_parameter_without_an_annotation_takes_anything():
     def loose(a, b=3): ...
 
-    assert schema_of(loose)["properties"] == {"a": {}, "b": {"default": 3}}
+    with pytest.warns(UserWarning, match=r"parameter '[ab]' of loose\(\) has no annotation") as said:
+        assert schema_of(loose)["properties"] == {"a": {}, "b": {"default": 3}}
+    assert {(each.filename, str(each.message).rpartition("; ")[2]) for each in said} == {
+        (__file__, "Any takes anything")
+    }
+    assert schema_of(lambda a: a)["properties"] == {"a": {}}
 
 
 def test_a_function_without_parameters_takes_none():
@@ -214,6 +220,36 @@ def test_what_is_called_without_being_a_function_needs_a_name():
 def test_what_no_model_can_call_by_name_is_a_usage_error(function: Callable[..., Any], said: str):
     with pytest.raises(UsageError, match=said):
         function_model(function, "f")
+
+
+@pytest.mark.parametrize("kind", [range, list[range], Callable[[int], int], 3])
+def test_an_impossible_annotation_names_the_parameter_and_what_to_write(kind: Any):
+    def f(well: int, wrong: Any): ...
+
+    f.__annotations__["wrong"] = kind
+
+    said = r"of f\(\) cannot be .*; for 'wrong', which is .*, write a type that JSON has: str, int, list"
+    with pytest.raises(UsageError, match=said):
+        tool(f)
+
+
+def test_a_model_with_an_impossible_field_names_it():
+    class Timed(BaseModel):
+        hours: int
+        every: Callable[[], int]
+
+    with pytest.raises(
+        UsageError, match=r"of Timed cannot be .*; for 'every', which is .*, write a type that JSON has"
+    ):
+        tool(Timed)
+
+
+def test_an_async_generator_is_told_to_return_a_list():
+    async def lines(path: str) -> AsyncIterator[str]:
+        yield path
+
+    with pytest.raises(UsageError, match=r"lines\(\) is an async generator, .* collect the items and return the list"):
+        tool(lines)
 
 
 def test_an_annotation_that_cannot_be_resolved_or_validated_is_a_usage_error():

@@ -19,7 +19,7 @@ from request_bodies import keeping_bodies
 from penstock.events import UsageError
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.tool import as_tools, tool
-from penstock.pipeline.tool_schemas import tool_choice, tool_schemas
+from penstock.pipeline.tool_schemas import provider_named, tool_choice, tool_schemas
 from penstock.sources.recognition.apis import PROVIDERS as TABLE
 
 PROVIDERS = tuple(TABLE)
@@ -417,3 +417,9 @@ def test_anthropic_alone_gets_its_own_keys_back(eager: bool | None, wanted: list
     for provider in PROVIDERS:
         written = json.dumps(tool_schemas(tools, provider))
         assert (provider == "anthropic") == ("eager_input_streaming" in written) == ("cache_control" in written)
+
+
+def test_a_name_in_a_variable_is_checked_and_becomes_the_providers_own():
+    assert [provider_named(each) for each in ("openai", "gemini", "converse")] == ["openai-chat", "gemini", "bedrock"]
+    with pytest.raises(UsageError, match="unknown provider 'opnai'; known are 'openai-chat'"):
+        provider_named("opnai")

@@ -49,6 +49,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> CheckoutCopy:
     copy.write("operators/dialects/otter.py", dialect)
     copy.put_before(TABLE, "from ..dialects.pythonic ", "from ..dialects.otter import OTTER\n")
     copy.put_before(TABLE, "    # without a marker that nothing else has", "    OTTER,\n")
+    copy.put_before(TABLE, "]\n# fmt: on\n", '    "otter",\n')
     copy.put_before("CHANGELOG.md", "- `split_reasoning`", "- The dialect `otter`.\n")
     return copy
 

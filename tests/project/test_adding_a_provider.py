@@ -164,7 +164,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
     page = PAGE.read_text(encoding="utf-8")
     answer = page.partition("```text\n")[2].partition("```")[0]
     machine, wire, request, *added, test = BLOCK.findall(page)
-    imported, mark, row = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
+    imported, mark, row, name = (re.sub(r"^\+", "", each, flags=re.MULTILINE) for each in added)
     files = {"__init__.py": '"""Otter."""\n', "machine.py": machine, "wire.py": wire, "request.py": request}
     copy.write("sources/otter", files)
     copy.insert(
@@ -172,6 +172,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
         (imported, "\n\nclass NewMachine(Protocol)"),
         (f"{mark}\n\n", "APIS = (\n"),
         (row, ')\n"""The table of wire formats'),
+        (name, ']\n# fmt: on\n"""The names and aliases'),
     )
     copy.write("tests/sources/otter", {"test_otter.py": test, "answer.ndjson": answer})
     copy.insert("CHANGELOG.md", ("- Otter.\n", "- `parse_text`: tool calls and reasoning that a model writes"))

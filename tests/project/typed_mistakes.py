@@ -28,6 +28,7 @@ from penstock import (
 from penstock.events import Output, OutputFailed, ProviderEvent, SegmentEvent, ToolCallUpdate
 from penstock.events.segment_event import AnySegmentEvent
 from penstock.operators import Operator, PartialOutput, holdback, parse_text, stream_fields, strip_markers
+from penstock.pipeline import output_options, provider_named, strategy_named, tool_choice, tool_schemas
 from penstock.pipeline.strategies import PipelineEvent, StrategyEvent, hermes
 
 
@@ -101,7 +102,7 @@ def looped(chunks: list[ChunkResponse]) -> None:
     for event in run:
         assert_type(event, StrategyEvent)
         _ = event.delta  # wrong
-        if isinstance(event):
+        if isinstance(event, SegmentEvent):
             assert_type(event.segment_id, str)
         if isinstance(event, SegmentContent):
             assert_type(event.delta, str)
@@ -115,6 +116,10 @@ async def awaited(chunks: list[ChunkResponse]) -> None:
     async for event in Pipeline().astream(chunks):
         assert_type(event, PipelineEvent)
         _ = event.delta  # wrong
+    for _ in Pipeline().astream(chunks):  # wrong
+        pass
+    async for _ in Pipeline().stream(chunks):  # wrong
+        pass
     async for made_event in adrive(chunks, to_segments()):
         assert_type(made_event, AnySegmentEvent | Notice | ProviderEvent | AnswerEnd)
 
@@ -134,6 +139,26 @@ def chained(chunks: list[ChunkResponse], source: Observable[ChunkResponse]) -> N
     stage(to_segments(), holdback("<b>"))  # wrong
     adrive(chunks, holdback("<b>"))  # wrong
     drive(chunks)  # wrong
+
+
+def named(name: str) -> None:
+    tool_schemas([add], "openai-chat")
+    tool_schemas([add], "opnai")  # wrong
+    tool_schemas([add], name)  # wrong
+    tool_schemas([add], provider_named(name))
+    tool_choice("antropic", "auto")  # wrong
+    output_options(int, "geminy")  # wrong
+    pipeline = Pipeline("hermes", tools=[add], lenient=True, eager=False, fields=())
+    pipeline.tool_schemas("anthropic")
+    pipeline.tool_schemas("opnai")  # wrong
+    Pipeline("herms")  # wrong
+    Pipeline(name)  # wrong
+    Pipeline(strategy_named(name))
+    Pipeline(["hermes", "qwen3_coder"])
+    Pipeline(["hermes", "qwen_coder"])  # wrong
+    Pipeline("hermes", lenint=True)  # wrong
+    Pipeline("hermes", blanks="kep")  # wrong
+    Pipeline(start="soon")  # wrong
 
 
 def parsed() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import pytest
 from answered import answered
@@ -12,7 +12,14 @@ from msgspec.structs import replace
 from strategies.rendered_calls import schema_of
 
 from penstock.events.errors import UsageError
-from penstock.operators.catalogue.dialect_for import DIALECTS, MODELS, PARSERS, dialect_for, thinking_switch
+from penstock.operators.catalogue.dialect_for import (
+    DIALECTS,
+    MODELS,
+    PARSERS,
+    DialectName,
+    dialect_for,
+    thinking_switch,
+)
 from penstock.operators.grammar.dialect import Dialect, Json, ModelDialect
 from penstock.operators.parse_text import parse_text
 from penstock.operators.writing.render_call import can_render, render_call
@@ -359,3 +366,7 @@ def test_what_is_no_name_and_no_request_is_refused_in_words(odd: Any) -> None:
         dialect_for(odd)
     with pytest.raises(UsageError, match="request= must be the options of the request as a dict"):
         dialect_for("qwen3", request=odd)
+
+
+def test_type_checkers_know_the_name_of_every_dialect():
+    assert sorted(get_args(DialectName)) == sorted(DIALECTS)

@@ -1,11 +1,13 @@
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from looped import looped
 
 from penstock.events import UsageError
 from penstock.sources.base.request import check_name
-from penstock.sources.recognition.apis import APIS, PROVIDERS, provider_of
+from penstock.sources.recognition.apis import APIS, PROVIDERS, ProviderName, provider_of
 
 
 def test_every_name_and_alias_means_its_provider():
@@ -50,3 +52,8 @@ def test_each_provider_takes_the_names_of_its_rule_and_no_others(provider: str, 
             UsageError, match=rf"{provider} does not accept the tool name '{name}': .*; rename it with tool"
         ):
             check_name(name, PROVIDERS[provider])
+
+
+def test_type_checkers_know_the_names_of_all_providers():
+    known = [name for each in PROVIDERS.values() for name in (each.name, *each.aliases)]
+    assert sorted(get_args(ProviderName)) == sorted(known)

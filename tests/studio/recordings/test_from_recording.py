@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import asyncio
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -8,8 +11,10 @@ from chat_client import by_wire, collected
 from chat_streams import NAMES, STREAMS, body_of, options_of
 from looped import looped
 
-from penstock.events import UsageError
-from penstock.studio import from_recording
+from penstock import Pipeline
+from penstock.events import ProviderError, UsageError
+from penstock.sources import from_stream
+from penstock.studio import from_recording, record
 
 
 @looped("name", NAMES)
@@ -49,3 +54,79 @@ def test_a_body_that_says_nothing_of_its_provider_asks_for_the_api(tmp_path: Pat
 def test_a_mistake_is_said_at_once(name: str, options: dict[str, Any], words: str):
     with pytest.raises(UsageError, match=words):
         from_recording(STREAMS / name, **options)
+
+
+def events_of(pipeline: Pipeline, source: Any) -> list[list[Any]]:
+    """Return the events, and the error at the end, of a plain loop, of an async one and of a subscription."""
+    plain: list[Any] = []
+    by_loop: list[Any] = []
+    told: list[Any] = []
+    try:
+        plain.extend(pipeline.stream(source))
+    except ProviderError as error:
+        plain.append(str(error))
+
+    async def loop() -> None:
+        try:
+            async for event in pipeline.astream(source):
+                by_loop.append(event)  # noqa: PERF401 - what came before an error counts
+        except ProviderError as error:
+            by_loop.append(str(error))
+
+    asyncio.run(loop())
+    pipeline.observable(source).subscribe(told.append, lambda error: told.append(str(error)))
+    return [plain, by_loop, told]
+
+
+@looped("name", NAMES)
+def test_a_loop_over_a_recording_gives_what_its_subscriber_gets(name: str):
+    source = from_recording(STREAMS / f"{name}.sse", **options_of(name))
+    plain, by_loop, told = events_of(Pipeline(turn_id="t"), source)
+    assert plain == by_loop == told
+    chunks: list[Any] = []
+    with suppress(ProviderError):
+        chunks.extend(source)
+    assert chunks == collected(source)[0]
+
+
+def test_so_it_is_with_an_error_and_at_its_pace(tmp_path: Path):
+    def failing() -> Any:
+        yield "Hel"
+        yield "lo"
+        raise ConnectionError(*"x")
+
+    path = tmp_path / "answer.jsonl"
+    from_stream(record(path)(failing())).subscribe(on_error=lambda _: None)
+    for pace in ("instant", "original", 1000.0):
+        plain, by_loop, told = events_of(Pipeline("hermes", turn_id="t"), from_recording(path, pace=pace))
+        assert plain == by_loop == told
+        assert plain[-1] == "connection lost (ConnectionError): x"
+
+
+def test_an_async_loop_waits_for_the_pace_and_a_plain_one_sleeps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    path = tmp_path / "answer.jsonl"
+    from_stream(record(path)(["Hel", "lo"])).subscribe()
+    slept: list[float] = []
+    monkeypatch.setattr("penstock.studio.recordings.from_recording.sleep", slept.append)
+    list(Pipeline().stream(from_recording(path, pace=1e-9)))
+    assert len(slept) == 3
+    assert max(slept) > 0
+    del slept[:]
+    began = time.monotonic()
+    asyncio.run(_read(from_recording(path, pace="original")))
+    assert slept == []
+    assert time.monotonic() - began < 5
+
+
+async def _read(source: Any) -> None:
+    async for _ in Pipeline().astream(source):
+        pass
+
+
+def test_a_path_is_told_of_from_recording_and_a_bare_text_is_an_error_as_before():
+    with pytest.raises(UsageError, match=r"got a path; pass from_recording\(path\) of penstock\.studio"):
+        Pipeline().stream(STREAMS / "one_call.sse")
+    with pytest.raises(UsageError, match="got a bare str"):
+        Pipeline().stream(str(STREAMS / "one_call.sse"))
+    with pytest.raises(UsageError, match="got an Observable"):
+        Pipeline().stream(from_stream(["a"]))

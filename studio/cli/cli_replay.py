@@ -265,7 +265,7 @@ def _own(given: str) -> Iterable[Dialect]:
         message = f"--dialect {given}: {error}"
         raise UsageError(message) from error
     if not isinstance(found, Dialect):
-        message = f"--dialect {given}: is no Dialect but {found!r:.80}"
+        message = f"--dialect {given}: must be a Dialect, got {found!r:.80}"
         raise UsageError(message)
     return (found,)
 

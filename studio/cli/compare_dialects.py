@@ -34,7 +34,7 @@ def compare_dialects(text: str, strategies: Iterable[TextStrategy], tools: Seque
 
     >>> found = compare_dialects("Hi [f(a=1)]", all_dialects(), ())
     >>> [name for name, each in found.items() if each.calls], found["hermes"].text
-    ([], 'Hi [f(a=1)]')
+    (['llama4_pythonic', 'pythonic'], 'Hi [f(a=1)]')
     """
     return {each.__name__: _found(text, each, tools) for each in strategies}
 

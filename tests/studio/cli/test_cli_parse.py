@@ -183,7 +183,7 @@ def test_what_is_no_utf8_is_replaced(penstock: Penstock, monkeypatch: pytest.Mon
         (["--tools", "nowhere.json"], ["--tools nowhere.json", "No such file"]),
         (["--emit", "all"], ["'all'", "'segments'"]),
         (["--dialect", "no.such.module:MINE"], ["--dialect no.such.module:MINE: cannot be imported"]),
-        (["--dialect", "json:dumps"], ["--dialect json:dumps: is no Dialect but <function dumps"]),
+        (["--dialect", "json:dumps"], ["--dialect json:dumps: must be a Dialect, got <function dumps"]),
         (["--model", "qwen3", "--dialect", "hermes"], ["--model chooses the dialect; leave out --dialect"]),
         (["--model", ""], ["a model's name must be a str"]),
         (["--compare", "--model", "qwen3"], ["--compare goes with --dialect and --tools only"]),

@@ -72,7 +72,7 @@ class TextCallWatch(Stateful):
         """What reads the text; None while no name has been found."""
         self._before: list[str] = []
         """The text that was looked at before there was a reader."""
-        self._length = 0
+        self._length: int = 0
         self.pieces: list[str] = []
         self._tail = ""
         """The end of the text before it, in which a name may have begun."""

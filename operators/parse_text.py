@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import partial
-from typing import Any, Unpack
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, Unpack
+
+from msgspec.structs import replace
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
@@ -18,6 +20,9 @@ from .grammar.compiled_grammar import compiled
 from .grammar.dialect import Dialect
 from .schemas.json_schema import tool_parameters
 from .text.text_options import ParseTextOptions, TextOptions, spelled_out
+
+if TYPE_CHECKING:
+    from .text.wrong_dialect import OtherDialects
 
 
 @public_operator(positional=dialect_name)
@@ -59,7 +64,8 @@ def parse_text(
     in the `raw` of a text segment without CONTENT.
 
     - `tools`: as in `to_invocations`, or definitions in any provider's form; they determine the types of raw values.
-      With none of them (`[]`) calls stay in the text, with a `Notice` for each whole one at the end.
+      With none of them (`[]`) calls stay in the text, with a `Notice` for each whole one at the end. Else there is one
+      for each whole call of another dialect: of one of the tools, or without `tools` if its markers are unmistakable.
     - `calls`: with False, calls stay in the text, and only reasoning is found.
     - `starts_in_reasoning`: whether the prompt has opened the reasoning, so that the text has only its closer. With
       `auto`, the first closer without an opener shows it: the closer is dropped, and a `Notice` says that the text
@@ -93,8 +99,20 @@ def parse_text(
     compiled(found)
     if schemas is not None and not schemas:
         options["unknown_tool"] = "text"
-    read = TextOptions(schemas=schemas, limits=limits, **options)
+    others = partial(_others, frozenset(each.name for each in found), bool(schemas))
+    read = TextOptions(schemas=schemas, limits=limits, others=others, **options)
     return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=read), takes_text=True))
+
+
+@lru_cache(maxsize=64)
+def _others(own: frozenset[str], has_tools: bool) -> OtherDialects:  # noqa: FBT001
+    """Return the dialects that a model may fall into, but for its own."""
+    from .text.wrong_dialect import MAY_OPEN, OtherDialects, openers_of  # noqa: PLC0415 - as in `_answer`
+
+    given = ("auto", "cline", "pythonic") if has_tools else ("auto",)
+    found = (each for each in dialects_named(*given, has_tools=has_tools) if each.name not in own)
+    dialects = tuple(replace(each, reasoning=(), only_declared=has_tools) for each in found)
+    return OtherDialects(dialects, MAY_OPEN if has_tools or not dialects else openers_of(dialects))
 
 
 def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:

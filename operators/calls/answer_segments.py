@@ -38,9 +38,10 @@ _OF_TEXT = frozenset(("citation", "grounding", "logprobs"))
 NO_SCHEMAS: Final[Mapping[str, Schema | None]] = {}
 PIECES_AT_ONCE: Final = 64
 """A watched text is looked at in so many pieces at once, which costs little for each."""
-Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None]
-"""For a text that is emitted unchanged if a search finds no marker in it: the search, and the segment's id and type and
-the turn id for its event. It is a plain tuple because unpacking a named one costs more than a call."""
+Plain: TypeAlias = tuple[Callable[[str], Match[str] | None], str, str, str | None, list[str] | None]
+"""For a text that is emitted unchanged if a search finds no marker in it: the search, the segment's id and type and
+the turn id for its event, and where the text is collected too, if it is watched. It is a plain tuple because unpacking
+a named one costs more than a call."""
 EngineLane: TypeAlias = Callable[[str], Sequence[SegmentOutput] | None]
 """Returns the events of a text, or None if there is more to do than to emit it."""
 

@@ -16,7 +16,7 @@ from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
-from .answer_segments import AnswerSegments, SegmentOutput
+from .answer_segments import PIECES_AT_ONCE, AnswerSegments, SegmentOutput
 from .native_call import open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
@@ -57,8 +57,10 @@ class ResponseAnswers(Stateful):
             text = item if isinstance(item, str) else self._only_content(item)
             plain = reader.plain
             if plain is not None and text:
-                search, segment_id, kind, turn_id = plain
-                if search(text) is None:
+                search, segment_id, kind, turn_id, watched = plain
+                if search(text) is None and (watched is None or len(watched) < PIECES_AT_ONCE):
+                    if watched is not None:
+                        watched.append(text)
                     return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
             lane = reader.lane
             if lane is not None and text and (given := lane(text)) is not None:

@@ -16,7 +16,7 @@ from .answer_segments import SegmentOutput, TextReader
 SNIPPET: Final = 240
 _SOURCE: Final = 4 * SNIPPET
 """Characters that are kept to make a snippet; more than `SNIPPET`, because runs of blanks are collapsed."""
-_KEPT: Final = 65_536
+KEPT: Final = 65_536
 """Characters of a text that are kept for a reader; a longer text is read although it has no name."""
 
 
@@ -72,7 +72,7 @@ class TextCallWatch(Stateful):
         """What reads the text; None while no name has been found."""
         self._before: list[str] = []
         """The text that was looked at before there was a reader."""
-        self._length = 0
+        self._length: int = 0
         self.pieces: list[str] = []
         self._tail = ""
         """The end of the text before it, in which a name may have begun."""
@@ -90,7 +90,7 @@ class TextCallWatch(Stateful):
             self._length += len(text)
             seen = self._tail + text.casefold()
             self._tail = seen[-self._names.longest :]
-            if self._length <= _KEPT and not self._names.is_in(seen):
+            if self._length <= KEPT and not self._names.is_in(seen):
                 return
             self.reader = self._new_reader()
             text = "".join(self._before)
@@ -119,4 +119,5 @@ class TextCallWatch(Stateful):
                 self._source = (self._source + event.raw)[:_SOURCE]
                 if isinstance(event, SegmentEnd) and event.status == "complete":
                     snippet = " ".join(self._source.split())[:SNIPPET]
-                    yield Notice("text_call", self.DETAIL.format(name=self._name, kind=self.kind, snippet=snippet))
+                    said = {"name": self._name, "kind": self.kind, "snippet": snippet, **event.metadata}
+                    yield Notice("text_call", self.DETAIL.format_map(said))

@@ -292,6 +292,12 @@ def dialect_for(
     - `more`: patterns of your own, which are tried first. A pattern matches whole words and numbers of the name; `*`
       stands for anything, and separators do not matter. The longest pattern that matches counts.
 
+    The bare name of a family, such as `qwen`, does not say which of its dialects is meant; the result is the one that
+    servers take for it, and says that it `is_guess`.
+
+    >>> dialect_for("qwen").is_guess, dialect_for("Qwen/Qwen3-8B").is_guess
+    (True, False)
+
     A model of a version that nobody has entered is unknown: it is not read as the version before it was.
 
     Raises `UsageError` for an empty name or pattern.
@@ -305,7 +311,16 @@ def dialect_for(
         found, named = _longest(name, MODELS, _NO_OTHER), _BY_NAME.get(name)
         if named is not None and (model in DIALECTS or found is None or found.names != named.names):
             found = named
+        if found is not None and model not in DIALECTS and _is_family(name, found.names):
+            found = replace(found, is_guess=True)
     return _asked(found or _UNKNOWN, request or {})
+
+
+def _is_family(name: str, names: tuple[str | Dialect, ...]) -> bool:
+    """Return whether a name is that of a family, without a version, of which some models write other dialects."""
+    return name.isalpha() and any(
+        _plain(each, _PATTERN).startswith(name) and MODELS[each].names != names for each in MODELS
+    )
 
 
 def _asked(row: ModelDialect, request: Mapping[str, Any]) -> ModelDialect:

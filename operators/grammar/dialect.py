@@ -315,6 +315,8 @@ class ModelDialect(Struct, frozen=True, repr_omit_defaults=True):
     - `switches`: the variables of the chat template that switch thinking; others that a request sets change nothing.
       None: any that is known; with `()` the template has none, and what the request says does not count.
     - `low_efforts`: the efforts of reasoning with which thinking is off, beside `none`.
+    - `is_guess`: whether `dialect_for` was given no more than the name of a family, such as `qwen`, of which some
+      models write another dialect.
     """
 
     names: tuple[str | Dialect, ...]
@@ -322,6 +324,7 @@ class ModelDialect(Struct, frozen=True, repr_omit_defaults=True):
     opener_in_reasoning: Literal["text", "ends"] | None = None
     switches: tuple[str, ...] | None = None
     low_efforts: tuple[str, ...] = ()
+    is_guess: bool = False
 
     @property
     def options(self) -> dict[str, Any]:

@@ -59,8 +59,8 @@ class HeldCall(Stateful):
         new_engine: NewEngine,
     ) -> None:
         self.start = start
-        read = replace(options, starts_in_reasoning=True, holds_calls=False)
-        self.aside = new_engine(positions, _answer_aside(options), read)
+        read = replace(options, starts_in_reasoning=True, holds_calls=False, others=None)
+        self.aside = new_engine(positions, answer_aside(options), read)
         self._search = _closers(tuple(closers))
         self._limit = options.limits.deferred_length
 
@@ -128,7 +128,7 @@ class UnclosedReasoning(TextCallWatch):
     def __init__(self, kind: str, positions: CompiledGrammar, options: TextOptions, new_engine: NewEngine) -> None:
         self._found: list[Notice] = []
         new_reader = partial(_reader_aside, positions, options, new_engine)
-        super().__init__(kind, _names(tuple(options.schemas or ())), new_reader)
+        super().__init__(kind, names_in(tuple(options.schemas or ())), new_reader)
         if not options.schemas:
             self.reader = new_reader()
 
@@ -138,7 +138,7 @@ class UnclosedReasoning(TextCallWatch):
         if len(self.pieces) >= PIECES_AT_ONCE:
             self._found += self.look()
 
-    def end(self) -> list[Notice]:
+    def end(self, _how: How, _finish: str | None) -> list[Notice]:
         """Return the notices, at the end of the answer, however that ends."""
         return [*self._found, *self.close(Completed(), "stop")]
 
@@ -152,13 +152,14 @@ def _reader_aside(positions: CompiledGrammar, options: TextOptions, new_engine: 
         calls=True,
         starts_in_reasoning=False,
         unknown_tool=None,
+        others=None,
         blanks="keep",
         fences="text",
     )
-    return new_engine(_without_reasoning(positions.dialects), _answer_aside(options), read)
+    return new_engine(_without_reasoning(positions.dialects), answer_aside(options), read)
 
 
-def _answer_aside(options: TextOptions) -> AnswerSegments:
+def answer_aside(options: TextOptions) -> AnswerSegments:
     """Return the segments of no answer."""
     return AnswerSegments(0, TurnIds(""), options.limits, eager=False, with_arguments=False)
 
@@ -169,7 +170,7 @@ def _without_reasoning(dialects: tuple[Dialect, ...]) -> CompiledGrammar:
 
 
 @lru_cache(maxsize=64)
-def _names(names: tuple[str, ...]) -> NameSearch:
+def names_in(names: tuple[str, ...]) -> NameSearch:
     return name_search(names)
 
 

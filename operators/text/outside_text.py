@@ -7,7 +7,7 @@ which depends on what came before.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...events.segment_event import SegmentContent
 from ...events.tool_invocation import Notice
@@ -32,11 +32,16 @@ from ..grammar.outside_markers import (
 from .call_in_reasoning import NewEngine, UnclosedReasoning
 from .source_buffer import SourceBuffer, TextCall
 from .text_options import TextOptions
+from .wrong_dialect import WrongDialect
 
 _UNOPENED: Final = (
     "the text that was shown before {closer!r} was reasoning, which the prompt had opened; if it always does, pass "
     "starts_in_reasoning=True, or the request that switches it on beside model="
 )
+
+
+Watch: TypeAlias = UnclosedReasoning | WrongDialect
+"""What finds calls in what is emitted as it is."""
 
 
 class BlockOpener(NamedTuple):
@@ -74,8 +79,8 @@ class OutsideText(Stateful):
     """Whether the current reasoning is that which the prompt has opened."""
     thoughts: UnclosedReasoning | None = None
     """What finds calls in the current reasoning, if it may tell them."""
-    words: UnclosedReasoning | None = None
-    """What finds calls in the text, if there are no tools, so that all of them are text."""
+    words: Watch | None = None
+    """What finds calls in the text: if no tool is known, as all of them are text; else those of other dialects."""
     _margin: bool = True
     """Whether no text has been emitted since the beginning or the last block."""
     _leading: bool = True
@@ -106,8 +111,7 @@ class OutsideText(Stateful):
         self._source_buffer = source_buffer
         self._rules = MarkerRules(options.calls, options.opener_in_reasoning, options.repeated_opener, options.fences)
         self._tells = options.schemas is not None and options.holds_calls and (options.calls or not options.schemas)
-        if self._tells and not options.schemas:
-            self.words = self._new_watch("text")
+        self.words = self._new_words()
         self.is_prompted = options.starts_in_reasoning is True
         if self.is_prompted:
             self._enter("reasoning")
@@ -136,7 +140,7 @@ class OutsideText(Stateful):
         return policy == "drop" or (policy == "lone" and self.kind == "reasoning")
 
     @property
-    def watch(self) -> UnclosedReasoning | None:
+    def watch(self) -> Watch | None:
         """What finds calls in the text that comes next, if they may have to be told."""
         return self.thoughts if self.kind == "reasoning" else self.words
 
@@ -396,6 +400,8 @@ class OutsideText(Stateful):
         self._answer.begun = True
         self._answer.end_text(self._source_buffer.events)
         self._blanks.clear()
+        if self.words is not None:
+            self.words.pieces.append("\n")  # what is behind the call does not go on with what is before it
         is_thought = self.kind == "reasoning"
         if is_thought:
             self._enter("text")
@@ -487,10 +493,18 @@ class OutsideText(Stateful):
         where = Where(*state, self._place, self._opened)
         self.search, self._meant, self.shown, self.shown_prefixes = markers_at(self._grammar, self._rules, where)
 
-    def new_part(self, name: str, _state: Any, /) -> CodeSpans | UnclosedReasoning:
+    def new_part(self, name: str, _state: Any, /) -> CodeSpans | Watch | None:
         if name == "_code":
             return CodeSpans()
-        return self._new_watch("text" if name == "words" else "reasoning")
+        return self._new_words() if name == "words" else self._new_watch("reasoning")
+
+    def _new_words(self) -> Watch | None:
+        options = self._options
+        if self._tells and not options.schemas:
+            return self._new_watch("text")
+        if options.others is None or not options.calls:
+            return None
+        return WrongDialect(options.others, options, self._new_engine)
 
     def _new_watch(self, kind: str) -> UnclosedReasoning:
         return UnclosedReasoning(kind, self._grammar, self._options, self._new_engine)

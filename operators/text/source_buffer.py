@@ -173,9 +173,13 @@ class TextCall(Struct):
             )
             self.raws, self.texts, self.fragments = [], [], []
 
-    def end(self, raw: str, events: list[SegmentOutput], status: Status, reason: str | None, at: int) -> None:
+    def end(
+        self, raw: str, events: list[SegmentOutput], status: Status, reason: str | None, at: int, dialect: str = ""
+    ) -> None:
         """Emit the END at this offset; an error in the text takes precedence over the end of the stream."""
         metadata: dict[str, Any] = {"tool_name": self.name}
+        if dialect:
+            metadata["dialect"] = dialect
         if self.mistyped:
             metadata["mistyped"] = list(self.mistyped)
         if self.repaired:

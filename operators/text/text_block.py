@@ -466,9 +466,10 @@ class TextBlock(Stateful):
         call, source_buffer = self.call, self.source_buffer
         if call is None:
             return
-        call.end(
-            source_buffer.take(upto), source_buffer.events, status, reason, source_buffer.offset + upto - call.start
-        )
+        reached = self.reader.at if isinstance(self.reader, BlockJson) else self.at
+        dialect = self.grammar.dialects[self.grammar.owners[reached[0]]].name if self.options.tells_dialect else ""
+        at = source_buffer.offset + upto - call.start
+        call.end(source_buffer.take(upto), source_buffer.events, status, reason, at, dialect)
         self.call = None
         self._forget()
         self.opened_at = source_buffer.offset + upto

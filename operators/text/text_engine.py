@@ -30,6 +30,7 @@ from .block_json import BlockAttrs, BlockJson, open_json
 from .block_text import BlockText
 from .broken_call import BrokenCall
 from .code_end import MOST_SAID
+from .outside_text import Watch
 from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
 from .text_options import TextOptions
@@ -99,7 +100,7 @@ class TextEngine(Stateful):
             self._outside.end_alone()
         for watch in (self._outside.thoughts, self._outside.words):
             if watch is not None:
-                events += watch.end()
+                events += watch.end(how, finish)
         raw = source_buffer.take(0)
         if raw:
             kind = self._outside.open_as
@@ -118,13 +119,14 @@ class TextEngine(Stateful):
             if not source_buffer.wait:
                 self.lane = _block_lane(block, self._read_on)
         elif not source_buffer.loose and outside.goes_through:
-            answer = self._answer
-            plain = outside.search.pattern.search, answer.open_id, answer.open_type, answer.ids.turn_id
+            answer, watch = self._answer, outside.watch
+            pieces = None if watch is None else watch.pieces
+            plain = outside.search.pattern.search, answer.open_id, answer.open_type, answer.ids.turn_id, pieces
             if outside.holds_blanks:
-                self.lane = _holding_lane(source_buffer, block, plain)
+                self.lane = _holding_lane(source_buffer, block, plain, watch)
             else:
-                self.plain = None if source_buffer.wait or outside.watch else plain
-                self.lane = _waiting_lane(self, source_buffer, block, plain)
+                self.plain = None if source_buffer.wait else plain
+                self.lane = _waiting_lane(self, source_buffer, block, plain, watch)
 
     def _run(self, *, final: bool) -> None:
         """Read on as far as the buffer goes."""
@@ -236,18 +238,19 @@ class TextEngine(Stateful):
         self.choose_lane()
 
 
-def _waiting_lane(engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> EngineLane:
+def _waiting_lane(
+    engine: TextEngine, source_buffer: SourceBuffer, block: TextBlock, plain: Plain, watch: Watch | None
+) -> EngineLane:
     """Return the lane for text outside of a block that may end in the beginning of a marker, which is held."""
-    search, segment_id, kind, turn_id = plain
-    markers, shown, watch = block.outside.search, block.outside.shown_prefixes, block.outside.watch
-    without_marker = None if watch else plain
+    search, segment_id, kind, turn_id, _ = plain
+    markers, shown = block.outside.search, block.outside.shown_prefixes
 
     def lane(text: str) -> Sequence[SegmentOutput] | None:
         text = source_buffer.wait + text
         found = search(text)
         if found is None:
             source_buffer.wait = ""
-            engine.plain = without_marker
+            engine.plain = plain
         elif not markers.is_unfinished(found) or text[found.start() :] in shown:
             return None
         else:
@@ -265,10 +268,10 @@ def _waiting_lane(engine: TextEngine, source_buffer: SourceBuffer, block: TextBl
     return lane
 
 
-def _holding_lane(source_buffer: SourceBuffer, block: TextBlock, plain: Plain) -> EngineLane:
+def _holding_lane(source_buffer: SourceBuffer, block: TextBlock, plain: Plain, watch: Watch | None) -> EngineLane:
     """Return the lane for such text where blanks at the end are held, too."""
-    search, segment_id, kind, turn_id = plain
-    markers, shown, watch = block.outside.search, block.outside.shown_prefixes, block.outside.watch
+    search, segment_id, kind, turn_id, _ = plain
+    markers, shown = block.outside.search, block.outside.shown_prefixes
 
     def lane(text: str) -> Sequence[SegmentOutput] | None:
         text = source_buffer.wait + text

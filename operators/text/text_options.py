@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from inspect import Parameter, signature
 from types import NoneType
-from typing import Any, Final, Literal, TypedDict, TypeVar, get_args, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar, get_args, get_type_hints
 
 from msgspec import Struct
 
@@ -17,6 +17,9 @@ from ..engine.limits import DEFAULT_LIMITS, Limits
 from ..schemas.argument_schema import ArgumentSchema, argument_schema, property_names
 from ..schemas.json_schema import Schema, known_name
 from ..schemas.value_typing import DEFAULT_RULES, TypingRules
+
+if TYPE_CHECKING:
+    from .wrong_dialect import OtherDialects
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -71,6 +74,10 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     """The type of the segments of what is no call, and in no markers of reasoning."""
     holds_calls: bool = True
     """Whether a call in reasoning is held until it is certain that the reasoning is not closed behind it."""
+    others: Callable[[], OtherDialects] | None = None
+    """Returns the dialects whose whole calls are told where they are emitted as text."""
+    tells_dialect: bool = False
+    """Whether the END of a call says its dialect."""
     typing: TypingRules = DEFAULT_RULES
     limits: Limits = DEFAULT_LIMITS
     arguments: dict[tuple[str, str], ArgumentSchema] = {}

@@ -59,7 +59,7 @@ def _values(name: str) -> list[Any]:
         known = ", ".join(FILE_TOOL_DEFINITIONS)
         message = f"no such tool; pass one of {known}, MODULE:FUNCTION, or a JSON file"
         raise UsageError(message)
-    return [_imported(module, path)]
+    return [imported(module, path)]
 
 
 def _definitions(path: Path) -> list[Any]:
@@ -81,7 +81,8 @@ def _unwrapped(content: Any) -> Iterator[Any]:
             yield content
 
 
-def _imported(module: str, path: str) -> Any:
+def imported(module: str, path: str) -> Any:
+    """Return what a module, or a file of Python, has under a name; `UsageError` if it has not."""
     folder = Path.cwd()
     if module.endswith(".py"):
         folder, module = Path(module).resolve().parent, Path(module).stem

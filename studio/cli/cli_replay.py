@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 
 from ...events.errors import UsageError
 from ...operators.argument_progress import argument_progress
+from ...operators.catalogue.dialect_for import MODELS, dialect_for
 from ...operators.engine.known_names import known_names
+from ...operators.grammar.dialect import Dialect
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import TEXT_STRATEGIES, TextStrategy, strategy_named
 from ...pipeline.strategy_choice import DEFAULT_IN_TEXT, settings_from_environment
@@ -26,6 +30,7 @@ from .cli_parts import (
     Watched,
     beginning_with,
     complain,
+    imported,
     print_lines,
     show,
     strategy_name,
@@ -142,6 +147,8 @@ Examples:
   llama-cli -m qwen3.gguf -p "What is the weather?" | penstock parse --dialect hermes
   penstock parse --dialect qwen3_coder --tools tools.json --emit invocations --json < answer.txt
   penstock parse --starts-in-reasoning answer.txt
+  penstock parse --model Qwen/Qwen3-8B answer.txt
+  penstock parse --compare answer.txt
 """
 
 
@@ -153,9 +160,13 @@ def parse(
         typer.Option(
             "--dialect",
             metavar="NAME",
-            help="How the model writes calls, one of penstock strategies; by default auto; can be repeated.",
+            help="How the model writes calls: one of penstock strategies, or MODULE:NAME of a dialect of your own; by "
+            "default auto; can be repeated.",
             autocompletion=beginning_with(TEXT_STRATEGIES),
         ),
+    ] = None,
+    model: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The model, instead of --dialect: as hubs and servers name it.")
     ] = None,
     tools: Annotated[
         list[str] | None,
@@ -170,6 +181,9 @@ def parse(
     starts_in_reasoning: Annotated[
         bool, typer.Option("--starts-in-reasoning", help="The prompt opened the reasoning; the text only closes it.")
     ] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="Show what each dialect finds, by default each of all, in a table.")
+    ] = False,
     emit: Annotated[
         EmitEvents | None, typer.Option(help="Print only these events, one per line, instead of the live view.")
     ] = None,
@@ -182,11 +196,23 @@ def parse(
     code is 130.
     """
     known = tools_named(tools or (), option="--tools")
+    if model is not None:
+        _check_model(model, dialect)
+    if compare:
+        if emit is not None or model is not None or starts_in_reasoning:
+            message = "--compare goes with --dialect and --tools only"
+            raise UsageError(message)
+        from .compare_dialects import all_dialects, compare_dialects, print_compared  # noqa: PLC0415 - only here
+
+        several = [strategy_of([each]) for each in dialect] if dialect else all_dialects()
+        print_compared(compare_dialects("".join(TextInput(file)), several, known), as_json=as_json)
+        return
     text = TextInput(file)
     found = Pipeline(
-        strategy_of(dialect or []),
+        None if model is not None else strategy_of(dialect or []),
+        model=model,
         tools=known or None,
-        starts_in_reasoning=starts_in_reasoning,
+        starts_in_reasoning=starts_in_reasoning or (False if model is None else "auto"),
         updates=emit == "updates",
     )
     behind = [argument_progress()] if emit == "fragments" else []
@@ -217,10 +243,41 @@ def strategy_of(names: list[str]) -> TextStrategy:
         current = settings_from_environment().strategy
         strategy_named(current)
         return TEXT_STRATEGIES.get(current, TEXT_STRATEGIES[DEFAULT_IN_TEXT])
-    chosen = [name.strip().lower() for name in names]
-    for given, name in zip(names, chosen, strict=True):
-        if name not in TEXT_STRATEGIES:
-            message = f"unknown dialect {given!r}; {known_names(name, TEXT_STRATEGIES)}"
-            raise UsageError(message)
-    dialects = dict.fromkeys(each for name in chosen for each in TEXT_STRATEGIES[name].dialects)
-    return TextStrategy(*dialects, name="+".join(dict.fromkeys(chosen)))
+    found = [(_own(name), name) if ":" in name else _built_in(name) for name in names]
+    dialects = dict.fromkeys(each for several, _ in found for each in several)
+    return TextStrategy(*dialects, name="+".join(dict.fromkeys(name for _, name in found)))
+
+
+def _built_in(given: str) -> tuple[Iterable[Dialect], str]:
+    name = given.strip().lower()
+    if name not in TEXT_STRATEGIES:
+        message = f"unknown dialect {given!r}; {known_names(name, TEXT_STRATEGIES)}"
+        raise UsageError(message)
+    return TEXT_STRATEGIES[name].dialects, name
+
+
+def _own(given: str) -> Iterable[Dialect]:
+    """Return the dialect of the user's own module."""
+    module, _, path = given.rpartition(":")
+    try:
+        found = imported(module, path)
+    except UsageError as error:
+        message = f"--dialect {given}: {error}"
+        raise UsageError(message) from error
+    if not isinstance(found, Dialect):
+        message = f"--dialect {given}: must be a Dialect, got {found!r:.80}"
+        raise UsageError(message)
+    return (found,)
+
+
+def _check_model(model: str, dialects: list[str] | None) -> None:
+    """Say what is not certain of a model's dialect."""
+    if dialects:
+        message = "--model chooses the dialect; leave out --dialect, or --model"
+        raise UsageError(message)
+    row = dialect_for(model)
+    if row.is_guess:
+        complain(f"{model!r} is a family, of which some models write other dialects; read with {row.names[0]}")
+    elif row.names == ("auto",) and (near := get_close_matches(model.casefold(), [*MODELS, "auto"], 3)) != ["auto"]:
+        hint = f"; {known_names(model, MODELS)}" if near else ""
+        complain(f"{model!r} is no known model; read with auto{hint}")

@@ -100,7 +100,7 @@ def test_the_tests_of_dialects_ask_it_and_are_content(checkout: CheckoutCopy):
     )
     for question in (
         "test_the_answer_that_a_dialect_shows_gives_its_call[otter]",
-        "test_every_dialect_has_an_entry_whose_call_it_reads[otter]",
+        "test_every_dialect_has_an_entry_whose_call_it_reads",
         "test_a_call_is_the_same_as_for_its_dialect_alone[otter]",
         "test_each_pattern_is_the_one_that_counts_for_some_name[otter-2*thinking]",
         "test_what_servers_call_their_parsers_is_understood[otter_v2-",

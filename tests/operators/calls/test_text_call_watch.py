@@ -144,7 +144,7 @@ def test_a_name_that_two_looks_divide_is_found():
         assert len(notices(run(chunks_of(*pieces)))) == 1
 
 
-@pytest.mark.parametrize("length", [100, text_call_watch._KEPT + 100])
+@pytest.mark.parametrize("length", [100, text_call_watch.KEPT + 100])
 def test_a_text_is_read_once_it_has_a_name_or_is_long(length: int, monkeypatch: pytest.MonkeyPatch):
     made: list[Any] = []
 
@@ -157,7 +157,7 @@ def test_a_text_is_read_once_it_has_a_name_or_is_long(length: int, monkeypatch: 
     for _ in range(length // 50):
         chain.feed(ChunkResponse("fruit [x] `run_bashed` {} <b> of_f\n".ljust(50)))
     chain.close()
-    assert len(made) == int(length > text_call_watch._KEPT)
+    assert len(made) == int(length > text_call_watch.KEPT)
 
 
 def test_little_is_kept_of_a_long_text():

@@ -370,3 +370,18 @@ def test_what_is_no_name_and_no_request_is_refused_in_words(odd: Any) -> None:
 
 def test_type_checkers_know_the_name_of_every_dialect():
     assert sorted(get_args(DialectName)) == sorted(DIALECTS)
+
+
+@looped(
+    "name, is_guess",
+    [
+        *[(name, True) for name in ("qwen", "Qwen", "glm", "llama", "granite", "gemma")],
+        *[
+            (name, False)
+            for name in ("Qwen/Qwen3-8B", "qwen3", "gpt-oss", "hermes", "openai", "acme", "deepseek", "auto")
+        ],
+    ],
+)
+def test_the_bare_name_of_a_family_with_several_dialects_is_a_guess(name: str, is_guess: bool):
+    assert dialect_for(name).is_guess is is_guess
+    assert dialect_for(name, more={name: ModelDialect(("kimi_k2",))}).is_guess is False

@@ -512,7 +512,7 @@ ENGINE = (
         "block_json",
         "value_end",
     ),
-    *("compiled_grammar", "marker_search", "tag_attributes", "value_ends", "text_options", "literal_machine"),
+    *("compiled_grammar", "marker_search", "opener_forms", "value_ends", "text_options", "literal_machine"),
     "grammar_items",
 )
 ALSO_OTHER_WORDS = {"json", "xml", "tool_call"}

@@ -182,6 +182,13 @@ def test_what_is_no_utf8_is_replaced(penstock: Penstock, monkeypatch: pytest.Mon
         (["--dialect", "api_tool_call"], ["'api_tool_call'"]),
         (["--tools", "nowhere.json"], ["--tools nowhere.json", "No such file"]),
         (["--emit", "all"], ["'all'", "'segments'"]),
+        (["--dialect", "no.such.module:MINE"], ["--dialect no.such.module:MINE: cannot be imported"]),
+        (["--dialect", "json:dumps"], ["--dialect json:dumps: must be a Dialect, got <function dumps"]),
+        (["--model", "qwen3", "--dialect", "hermes"], ["--model chooses the dialect; leave out --dialect"]),
+        (["--model", ""], ["a model's name must be a str"]),
+        (["--compare", "--model", "qwen3"], ["--compare goes with --dialect and --tools only"]),
+        (["--compare", "--emit", "segments"], ["--compare goes with --dialect and --tools only"]),
+        (["--compare", "nowhere.txt"], ["nowhere.txt cannot be read: No such file"]),
         (["nowhere.txt"], ["nowhere.txt cannot be read: No such file"]),
         ([str(Path(__file__).parents[2])], ["cannot be read: Is a directory"]),
     ],
@@ -191,6 +198,61 @@ def test_what_the_user_can_mend_is_said_in_one_line(penstock: Penstock, argument
     assert (code, out) == (2, "")
     (line,) = err.splitlines()
     assert [word for word in words if word not in line] == []
+
+
+def test_a_model_chooses_the_dialect_and_its_options(penstock: Penstock, monkeypatch: pytest.MonkeyPatch, answer: str):
+    assert penstock("parse", "--model", "Qwen/Qwen3-8B", answer) == (0, SHOWN, "")
+    type_in(monkeypatch, f"hm</think>{TEXT}".encode())
+    code, out, err = penstock("parse", "--model", "qwq:32b", "--emit", "segments")
+    assert (code, err) == (0, "")
+    assert out.startswith("START reasoning")
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        ("qwen", "'qwen' is a family, of which some models write other dialects; read with hermes"),
+        ("qwen33", "'qwen33' is no known model; read with auto; did you mean 'qwen3'"),
+        ("acme/plumber-7b", "'acme/plumber-7b' is no known model; read with auto"),
+    ],
+)
+def test_what_is_not_certain_of_a_model_is_said(penstock: Penstock, answer: str, model: str, words: str) -> None:
+    code, out, err = penstock("parse", "--model", model, answer)
+    assert (code, out) == (0, SHOWN)
+    (line,) = err.splitlines()
+    assert words in line
+
+
+def test_a_dialect_of_your_own_is_named_by_its_module(penstock: Penstock, tmp_path: Path, answer: str) -> None:
+    file = tmp_path / "my_dialects.py"
+    file.write_text("from penstock.operators.dialects.hermes import HERMES as MINE\n", encoding="utf-8")
+    assert penstock("parse", "--dialect", f"{file}:MINE", answer) == (0, SHOWN, "")
+    assert penstock("parse", "--dialect", f"{file}:MINE", "--dialect", "qwen3_coder", answer) == (0, SHOWN, "")
+
+
+def test_dialects_are_compared_by_what_they_find(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch, answer: str
+) -> None:
+    chosen = ("--dialect", "hermes", "--dialect", "xml")
+    code, out, err = penstock("parse", "--compare", "--json", *chosen, answer)
+    assert (code, err) == (0, "")
+    hermes, xml = lines(out)
+    call = "→ write_file(path='a.py', content='x\\ny')"
+    assert hermes == {"dialect": "hermes", "calls": [call], "text": "Grüße  bye", "reasoning": ""}
+    assert xml == {"dialect": "xml", "calls": [], "text": TEXT, "reasoning": ""}
+    monkeypatch.setenv("COLUMNS", "200")
+    code, out, err = penstock("parse", "--compare", answer)
+    assert (code, err) == (0, "")
+    *_, first, second, others, _ = out.splitlines()
+    assert [word for word in ("hermes", call, "Grüße  bye") if word not in first] == []
+    assert "json_bare" in second
+    assert "others" in others
+
+
+def test_compared_texts_are_escaped(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
+    type_in(monkeypatch, b"<think>a\x1b[2J</think>b\x1b[2J")
+    code, out, _ = penstock("parse", "--compare", "--dialect", "hermes")
+    assert (code, "\x1b" in out, "a\\x1b[2J" in out) == (0, False, True)
 
 
 # As it comes

@@ -85,7 +85,7 @@ PLACES: dict[str, tuple[str, ...]] = {
 }
 
 
-def schema_for(output_type: Any, provider: str) -> Any:
+def schema_for(output_type: Any, provider: Any) -> Any:
     """Return the schema in a request."""
     place: Any = output_options(output_type, provider)
     for key in PLACES[provider]:
@@ -94,7 +94,7 @@ def schema_for(output_type: Any, provider: str) -> Any:
 
 
 @pytest.mark.parametrize("provider", FORMS)
-def test_a_request_in_the_form_of_openai_and_mistral(provider: str):
+def test_a_request_in_the_form_of_openai_and_mistral(provider: Any):
     assert output_options(Recipe, provider) == FORMS[provider]
 
 
@@ -128,13 +128,13 @@ def test_strict_schemas_are_those_of_the_sdks():
 
 
 @by_provider
-def test_the_method_of_a_pipeline_returns_the_same(provider: str):
+def test_the_method_of_a_pipeline_returns_the_same(provider: Any):
     assert Pipeline(output_type=Recipe).output_options(provider) == output_options(Recipe, provider)
     assert Pipeline().output_options(provider) == {}
 
 
 @by_provider
-def test_a_text_is_not_asked_for(provider: str):
+def test_a_text_is_not_asked_for(provider: Any):
     assert output_options(str, provider) == {}
 
 
@@ -142,7 +142,7 @@ def test_a_text_is_not_asked_for(provider: str):
 @looped("output_type", [list[int], int, Recipe | None, {"type": "array"}])
 @looped("strict", [True, False])
 def test_what_is_no_object_is_refused_where_a_provider_takes_objects_only(
-    provider: str, output_type: Any, *, strict: bool
+    provider: Any, output_type: Any, *, strict: bool
 ):
     with pytest.raises(UsageError, match=rf"{provider} accepts objects only; put it into a field of a model"):
         output_options(output_type, provider, strict=strict)

@@ -989,11 +989,11 @@ def test_a_name_of_a_setting_is_understood_in_code_as_well():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: Pipeline(limits={"depth": 3}), "limits= must be a Limits"),
-        (lambda: Pipeline(fields=FieldSpec("f", "a")), "put it in a list"),
+        (lambda: Pipeline(limits={"depth": 3}), "limits= must be a Limits"),  # type: ignore[arg-type]
+        (lambda: Pipeline(fields=FieldSpec("f", "a")), "put it in a list"),  # type: ignore[arg-type]
         (lambda: Pipeline(sinks=collect), "put it in a list"),  # type: ignore[arg-type]
         (lambda: Pipeline(to_segments), "to_segments does not"),  # type: ignore[arg-type]
-        (lambda: Pipeline(partial(api_tool_call, eager=True), foo=1), "unknown option 'foo'"),
+        (lambda: Pipeline(partial(api_tool_call, eager=True), foo=1), "unknown option 'foo'"),  # type: ignore[call-arg]
         (lambda: Limits(depth=-3), "depth=-3"),
     ],
     ids=["limits", "fields", "sinks", "no strategy", "partial", "limit"],

@@ -106,7 +106,7 @@ def assert_recipe(events: list[Any]) -> None:
 @every_api
 def test_the_request_says_what_is_wanted_and_the_answer_is_it(asked: Asked):
     pipeline = Pipeline(output_type=Recipe, turn_id="t")
-    options = pipeline.output_options(asked.provider)
+    options = pipeline.output_options(asked.provider)  # type: ignore[arg-type]
     with keeping_bodies(asked.sdk.body_of("structured_output")) as server, asked.sdk.client(server.url) as client:
         assert_recipe(list(pipeline.stream(lambda: asked.create(client, options))))
     (body,) = server.bodies
@@ -120,7 +120,7 @@ def test_an_async_answer_is_the_same(asked: Asked):
 
     async def main(url: str) -> list[Any]:
         async with asked.sdk.async_client(url) as client:
-            started = asked.acreate(client, pipeline.output_options(asked.provider))
+            started = asked.acreate(client, pipeline.output_options(asked.provider))  # type: ignore[arg-type]
             source = await started if inspect.isawaitable(started) else started
             return [event async for event in pipeline.astream(source)]
 

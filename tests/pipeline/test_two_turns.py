@@ -219,7 +219,7 @@ def test_a_plain_loop_of_two_turns(loop: Loop):
         pool = stack.enter_context(ThreadPoolExecutor())
         client = stack.enter_context(loop.client(server.url))
         said: list[Any] = [dict(loop.first)]
-        request = partial(loop.request, client, said, pipeline.tool_schemas(loop.api))
+        request = partial(loop.request, client, said, pipeline.tool_schemas(loop.api))  # type: ignore[arg-type]
         answer = None
         while answer is None or answer.invocations:
             run = pipeline.stream(request)
@@ -266,7 +266,7 @@ def test_an_async_loop_of_two_turns(loop: Loop):
         with ReplayServer(recordings(loop), check=check) as server:
             async with loop.async_client(server.url) as client:
                 said: list[Any] = [dict(loop.first)]
-                request = partial(loop.arequest, client, said, pipeline.tool_schemas(loop.api))
+                request = partial(loop.arequest, client, said, pipeline.tool_schemas(loop.api))  # type: ignore[arg-type]
                 answer = None
                 while answer is None or answer.invocations:
                     run = pipeline.astream(request)

@@ -239,7 +239,7 @@ def test_a_list_of_itself_is_described_to_a_depth():
 
 
 @pytest.mark.parametrize("name", ["xml", "sentinel"])
-def test_a_file_has_its_guards_and_the_example_is_read_without_them(name: str):
+def test_a_file_has_its_guards_and_the_example_is_read_without_them(name: Any):
     properties = {"path": {"type": "string"}, "content": {"type": "string"}}
     tools = {
         each: {"type": "object", "properties": properties, "required": ["path", "content"]}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import anthropic
-import httpx
+import httpx2
 import openai
 import pytest
 
@@ -32,8 +32,8 @@ async def async_pieces() -> AsyncIterator[str]:
     yield "Hi"
 
 
-def answered(_: httpx.Request) -> httpx.Response:
-    return httpx.Response(200, content=BODY, headers={"content-type": "text/event-stream"})
+def answered(_: httpx2.Request) -> httpx2.Response:
+    return httpx2.Response(200, content=BODY, headers={"content-type": "text/event-stream"})
 
 
 def asked(client: Any) -> Any:
@@ -69,7 +69,7 @@ def test_an_observable_tells_it_too() -> None:
 
 
 def test_an_sdks_stream_that_was_read_is_over() -> None:
-    with openai.OpenAI(api_key="-", http_client=httpx.Client(transport=httpx.MockTransport(answered))) as client:
+    with openai.OpenAI(api_key="-", http_client=httpx2.Client(transport=httpx2.MockTransport(answered))) as client:
         stream = asked(client)
         assert len([*Pipeline().stream(stream)]) == 4
         with pytest.raises(UsageError, match=OVER):
@@ -78,8 +78,8 @@ def test_an_sdks_stream_that_was_read_is_over() -> None:
 
 def test_an_async_stream_that_was_read_is_over() -> None:
     async def twice() -> None:
-        transport = httpx.MockTransport(answered)
-        async with openai.AsyncOpenAI(api_key="-", http_client=httpx.AsyncClient(transport=transport)) as client:
+        transport = httpx2.MockTransport(answered)
+        async with openai.AsyncOpenAI(api_key="-", http_client=httpx2.AsyncClient(transport=transport)) as client:
             for source in (await asked(client), async_pieces()):
                 assert len(await aread(source)) == 4
                 with pytest.raises(UsageError, match=OVER):

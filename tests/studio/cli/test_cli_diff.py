@@ -41,7 +41,7 @@ def test_how_a_stream_is_cut_makes_no_difference(penstock: Penstock, api: str, n
     assert penstock("diff", "--api", api, str(file), "--chunk-size", "1") == (0, "", "")
 
 
-def said_by(strategy: str, body: str) -> list[Any]:
+def said_by(strategy: Any, body: str) -> list[Any]:
     """What a strategy says of a body, in words without ids, with the texts of a segment joined."""
     said: list[Any] = []
     for event in drive([body.encode()], decode_wire("chat", choices="all"), Pipeline(strategy).operator):

@@ -38,7 +38,7 @@ def test_of_one_event_it_prints_what_that_needs_and_no_more(penstock: Penstock, 
 
 
 @pytest.mark.parametrize("provider", ["openai", "anthropic", "gemini", "ollama"])
-def test_it_prints_tools_as_a_request_wants_them(penstock: Penstock, provider: str) -> None:
+def test_it_prints_tools_as_a_request_wants_them(penstock: Penstock, provider: Any) -> None:
     shown = printed(penstock, "--tool", "write_file", "--tool", "run_bash", "--provider", provider)
     tools = [FILE_TOOL_DEFINITIONS["write_file"], FILE_TOOL_DEFINITIONS["run_bash"]]
     assert shown == tool_schemas(tools, provider)

@@ -30,6 +30,7 @@ class CallMachine(FollowedCall, Protocol):
     def load(self, state: Any, /) -> None: ...
     def take_lane(self, lane: TextLane, /) -> bool:
         """Add to a lane what makes the one event of further text; return False while that is not all."""
+        ...
 
 
 NewCallMachine: TypeAlias = Callable[[SegmentStart, str, Specs, Limits], CallMachine]

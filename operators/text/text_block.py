@@ -467,7 +467,8 @@ class TextBlock(Stateful):
         if call is None:
             return
         reached = self.reader.at if isinstance(self.reader, BlockJson) else self.at
-        dialect = self.grammar.dialects[self.grammar.owners[reached[0]]].name if self.options.tells_dialect else ""
+        is_told = self.options.tells_dialect and bool(reached)  # of a broken call nothing may have been reached
+        dialect = self.grammar.dialects[self.grammar.owners[reached[0]]].name if is_told else ""
         at = source_buffer.offset + upto - call.start
         call.end(source_buffer.take(upto), source_buffer.events, status, reason, at, dialect)
         self.call = None

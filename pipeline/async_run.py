@@ -7,10 +7,10 @@ import inspect
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator, Sequence
 from operator import length_hint
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NoReturn, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from ..events.errors import UsageError
-from ..operators.engine.pump import aclose_all, is_async_stream
+from ..operators.engine.pump import aclose_all, call_in, is_async_stream, no_plain_loop
 from ..operators.engine.stage import Failed, Interrupted
 from ..sinks.acting.step import EventStep, in_a_row
 from ..sinks.running.channel import StreamCutError, running_loop
@@ -54,11 +54,9 @@ class AsyncRun:
         # The generator does not refer to this object, so that the loop closes it when this is garbage-collected.
         self._events = _events(self._state, flow)
 
+    _instead = ", or loop over stream(...)"
     if not TYPE_CHECKING:  # so that checkers, too, refuse a plain loop
-
-        def __getitem__(self, _: int) -> NoReturn:  # which a loop asks of what has no `__iter__`
-            message = "this stream is async; write `async for event in ...` in a coroutine, or loop over stream(...)"
-            raise UsageError(message)
+        __getitem__ = no_plain_loop
 
     def __aiter__(self) -> Self:
         check_unused(is_over=self._state.is_over)
@@ -158,16 +156,8 @@ class _State(RunState):
             return
         if self.stopped is None:
             self.stopped = how
-        if self._loop is None or self._loop.is_closed():
-            return
-        try:
-            here = asyncio.get_running_loop()
-        except RuntimeError:
-            here = None
-        if here is self._loop:
-            self._wake()
-        else:
-            self._loop.call_soon_threadsafe(self._wake)
+        if self._loop is not None:
+            call_in(self._loop, self._wake)
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._is_woken:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from inspect import isawaitable
 from typing import Any, NoReturn, Protocol, TypeVar, cast
 
@@ -35,6 +36,33 @@ def no_async_for(_: object) -> NoReturn:
         "this stream is plain; write `for event in ...`, or in a coroutine `async for event in pipeline.astream(...)`"
     )
     raise UsageError(message)
+
+
+def no_plain_loop(stream: Any, _: int) -> NoReturn:
+    """Say what to write in place of a plain loop, as the `__getitem__` of an async stream.
+
+    A loop asks for it where there is no `__iter__`; what has one would count as a plain stream. `_instead` of the
+    stream is what a plain loop may read.
+    """
+    message = f"this stream is async; write `async for event in ...` in a coroutine{stream._instead}"  # noqa: SLF001
+    raise UsageError(message)
+
+
+def loop_here() -> asyncio.AbstractEventLoop | None:
+    """Return the event loop that runs in this thread, None if there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def call_in(loop: asyncio.AbstractEventLoop, function: Callable[..., object], *args: Any) -> None:
+    """Call a function in a loop: at once if it runs here, else when it comes to that; never if it is closed."""
+    if loop_here() is loop:
+        function(*args)
+    else:
+        with suppress(RuntimeError):  # it is closed, so nothing waits in it
+            loop.call_soon_threadsafe(function, *args)
 
 
 def is_async_stream(stream: object) -> TypeIs[AsyncIterable[Any]]:

@@ -10,6 +10,7 @@ from threading import Condition, RLock
 from typing import Any, Self
 
 from ...events.errors import PenstockError, UsageError
+from ...operators.engine.pump import call_in
 
 _TURN, _TURNS = 0.05, 10
 """How long a reader has to make room: seconds of one wait, and number of waits. Several short waits are used because a
@@ -240,16 +241,7 @@ class Channel:
 
 
 def _wake(change: asyncio.Future[None]) -> None:
-    loop = change.get_loop()
-    try:
-        here = asyncio.get_running_loop()
-    except RuntimeError:
-        here = None
-    if here is loop:
-        settle(change)
-    else:
-        with suppress(RuntimeError):  # that loop is closed, so nothing waits in it
-            loop.call_soon_threadsafe(settle, change)
+    call_in(change.get_loop(), settle, change)
 
 
 def settle(change: asyncio.Future[None]) -> None:

@@ -10,9 +10,9 @@ import inspect
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
-from ...events.errors import UsageError
+from ...operators.engine.pump import no_plain_loop
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.engine.where_raised import where_raised
 from .channel import StreamCutError, running_loop
@@ -264,18 +264,13 @@ class LoopStream(Generic[T]):
     """
 
     _instead = ""
-    """What a plain loop may read, for the message to one over this."""
+    if not TYPE_CHECKING:  # so that checkers, too, refuse a plain loop
+        __getitem__ = no_plain_loop
 
     def __init__(self, items: AsyncGenerator[T, None], source: Any) -> None:
         self._items = items
         self._source = source
         self._is_begun = self._is_cut = False
-
-    if not TYPE_CHECKING:  # so that checkers, too, refuse a plain loop
-
-        def __getitem__(self, _: int) -> NoReturn:  # which a loop asks of what has no `__iter__`
-            message = f"this stream is async; write `async for event in ...` in a coroutine{self._instead}"
-            raise UsageError(message)
 
     def __aiter__(self) -> Self:
         return self

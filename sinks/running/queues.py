@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
@@ -11,7 +10,7 @@ from typing import Any, Self, overload
 from reactivex import Observable
 
 from ...events.errors import UsageError
-from ...operators.engine.pump import is_async_stream
+from ...operators.engine.pump import is_async_stream, loop_here
 from .channel import Channel, NoReaderError
 from .sink import TwinSink
 
@@ -83,7 +82,7 @@ class _Writer:
     def feed(self, event: Any) -> None:
         if self._channel.offer(event):
             return
-        if self._blocked_loop and _runs_loop():
+        if self._blocked_loop and loop_here() is not None:
             raise UsageError(self._blocked_loop)
         self._channel.put(event)
 
@@ -100,14 +99,6 @@ class _AsyncWriter:
 
     def close(self, error: BaseException | None) -> None:
         self._channel.end(error)
-
-
-def _runs_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 class ThreadQueue(EventQueue):

@@ -14,7 +14,7 @@ from reactivex.scheduler import CurrentThreadScheduler
 
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
-from ...operators.engine.pump import aclose_all, close_all
+from ...operators.engine.pump import aclose_all, call_in, close_all
 from ...operators.engine.stage import Completed, Failed
 from ..base.endings import provider_error
 from ..base.machine import Machine
@@ -224,17 +224,7 @@ class _Pump:
                 keep.add_done_callback(_NOTHING.discard)
                 _NOTHING.add(keep)
 
-        def dispose() -> None:
-            try:
-                here = asyncio.get_running_loop()
-            except RuntimeError:
-                here = None
-            if here is loop:
-                cancel()
-            elif not loop.is_closed():
-                loop.call_soon_threadsafe(cancel)
-
-        return Disposable(dispose)
+        return Disposable(lambda: call_in(loop, cancel))
 
     async def _run(self) -> None:
         self._is_started = True

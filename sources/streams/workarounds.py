@@ -24,7 +24,7 @@ from collections.abc import AsyncGenerator, AsyncIterable, Generator, Iterable, 
 from types import FrameType
 from typing import Any
 
-from ...operators.engine.pump import is_async_stream
+from ...operators.engine.pump import is_async_stream, loop_here
 from ..base.sdk_fields import entries_of, fields_of
 
 _SDKS = ("google", "ollama")
@@ -162,15 +162,7 @@ def goes_async(stream: Any) -> bool:
     if not isinstance(stream, Iterable):
         return True
     inner = getattr(stream, "completion_stream", None)
-    return _has_loop() if inner is None else isinstance(inner, AsyncIterable)
-
-
-def _has_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
+    return loop_here() is not None if inner is None else isinstance(inner, AsyncIterable)
 
 
 def close_request(manager: object) -> None:

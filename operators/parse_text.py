@@ -5,13 +5,11 @@ from __future__ import annotations
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Unpack
 
-from msgspec.structs import replace
-
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from .calls.answer_segments import AnswerSegments, SegmentOutput
 from .calls.response_answers import ResponseAnswers
-from .catalogue.dialect_for import DIALECTS, dialect_name, dialects_named, with_names
+from .catalogue.dialect_for import DIALECTS, dialect_name, dialects_beside, dialects_named, with_names
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
@@ -109,9 +107,7 @@ def _others(own: frozenset[str], has_tools: bool) -> OtherDialects:  # noqa: FBT
     """Return the dialects that a model may fall into, but for its own."""
     from .text.wrong_dialect import MAY_OPEN, OtherDialects, openers_of  # noqa: PLC0415 - as in `_answer`
 
-    given = ("auto", "cline", "pythonic") if has_tools else ("auto",)
-    found = (each for each in dialects_named(*given, has_tools=has_tools) if each.name not in own)
-    dialects = tuple(replace(each, reasoning=(), only_declared=has_tools) for each in found)
+    dialects = dialects_beside(own, has_tools=has_tools)
     return OtherDialects(dialects, MAY_OPEN if has_tools or not dialects else openers_of(dialects))
 
 

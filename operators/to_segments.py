@@ -6,8 +6,6 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from msgspec.structs import replace
-
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from .calls.answer_segments import AnswerSegments, SegmentOutput
@@ -125,17 +123,16 @@ def _watched_answer(
 
 def _unseen_reader(options: TextOptions) -> TextEngine:
     """Return a reader whose segments belong to no answer."""
-    from .text.text_engine import TextEngine  # noqa: PLC0415 - as above
+    from .text.call_in_reasoning import answer_aside  # noqa: PLC0415 - as above
+    from .text.text_engine import TextEngine  # noqa: PLC0415
 
-    segments = AnswerSegments(0, TurnIds(""), options.limits, eager=False, with_arguments=False)
-    return TextEngine(_any_dialect(), segments, options)
+    return TextEngine(_any_dialect(), answer_aside(options), options)
 
 
 @lru_cache(maxsize=1)
 def _any_dialect() -> CompiledGrammar:
     """Return the dialects that a model may fall into; only the names of tools tell their calls from other text."""
-    from .catalogue.dialect_for import dialects_named  # noqa: PLC0415 - as above
+    from .catalogue.dialect_for import dialects_beside  # noqa: PLC0415 - as above
     from .grammar.compiled_grammar import compiled  # noqa: PLC0415
 
-    dialects = dialects_named("auto", "cline", "pythonic", has_tools=True)
-    return compiled(tuple(replace(each, reasoning=(), only_declared=True) for each in dialects))
+    return compiled(dialects_beside())

@@ -158,6 +158,16 @@ def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ..
     return tuple(dict.fromkeys(found))
 
 
+def dialects_beside(own: Container[str] = (), *, has_tools: bool = True) -> tuple[Dialect, ...]:
+    """Return the dialects that a model may fall into, but for its own; of these only the calls are read.
+
+    Where tools were declared, only their names tell such calls from other text.
+    """
+    given = ("auto", "cline", "pythonic") if has_tools else ("auto",)
+    found = (each for each in dialects_named(*given, has_tools=has_tools) if each.name not in own)
+    return tuple(replace(each, reasoning=(), only_declared=has_tools) for each in found)
+
+
 def with_names(dialect: Dialect, names: Iterable[str]) -> Dialect:
     r"""Return a dialect in which the names of declared tools open calls, if they do so without a marker.
 

@@ -447,11 +447,8 @@ class CompiledGrammar:
         self.first += tuple(sorted(first))
         self.anywhere += tuple(here for here in sorted(first) if self.items[here] not in dialect.leading)
         self.last |= last
-        spellings: dict[str, tuple[str, ...]] = {}
-        for written, meant in dialect.aliases:
-            spellings[meant] = (*spellings.get(meant, ()), written)
         self.owners += [self.dialects.index(dialect)] * (len(self.items) - begin)
-        self.aliases += [spellings] * (len(self.items) - begin)
+        self.aliases += [dialect.spellings] * (len(self.items) - begin)
         self.ignore_case += [dialect.ignore_case] * (len(self.items) - begin)
 
     def _fault(self, dialect: Dialect, own: range, first: Iterable[int], *, nullable: bool) -> str:

@@ -249,6 +249,14 @@ class Dialect(Struct, frozen=True):
     layout: str = ""
     unmarked: tuple[str, ...] = ()
 
+    @property
+    def spellings(self) -> dict[str, tuple[str, ...]]:
+        """The other spellings of each marker."""
+        found: dict[str, tuple[str, ...]] = {}
+        for written, meant in self.aliases:
+            found[meant] = (*found.get(meant, ()), written)
+        return found
+
 
 class KnownDialect(Dialect, frozen=True, kw_only=True):
     """A dialect of the catalogue: its grammar, and what is known about it.

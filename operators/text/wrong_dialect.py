@@ -44,16 +44,9 @@ def openers_of(dialects: Iterable[Dialect]) -> re.Pattern[str]:
     >>> openers_of(dialects_named("jamba", "harmony")).search("A call is to=functions.f, or <tool_calls>").start()
     29
     """
-    rows = ((each, ends_of(each.grammar, _aliases(each), {}).literals) for each in dialects)
+    rows = ((each, ends_of(each.grammar, each.spellings, {}).literals) for each in dialects)
     markers = {re.escape(text) for each, literals in rows for text in literals if text not in each.leading}
     return re.compile("|".join(sorted(markers)), re.IGNORECASE)
-
-
-def _aliases(dialect: Dialect) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for written, meant in dialect.aliases:
-        found.setdefault(meant, []).append(written)
-    return found
 
 
 class WrongDialect(TextCallWatch):

@@ -54,9 +54,7 @@ class CallWriter:
     def __init__(self, dialect: Dialect, calls: list[CallToRender], layout: str) -> None:
         self._dialect = dialect
         self._layout = layout
-        self._aliases: dict[str, list[str]] = {}
-        for written, meant in dialect.aliases:
-            self._aliases.setdefault(meant, []).append(written)
+        self._aliases = dialect.spellings
         self._todo = calls
         self._written = 0
         self._call: CallToRender | None = None

@@ -929,7 +929,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a call in text of an undeclared tool is told",
-        (Edit("operators/to_segments.py", "reasoning=(), only_declared=True", "reasoning=()"),),
+        (Edit("operators/catalogue/dialect_for.py", "reasoning=(), only_declared=has_tools", "reasoning=()"),),
         ("tests/operators/calls/test_text_call_watch.py no_whole_call",),
     ),
     Mutant(

@@ -122,19 +122,25 @@ class CallsOfMessage:
             names = ", ".join(map(repr, sorted(known))) or "none"
             message = f"a result for {unknown[0]!r}, which is not a call of this answer; its calls are {names}"
             raise UsageError(message)
-        for call in calls:
-            if self._found(call) is None and call.failure is None and call.is_whole:
-                message = (
-                    f"no result for the call {call.id!r}; pass ToolResult({call.id!r}, value=...), or error= or "
-                    "denied= if it was not run"
-                )
-                raise UsageError(message)
-
-    def _found(self, call: AnswerCall) -> ToolResult | None:
-        return self._results.get(call.id) or self._results.get(call.duplicate_of or "")
+        for call_id in _unanswered(calls, self._results):
+            message = (
+                f"no result for the call {call_id!r}; pass ToolResult({call_id!r}, value=...), or error= or "
+                "denied= if it was not run"
+            )
+            raise UsageError(message)
 
     def _result_of(self, call: AnswerCall) -> ToolResult:
-        return self._found(call) or ToolResult(call.id, error=_why(call.failure))
+        return _found(call, self._results) or ToolResult(call.id, error=_why(call.failure))
+
+
+def _found(call: AnswerCall, results: Mapping[str, ToolResult]) -> ToolResult | None:
+    return results.get(call.id) or results.get(call.duplicate_of or "")
+
+
+def _unanswered(calls: Iterable[AnswerCall], results: Mapping[str, ToolResult]) -> list[str]:
+    """Return the ids of the calls to be run that have no result."""
+    to_run = (each for each in calls if each.is_whole and each.failure is None)
+    return [each.id for each in to_run if _found(each, results) is None]
 
 
 def _why(failure: InvocationFailed | None) -> str:
@@ -244,9 +250,7 @@ class Answer:
     @property
     def unanswered(self) -> list[str]:
         """The ids of the calls to be run that have no result among the events, such as one that waits for approval."""
-        known = self._results(())
-        to_run = (each for each in self._calls if each.is_whole and each.failure is None)
-        return [each.id for each in to_run if known.keys().isdisjoint((each.id, each.duplicate_of))]
+        return _unanswered(self._calls, self._results(()))
 
     @property
     def provider_events(self) -> list[ProviderEvent]:

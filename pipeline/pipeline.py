@@ -51,7 +51,7 @@ from .chain import (
 )
 from .output_type import OutputType, options_for
 from .pipeline_views import INDENT, pipeline_code
-from .run import Flow, KeptAnswer, PassingFlow, Run
+from .run import AnyFlow, Flow, KeptAnswer, PassingFlow, Run
 from .strategies import TEXT_STRATEGIES, StrategyEvent, StrategyOptions, TextStrategy
 from .strategy_choice import (
     DEFAULT_IN_TEXT,
@@ -248,21 +248,16 @@ class Pipeline:
         Works like `stream`, with what an async client returns; the callable may be async. `steps`: more steps for this
         stream alone, behind those of the pipeline.
         """
-        all_steps = (*self.steps, *checked_steps(steps))
-        all_sinks = (*self.sinks, *_checked_sinks(sinks))
-        fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
-        return self._started(
-            AsyncRun(self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self.keeps_answer), all_steps)
-        )
+        return self._arun(self._opened(source), self._flow(turn_id), steps, sinks, keeps=self.keeps_answer)
 
     def act(self, calls: Iterable[ToolInvocation], *, steps: Iterable[EventStep] = ()) -> AsyncRun:
         """Return the events of calls that an earlier stream left open, through the steps, as `astream`, and the sinks.
 
-        async for event in pipeline.act([each for each in answer.invocations if each.id in answer.unanswered]): ...
+            async for event in pipeline.act(answer.invocations): ...
+
+        The calls are those of `Answer.unanswered`; a step leaves one alone that it finds `claimed_by` another.
         """
-        all_steps = (*self.steps, *checked_steps(steps))
-        fan_out = AsyncFanOut(self.sinks, **self._queue) if self.sinks else None
-        return self._started(AsyncRun([*calls], PassingFlow(), fan_out, KeptAnswer(keeps=False), all_steps))
+        return self._arun([*calls], PassingFlow(), steps, (), keeps=False)
 
     def observable(self, source: Any, *, turn_id: str | None = None) -> Observable[StrategyEvent]:
         """Return the events of a stream as an Observable; the request is sent on subscription.
@@ -472,6 +467,20 @@ class Pipeline:
             "settings": settings.model_copy(update={"limits": limits}),
         }
         return Pipeline(**known)
+
+    def _arun(
+        self,
+        source: Any,
+        flow: AnyFlow,
+        steps: Iterable[EventStep],
+        sinks: Iterable[Callable[..., Any]],
+        *,
+        keeps: bool,
+    ) -> AsyncRun:
+        all_steps = (*self.steps, *checked_steps(steps))
+        all_sinks = (*self.sinks, *_checked_sinks(sinks))
+        fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
+        return self._started(AsyncRun(source, flow, fan_out, KeptAnswer(keeps=keeps), all_steps))
 
     def _started(self, run: _Cancellable) -> _Cancellable:
         with self._lock:

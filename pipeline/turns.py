@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -12,6 +13,7 @@ from msgspec.structs import replace
 
 from ..events.errors import UsageError
 from ..events.tool_invocation import Notice, ToolInvocation, ToolResult
+from ..operators.engine.pump import loop_here
 from ..sinks.acting.step import EventStep, checked_steps
 from ..sinks.running.event_pump import LoopStream, apart
 from ..sources.recognition.apis import form_of
@@ -139,11 +141,7 @@ class Turns(LoopStream[Any]):
 
         Only what waits for an event lets the tools go on. `UsageError` where an event loop is running.
         """
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            pass
-        else:
+        if loop_here() is not None:
             message = "an event loop is running here; use `async for` over turns(...)"
             raise UsageError(message)
         return self._read_blocking()
@@ -165,33 +163,23 @@ async def _next(events: AsyncIterator[Any]) -> Any:
     return await anext(events)
 
 
+@dataclass
 class _Conversation:
     """The messages of several turns, and the run of the one that goes on."""
 
-    def __init__(
-        self,
-        pipeline: Pipeline,
-        ask: Ask,
-        api: str,
-        messages: list[Any],
-        pending: Answer | None,
-        steps: tuple[EventStep, ...],
-        on_turn: OnTurn | None,
-        most: int | None,
-    ) -> None:
-        self.pipeline = pipeline
-        self.ask = ask
-        self.api = api
-        self.messages = messages
-        self.pending = pending
-        self.steps = steps
-        self.on_turn = on_turn
-        self.most = most
-        self.count = 0
-        self.run: AsyncRun | None = None
-        self.answer: Answer | None = None
-        self.reason: str | None = None
-        """Why it was cancelled, if it was."""
+    pipeline: Pipeline
+    ask: Ask
+    api: str
+    messages: list[Any]
+    pending: Answer | None
+    steps: tuple[EventStep, ...]
+    on_turn: OnTurn | None
+    most: int | None
+    count: int = 0
+    run: AsyncRun | None = None
+    answer: Answer | None = None
+    reason: str | None = None
+    """Why it was cancelled, if it was."""
 
     def cancel(self, reason: str) -> None:
         if self.reason is None:
@@ -220,14 +208,15 @@ class _Conversation:
         `results`: those of a pending answer's calls; any other answer has its own.
         """
         answer = run.answer if self.pending is None else self.pending
+        unanswered = answer.unanswered
         if self.pending is not None:
-            waiting = answer.to_messages(self.api, _refused(answer.unanswered, _WAITS))
+            waiting = answer.to_messages(self.api, _refused(unanswered, _WAITS))
             so_far = self.messages[-len(waiting) :]
             # A process that died since then may have left some of the results.
             if len(so_far) == len(waiting) and all(map(_is_same_or_waits, so_far, waiting)):
                 del self.messages[-len(waiting) :]
         answered = {each.id for each in results}
-        still_open = [each for each in answer.unanswered if each not in answered]
+        still_open = [each for each in unanswered if each not in answered]
         added = answer.to_messages(self.api, [*results, *_refused(still_open, self._why(error))])
         self.messages += added
         self.answer, self.pending, self.run = answer, None, None

@@ -20,6 +20,7 @@ from ..events.json_form import Event, from_json, is_event_type, to_json, whole_c
 from .running.event_pump import LoopStream, close_both
 from .running.sink import TwinSink, each_event
 from .web.final_events import LIVE, FinalEvents
+from .web.protocols import checked
 
 
 class Writable(Protocol):
@@ -187,13 +188,10 @@ def store_events(events: AsyncIterable[Any], write: str | os.PathLike[str] | Wri
     ends the stream is stored too. What the stream has besides, such as `cancel`, `answer` and `messages`, the new one
     has. `UsageError` for other values, and for another stream than an async one.
     """
-    if not isinstance(events, AsyncIterable):  # pyright: ignore[reportUnnecessaryIsInstance] - callers err
-        message = f"store_events takes an async stream, such as pipeline.astream(...), got {type(events).__name__}"
-        raise UsageError(message)
     if not (callable(write) or isinstance(cast("object", write), str | os.PathLike)):
         message = f"store_events takes a path or a function of a line, got {type(write).__name__}"
         raise UsageError(message)
-    return StoredStream(events, write)
+    return StoredStream(checked(events, "store_events"), write)
 
 
 class StoredStream(LoopStream[Any]):

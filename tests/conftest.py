@@ -65,6 +65,15 @@ def chromium() -> Iterator[Any]:
         yield browser
 
 
+@pytest.fixture
+def tab(chromium: Any) -> Iterator[Any]:
+    """Return a tab of it, of the test's own."""
+    from browser import browser_tab  # noqa: PLC0415 - as above
+
+    with browser_tab(chromium) as opened:
+        yield opened
+
+
 @pytest.fixture(scope="session")
 def shared() -> Path:
     """Return the folder of outside corpora, named by the environment variable SHARED; skip where there is none."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browser import Tab, browser_tab
+from browser import Tab
 from chat_chunks import call, closing, event
 from chat_page import EXAMPLES, ask, box, chat
 from every_sdk import nothing_left
 from npm_clients import bundle
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from penstock.studio.testing import ReplayServer
 
@@ -41,12 +40,6 @@ def bundled(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("page") / "build" / "ai_sdk_agent.js"
     bundle(EXAMPLES / "ai_sdk_agent.jsx", made)
     return made
-
-
-@pytest.fixture
-def tab(chromium: Browser) -> Iterator[Tab]:
-    with browser_tab(chromium) as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +9,13 @@ import pytest
 from accessibility import faint_texts, tree
 from app_page import app_served
 from app_tab import COMMAND_CARD, EVENTS, FILE_CARD, IN_THE_FILE, ask, card, leave, opened, replay
-from browser import Tab, browser_tab
+from browser import Tab
 from every_sdk import nothing_left
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
 NAMED = {"button", "textbox", "combobox", "radio", "tab", "tablist", "tabpanel", "region", "group", "main", "form"}
 NAMED |= {"complementary", "radiogroup", "link", "option", "DisclosureTriangle"}
-
-
-@pytest.fixture
-def tab(chromium: Browser) -> Iterator[Tab]:
-    with browser_tab(chromium) as opened:
-        yield opened
 
 
 def focused(page: Page) -> str:

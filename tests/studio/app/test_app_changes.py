@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from app_page import app_served
 from app_tab import EVENTS, FILE_CARD, HALF, IN_THE_FILE, ask, card, expect_lines, leave, opened, replay
-from browser import Tab, browser_tab
+from browser import Tab
 from every_sdk import nothing_left
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def tab(chromium: Browser) -> Iterator[Tab]:
-    with browser_tab(chromium) as opened:
-        yield opened
 
 
 def test_a_file_is_compared_with_the_one_on_the_disk_while_it_is_written(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,22 +24,16 @@ from app_tab import (
     opened,
     replay,
 )
-from browser import Tab, browser_tab
+from browser import Tab
 from chat_chunks import call, closing, event
 from every_sdk import nothing_left
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 from starlette.routing import Route
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture
-def tab(chromium: Browser) -> Iterator[Tab]:
-    with browser_tab(chromium) as opened:
-        yield opened
 
 
 def test_content_is_on_the_page_before_the_call_ends_and_approval_writes_and_runs(

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2 as httpx
 import pytest
 from app_page import TOKEN, app_served
 from app_tab import leave
-from browser import Tab, browser_tab
+from browser import Tab
 from every_sdk import nothing_left
 from explorer_tab import expect_item, slider
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Page, Route, expect
 
 from penstock.studio.app.app_sources import Playable
 from penstock.studio.replay.replay_recordings import Recording
@@ -25,12 +24,6 @@ PLAYABLE = (
         Recording("two calls", "openai-chat", (STREAMS / "openai_chat" / "interleaved_calls.sse").read_bytes()),
     ),
 )
-
-
-@pytest.fixture
-def tab(chromium: Browser) -> Iterator[Tab]:
-    with browser_tab(chromium) as opened:
-        yield opened
 
 
 def ready(page: Page) -> None:

@@ -91,6 +91,12 @@ def turns(
     if not callable(ask):
         message = f"ask must be a function from messages to a stream, got {ask!r:.80}"
         raise UsageError(message)
+    if not isinstance(cast("object", pending), Answer | None):
+        message = f"pending= must be an Answer, such as Answer([*stored_events(path)]), or None; got {pending!r:.80}"
+        raise UsageError(message)
+    if not (on_turn is None or callable(on_turn)):
+        message = f"on_turn= must be a function of the messages and the answer of a turn, or None; got {on_turn!r:.80}"
+        raise UsageError(message)
     if most is not None and (type(most) is not int or most < 1):
         message = f"most= must be at least 1 or None, got {most!r}"
         raise UsageError(message)

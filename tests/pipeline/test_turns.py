@@ -472,6 +472,8 @@ def test_pages_take_it_as_they_take_a_run() -> None:
         (lambda: turns(Pipeline(), [], "openai-chat", messages=[]), "ask must be a function"),  # type: ignore[arg-type]
         (lambda: turns(Pipeline(), asks, "openai-chat", messages="Hi"), "messages="),
         (lambda: turns(Pipeline(), asks, "openai-chat", messages=[], most=0), "most="),
+        (lambda: turns(Pipeline(), asks, "openai-chat", messages=[], pending=[]), "pending= must be an Answer"),  # type: ignore[arg-type]
+        (lambda: turns(Pipeline(), asks, "openai-chat", messages=[], on_turn=5), "on_turn= must be"),  # type: ignore[arg-type]
         (partial(turns, Pipeline(), asks, "openai-chat", messages=FIRST[0]), "messages="),
     ],
 )

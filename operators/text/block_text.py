@@ -317,7 +317,8 @@ class BlockText(Stateful):
         self._item = block.grammar.texts[at[0]]
         boundary = block.expect_after(at)
         self.search = self._ends = boundary.ends
-        self.slot = TextSlot(self._item, keep=self._item.role not in _NOT_KEPT)
+        if self._item.role != "value":
+            self.slot = TextSlot(self._item, keep=self._item.role not in _NOT_KEPT)
         if self._item.section is not None:
             self.search = self._new_search()
 
@@ -347,6 +348,7 @@ class BlockText(Stateful):
             self._begin_value("")
         elif not argument.is_described:
             self.form = "?"
+            self.slot = TextSlot(self._item)
         else:
             self._begin_value("" if argument.streams(self.typing) else "xml")
 
@@ -483,8 +485,9 @@ class BlockText(Stateful):
         ):
             self._call.doom = JsonError("malformed", self._here, "the end of the answer behind the call")
             self._block.is_lost = True
-        self._block.source_buffer.unread(self.held_length)
-        self.tail, self.newer, self.held_length = [], [], 0
+        if self.held_length:
+            self._block.source_buffer.unread(self.held_length)
+            self.tail, self.newer, self.held_length = [], [], 0
         self._end()
 
     def _goes_on(self, literal: str, end: int) -> bool:
@@ -514,6 +517,9 @@ class BlockText(Stateful):
             if step in ("hold", "mark", "again"):
                 self.held_length += len(piece)
                 if step != "again" and self.held_length > limit:
+                    if end.waits_for_divider:
+                        self._end_before_tail()
+                        return
                     self._overflow(upto - (self.held_length - limit))
                     return
             if step == "text":
@@ -657,6 +663,7 @@ class BlockText(Stateful):
         super().load(state)
         if self._item.role == "value":
             self._describe()
+            self.slot = TextSlot(self._item)
             if self.form != "?":
                 self._open_slot(keep=False)
         self.slot.load(state["slot"])

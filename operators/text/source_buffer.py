@@ -186,7 +186,7 @@ class TextCall(Struct):
             metadata["repaired"] = True
         if self.has_markers and self.undeclared is not None:
             self.doom = self.doom or JsonError("malformed", 0, "an argument of the tool", self.undeclared)
-        if lacking := next((key for key in self.inside if key not in self.keys), None):
+        if self.inside and (lacking := next((key for key in self.inside if key not in self.keys), None)):
             self.doom = self.doom or JsonError("malformed", 0, "the argument that a call in a value has", lacking)
         self.error = self.error or self.doom
         if self.error is not None:

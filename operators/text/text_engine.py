@@ -34,6 +34,7 @@ from .outside_text import Watch
 from .source_buffer import SourceBuffer, TextCall
 from .text_block import TextBlock
 from .text_options import TextOptions
+from .value_end import ValueEnd
 from .withheld_text import withheld_text
 
 _MOST_HELD: Final = 64
@@ -299,6 +300,8 @@ def _block_lane(block: TextBlock, read_on: ReadOn) -> EngineLane | None:
         if block.saying:
             is_ready = reader.slot.is_verbatim and not (reader.in_section or source_buffer.loose)
             return _text_lane(reader, block) if is_ready and block.answer.open_type == block.saying else None
+        if reader.end is not None and reader.end.waits_for_divider:
+            return _held_lane(reader, reader.end, source_buffer, block.options.limits.held_length)
         is_plain = reader.slot.item.role == "value" and reader.form != "?" and not reader.in_section
         is_plain = is_plain and (reader.end is None or reader.end.is_plain)
         is_ready = (
@@ -366,6 +369,23 @@ def _text_lane(reader: BlockText, block: TextBlock) -> EngineLane:
         if watch is not None:
             watch.note(text)
         return (SegmentContent(segment_id, kind, text, turn_id=turn_id, raw=text),)
+
+    return lane
+
+
+def _held_lane(reader: BlockText, finder: ValueEnd, source_buffer: SourceBuffer, limit: int) -> EngineLane:
+    """Return the lane for text that is held behind the end of a value."""
+    search, held = finder.search.pattern.search, reader.newer or reader.tail
+
+    def lane(text: str) -> Sequence[SegmentOutput] | None:
+        if search(text) is not None or reader.held_length + len(text) > limit:
+            return None
+        source_buffer.offset += len(text)
+        source_buffer.loose.append(text)
+        held.append(text)
+        reader.held_length += len(text)
+        finder.last = text[-1]
+        return ()
 
     return lane
 

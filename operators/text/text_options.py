@@ -129,9 +129,15 @@ class TextOptions(Struct, frozen=True, kw_only=True):
     def argument(self, tool: str, key: str) -> ArgumentSchema:
         """Return what the tool's schema says of an argument."""
         known = self.arguments.get((tool, key))
+        if known is not None:
+            return known
+        schema = self.schema_of(tool)
+        if schema is None:  # then all arguments are alike
+            tool = key = ""
+            known = self.arguments.get(("", ""))
         if known is None:
-            known = argument_schema(self.schema_of(tool), key, self.typing, self.limits)
-            if known.is_described and len(self.arguments) < _MOST_KEPT:
+            known = argument_schema(schema, key, self.typing, self.limits)
+            if (known.is_described or schema is None) and len(self.arguments) < _MOST_KEPT:
                 self.arguments[tool, key] = known
         return known
 

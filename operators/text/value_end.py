@@ -8,6 +8,8 @@
     held    the end of the answer, or another call       the value ends before the closers
             a closer, then another closer or argument    what was held is content
             other text                                   held
+    next    the divider of the call that has opened      the value ends before the closers
+            its closer, with no divider before it        so does it, but the call fails
 
 The left column is the state, the middle one what comes, and the right one what it means.
 """
@@ -214,7 +216,7 @@ class ValueEnd(Stateful):
     """Whether what proved the value's end may have been content too."""
     is_doomed: bool = False
     """Whether the call fails, so that nothing behind it is certain to be another call."""
-    _state: Literal["begin", "guarded", "value", "closed", "held", "held_closed"] = "value"
+    _state: Literal["begin", "guarded", "value", "closed", "held", "held_closed", "next"] = "value"
     _guard: str = ""
     """The marker that closes the guard that is open."""
     _count: int = 0
@@ -259,7 +261,12 @@ class ValueEnd(Stateful):
     @property
     def may_have_ended(self) -> bool:
         """Whether closers have come that may have ended the value, and the call with it."""
-        return self._state.startswith("held") or (self._state == "closed" and self._is_enough)
+        return self._state in ("held", "held_closed", "next") or (self._state == "closed" and self._is_enough)
+
+    @property
+    def waits_for_divider(self) -> bool:
+        """Whether only the divider of the next call is missing to be sure that this one has ended."""
+        return self._state == "next"
 
     @property
     def search(self) -> MarkerSearch:
@@ -276,6 +283,8 @@ class ValueEnd(Stateful):
             return self._read_value(text, position, final=final)
         if self._state == "held":
             return self._read_held(text, position, final=final)
+        if self._state == "next":
+            return self._read_next(text, position, final=final)
         upto = end_of_run(BLANK_RUN, text, position)
         if upto > position and (search := self._ends.behind(self._reached).blank) is not None:
             # A marker may begin with a blank.
@@ -299,6 +308,8 @@ class ValueEnd(Stateful):
 
     def ends_with(self, how: How, finish: str | None) -> bool:
         """Return whether the value ended before what is held, now that the answer has ended."""
+        if self._state == "next":
+            return True
         if not ended_regularly(how, finish) or self._state == "guarded":
             return False
         if self._state in ("begin", "value"):
@@ -337,7 +348,8 @@ class ValueEnd(Stateful):
             return "text", position + length
         found = (search.whole if final else search.pattern).search(text, position)
         stop = len(text) if found is None else found.start()
-        if self._at_line and found is not None and stop == position and self._is_in_line(text, position):
+        is_in_line = self._at_line and stop == position and self.last != "\n"
+        if found is not None and is_in_line and self._counts_not(text, position):
             stop = found.end()
         if found is None or stop > position:
             self._is_behind_other = self._is_behind_other and text[position:stop].isspace()
@@ -422,7 +434,7 @@ class ValueEnd(Stateful):
         marker = search.literal(found, final=final)
         if not marker:
             return "wait", stop
-        if self._at_line and self._is_in_line(text, position):
+        if self._at_line and self.last != "\n" and self._counts_not(text, position):
             return "hold", found.end()
         if marker in ends.first:
             return self._close(ends.first[marker], 1, found.end())
@@ -433,9 +445,26 @@ class ValueEnd(Stateful):
         self._note_other(marker)
         return self._opens_call(ends.blocks, text, position, final=final) or ("hold", found.end())
 
-    def _is_in_line(self, text: str, position: int) -> bool:
-        """Return whether a marker that counts only at the beginning of a line has come within one."""
-        return self.last != "\n" and self._ends.in_line.pattern.match(text, position) is None
+    def _read_next(self, text: str, position: int, *, final: bool) -> Action:
+        """Read on behind the opener of the next call, up to the divider that it must have."""
+        search = self._search
+        found = (search.whole if final else search.pattern).search(text, position)
+        stop = len(text) if found is None else found.start()
+        if found is None or stop > position:
+            return "hold", stop
+        marker = search.literal(found, final=final)
+        if not marker:
+            return "wait", stop
+        is_closer = marker in self._ends.first
+        is_in_line = self.last != "\n" and self._counts_not(text, position)
+        if is_in_line or not (is_closer or marker in self._ends.starts):
+            return "hold", found.end()
+        self.inner.is_torn = self.inner.is_torn or is_closer
+        return "end", position
+
+    def _counts_not(self, text: str, position: int) -> bool:
+        """Return whether a marker within a line is one that counts only at the beginning of a line."""
+        return self._ends.in_line.pattern.match(text, position) is None
 
     def _note_other(self, marker: str) -> None:
         change = self._others.get(marker, 0)
@@ -515,7 +544,10 @@ class ValueEnd(Stateful):
                 is_in_line = self._at_line and self.last != "\n"
                 if is_in_line or not (is_sure or self._block.options.knows(each.said(said).get("name", ""))):
                     self.is_ambiguous = True
-                return "end", position
+                if not self._ends.is_separated or self._state == "held_closed" or self._block.options.lenient:
+                    return "end", position
+                self._state = "next"
+                return "hold", position + len(said)
             if self._waits(each, opener, final=final):
                 return "wait", position
         return None

@@ -105,6 +105,8 @@ def test_a_marker_of_an_edit_counts_only_at_the_beginning_of_a_line(marker: str)
         "<<<<<<< SEARCH\na\n<<<<<<< SEARCH\nb\n>>>>>>> REPLACE\n=======\nc\n>>>>>>> REPLACE",
         "<<<<<<< SEARCH\na\n=======\nb\n<<<<<<< SEARCH\n=======\n=======\n>>>>>>> REPLACE\nc\n>>>>>>> REPLACE",
         "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE <<<<<<< SEARCH\nc\n=======\nd\n>>>>>>> REPLACE",
+        "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n<<<<<<< SEARCH\nc\n>>>>>>> REPLACE",
+        "<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\nThen:\n<<<<<<< SEARCH\nc\n>>>>>>> REPLACE",
     ],
     ids=[
         "two lines that divide",
@@ -112,11 +114,24 @@ def test_a_marker_of_an_edit_counts_only_at_the_beginning_of_a_line(marker: str)
         "a call in the text without such a line",
         "a call in the text with two",
         "another call within a line",
+        "a call behind it without such a line",
+        "a text and such a call behind it",
     ],
 )
 def test_an_edit_with_a_line_too_many_or_too_few_is_not_run(text: str):
-    calls = run([text], ["aider"], {})[True].calls
-    assert {call.status for call in calls} == {"failed"}
+    for pieces in ([text], list(text)):
+        calls = run(pieces, ["aider"], {})[True].calls
+        assert {call.status for call in calls} == {"failed"}
+
+
+@pytest.mark.parametrize("rest", ["", "c", "c\n====", "c\n=======\n", f"{'c' * 70_000}\n=======\n"])
+@pytest.mark.parametrize("between", ["\n", "\nThen:\n"])
+def test_a_finished_edit_waits_for_the_line_that_divides_the_next_one_and_counts_without_it(between: str, rest: str):
+    text = f"<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE{between}<<<<<<< SEARCH\n{rest}"
+    for pieces in ([text], [*text[:80], text[80:]]):
+        first, second = run(pieces, ["aider"], {})[True].calls
+        assert (first.arguments, first.status) == ({"search": "a\n", "replace": "b\n"}, "complete")
+        assert second.status != "complete"
 
 
 def test_a_text_that_does_not_end_its_line_is_no_edit():

@@ -192,6 +192,8 @@ class BrokenCall(Stateful):
         block.source_buffer.position = upto
         if block.start_call(upto) and (call := block.call) is not None and not block.is_cut:
             at = max(block.refused_offset - call.start, 0)
+            block.is_refused = True
+            block.note_refused(block.source_buffer.events[-1].raw or "")
             block.fail(JsonError("malformed", at, block.refused_for))
         return False
 

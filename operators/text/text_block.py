@@ -87,6 +87,8 @@ class TextBlock(Stateful):
     """The positions that it had reached."""
     refused_for: str = ""
     """What was expected there."""
+    is_refused: bool = False
+    """Whether the open call is one that was refused, so that it may be a call of another dialect."""
     plain_upto: int = 0
     """No broken call begins before this offset."""
 
@@ -215,7 +217,7 @@ class TextBlock(Stateful):
         self.blanks_at = -1
         has_said = self.had_call or self.call or self.saying or self.skipped
         if not (has_said or self.name or self.back or self.arguments):
-            place = (source_buffer.here, at)
+            place = (source_buffer.offset + source_buffer.position, at)
             if place in self.outside.failed:
                 self.back_to_text()
                 return
@@ -457,9 +459,16 @@ class TextBlock(Stateful):
         """Emit the content of a call up to a position in the buffer."""
         raw = self.source_buffer.take(upto)
         if raw:
+            if self.is_refused:
+                self.note_refused(raw)
             call.raws.append(raw)
             call.texts.append(raw)
         call.fragments += fragments
+
+    def note_refused(self, raw: str) -> None:
+        """Note the text of a call that the grammar refuses, which may be one of another dialect."""
+        if (watch := self.outside.words) is not None:
+            watch.note(raw)
 
     def end_call(self, upto: int, status: Status, reason: str | None = None) -> None:
         """Emit the END of the open call, with all text up to a position in the buffer."""
@@ -470,7 +479,11 @@ class TextBlock(Stateful):
         is_told = self.options.tells_dialect and bool(reached)  # of a broken call nothing may have been reached
         dialect = self.grammar.dialects[self.grammar.owners[reached[0]]].name if is_told else ""
         at = source_buffer.offset + upto - call.start
-        call.end(source_buffer.take(upto), source_buffer.events, status, reason, at, dialect)
+        raw = source_buffer.take(upto)
+        if self.is_refused:
+            self.note_refused(raw)
+            self.is_refused = False
+        call.end(raw, source_buffer.events, status, reason, at, dialect)
         self.call = None
         self._forget()
         self.opened_at = source_buffer.offset + upto
@@ -692,7 +705,10 @@ class TextBlock(Stateful):
 def _first_in(run: re.Match[str], search: MarkerSearch, *, final: bool) -> re.Match[str] | None:
     """Return the match of the first literal that begins with one of these blanks, even if it is cut."""
     match = (search.whole if final else search.pattern).match
-    return next(filter(None, (match(run.string, at) for at in range(*run.span()))), None)
+    for at in range(*run.span()):
+        if (found := match(run.string, at)) is not None:
+            return found
+    return None
 
 
 def _expected(boundary: Boundary | None) -> str:

@@ -64,6 +64,29 @@ def test_a_call_of_another_dialect_is_told_with_a_dialect_that_reads_it(dialect:
             assert invoked(text, own, tools=tools) == []
 
 
+@looped("dialect, text", lambda: written(("hermes", "qwen3_coder", "glm45")))
+def test_so_is_one_that_fails_because_it_begins_as_those_of_its_own_do(dialect: str, text: str):
+    for own in {"hermes", "qwen3_coder", "glm45"} - {dialect}:
+        (detail,) = told(f"I do it.\n\n{text}\nDone.", own)
+        assert invoked(text, dialect_in(detail)) == [CALL]
+        assert invoked(text, own) == []
+        operator = parse_text(own, turn_id="t", tools=TOOLS)
+        for place in range(len(text)):
+            chain = stage(operator)
+            chain.feed(text[:place])
+            copy = thawed(operator, frozen(chain))
+            wanted = [*chain.feed(text[place:]), *chain.close(Completed())]
+            assert [*copy.feed(text[place:]), *copy.close(Completed())] == wanted
+
+
+@looped("dialect, text", lambda: written(("hermes", "qwen3_coder", "glm45")))
+def test_a_broken_call_of_its_own_is_called_one_of_another_dialect_only_if_that_runs_it(dialect: str, text: str):
+    for place in range(0, len(text), 3):
+        broken = text[:place] + "x" + text[place + 1 :]
+        for detail in () if invoked(broken, dialect) else told(broken, dialect):
+            assert invoked(broken, dialect_in(detail))
+
+
 @pytest.mark.parametrize("tools", [TOOLS, NOTHING])
 @looped("dialect, text", lambda: written(tuple(DIALECTS)))
 def test_a_call_of_its_own_is_no_other(dialect: str, text: str, tools: Any):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import runpy
-import shutil
 import subprocess
 import sys
 import sysconfig
@@ -16,13 +14,12 @@ from importlib import metadata
 from pathlib import Path
 
 import pytest
+from checkout import ROOT, clean_environment, copied
 
 from penstock import ROOMS
 
 pytestmark = pytest.mark.tooling
-ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-MADE_BY_TOOLS = (".git", ".venv*", "build", "dist", "*.egg-info", "__pycache__", ".*_cache", ".hypothesis")
 SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77
 SDKS = ("anthropic", "google", "mistralai", "ollama", "openai")
 
@@ -43,12 +40,7 @@ def folder_of(package: str) -> Path:
 
 def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Run a command as somebody would who knows nothing of this checkout."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)
-
-
-def copied(folder: Path) -> Path:
-    return shutil.copytree(ROOT, folder / "copy", ignore=shutil.ignore_patterns(*MADE_BY_TOOLS))
+    return subprocess.run(command, cwd=cwd, env=clean_environment(), capture_output=True, text=True, check=False)
 
 
 def isolation(*without: str) -> tuple[str, ...]:

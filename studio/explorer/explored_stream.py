@@ -19,9 +19,9 @@ from ...sources.base.answers import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
 from ...sources.recognition.recognised_api import recognised_api
+from ...sources.recordings.read_recording import StreamRecording, TimedItem, wire_of
+from ...sources.recordings.recording_format import ItemForm, RecordingEnd, RecordingMeta, raw_form
 from ..reading.recorded import read_recorded
-from ..recordings.read_recording import StreamRecording, TimedItem, wire_of
-from ..recordings.recording_format import ItemForm, RecordingEnd, RecordingMeta, raw_form
 from ..replay.replay_pieces import split_events
 from ..replay.replay_recordings import Timing
 from ..tracing.trace import Trace, trace

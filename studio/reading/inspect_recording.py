@@ -21,7 +21,7 @@ from ...pipeline.strategies import Strategy, StrategyEvent, api_tool_call
 from ...sinks.collect import Collector, Segment
 from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
-from ..recordings.read_recording import is_recording, read_recording, wire_of
+from ...sources.recordings.read_recording import is_recording, read_recording, wire_of
 from ..replay.replay_recordings import Recordings
 from ..replay.replay_server import ReplayServer
 from ..run_provider import SDKS, loopback

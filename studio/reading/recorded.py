@@ -14,7 +14,7 @@ from ...events.errors import ProviderError, UsageError
 from ...events.json_form import Event, from_json
 from ...sources.recognition.apis import api_of
 from ...sources.recognition.recognised_api import apis_of
-from ..recordings.read_recording import (
+from ...sources.recordings.read_recording import (
     StreamRecording,
     TimedItem,
     api_of_recording,
@@ -24,7 +24,7 @@ from ..recordings.read_recording import (
     read_recording,
     wire_of,
 )
-from ..recordings.recording_format import recording_of_body
+from ...sources.recordings.recording_format import recording_of_body
 from ..replay.replay_pieces import split_events
 from ..replay.replay_recordings import Timing
 from .read_input import checked_stream, read_input, reason_of

@@ -20,9 +20,9 @@ from ...sources.base.machine import Machine, json_value
 from ...sources.framing.sse import SseDecoder
 from ...sources.from_stream import decode_sdk, decode_through
 from ...sources.from_wire import decode_wire
-from ..recordings.from_recording import RecordedItems, recorded_items
-from ..recordings.read_recording import TimedItem
-from ..recordings.recording_format import WireEvents, raw_form
+from ...sources.recordings.from_recording import RecordedItems, recorded_items
+from ...sources.recordings.read_recording import TimedItem
+from ...sources.recordings.recording_format import WireEvents, raw_form
 from .trace import LIMIT, Clock, Trace, clock_of, no_time
 
 

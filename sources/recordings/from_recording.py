@@ -21,13 +21,13 @@ from ...events.errors import UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.pump import apump, pump
 from ...operators.engine.stage import Completed, Failed
-from ...sources.base.answers import Choices
-from ...sources.base.machine import Machine, MachineStage
-from ...sources.from_stream import decoder_factory
-from ...sources.from_wire import wire_machine
-from ...sources.recognition.apis import api_of
-from ...sources.recognition.recognised_api import recognised_api
-from ...sources.streams.stream_bridge import bridge
+from ..base.answers import Choices
+from ..base.machine import Machine, MachineStage
+from ..from_stream import decoder_factory
+from ..from_wire import wire_machine
+from ..recognition.apis import api_of
+from ..recognition.recognised_api import recognised_api
+from ..streams.stream_bridge import bridge
 from .read_recording import StreamRecording, TimedItem, body_in_cassette, is_cassette, is_recording, read_recording
 from .recording_format import LONGEST_TIME
 

@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, error_fields, without_credentials
 from ...events.json_form import to_dict
-from ...sources.base.sdk_fields import fields_of
+from ..base.sdk_fields import fields_of
 
 _NOT_OF_THE_BODY = frozenset({"sdk_http_response"})
 """Google's items hold the headers of the response, which no recording keeps."""

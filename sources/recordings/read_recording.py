@@ -14,9 +14,9 @@ import msgspec
 
 from ...events.errors import ProviderError, UsageError, how_to_install
 from ...events.json_form import from_json
-from ...sources.base.sdk_fields import fields_of
-from ...sources.recognition.apis import api_of
-from ...sources.recognition.recognised_api import recognised_api
+from ..base.sdk_fields import fields_of
+from ..recognition.apis import api_of
+from ..recognition.recognised_api import recognised_api
 from .recording_format import FORMAT, Nanoseconds, RecordedItem, RecordingEnd, RecordingMeta
 
 LONGEST = 64 * 1024 * 1024

@@ -13,8 +13,8 @@ from looped import looped
 
 from penstock import Pipeline
 from penstock.events import ProviderError, UsageError
-from penstock.sources import from_stream
-from penstock.studio import from_recording, record
+from penstock.sources import from_recording, from_stream
+from penstock.studio import record
 
 
 @looped("name", NAMES)
@@ -107,7 +107,7 @@ def test_an_async_loop_waits_for_the_pace_and_a_plain_one_sleeps(tmp_path: Path,
     path = tmp_path / "answer.jsonl"
     from_stream(record(path)(["Hel", "lo"])).subscribe()
     slept: list[float] = []
-    monkeypatch.setattr("penstock.studio.recordings.from_recording.sleep", slept.append)
+    monkeypatch.setattr("penstock.sources.recordings.from_recording.sleep", slept.append)
     list(Pipeline().stream(from_recording(path, pace=1e-9)))
     assert len(slept) == 3
     assert max(slept) > 0

@@ -190,6 +190,12 @@ class WireEvents:
         return [held] if held else []
 
 
+def events_of_body(body: bytes) -> list[bytes]:
+    """Return the events of a whole body."""
+    events = WireEvents()
+    return [*events.feed(body), *events.close()]
+
+
 def line_of(line: RecordingMeta | RecordedItem | RecordingEnd) -> bytes:
     r"""Return a line of a recording.
 
@@ -203,8 +209,7 @@ def line_of(line: RecordingMeta | RecordedItem | RecordingEnd) -> bytes:
 
 def recording_of_body(body: bytes, api: str) -> bytes:
     """Return the recording of a body whose times nobody knows: its start is null, and the time of each event is 0."""
-    machine = WireEvents()
-    raws = [wire_text(event) for event in (*machine.feed(body), *machine.close())]
+    raws = [wire_text(event) for event in events_of_body(body)]
     meta = RecordingMeta(form="wire", api=api, model=model_in(raws[0]) if raws else None)
     items = (line_of(RecordedItem(0, raw)) for raw in raws)
     return b"".join((line_of(meta), *items, line_of(RecordingEnd(0, "complete"))))

@@ -210,16 +210,17 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
 
         from_recording("answer.jsonl", pace="original").pipe(to_segments()).subscribe(print)
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
-        for event in Pipeline().stream(from_recording("answer.jsonl")): ...
+        for event in Pipeline().stream(from_recording("answer.jsonl", pace="original")): ...
 
     - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py
-      (`pip install ".[cassettes]"`), of which `interaction` chooses a response, from 0. `UsageError` if it cannot be
-      read or its provider cannot be told. A recording that was broken off is replayed up to its last whole line.
+      (`pip install ".[cassettes]"`), of which `interaction` chooses a response, from 0; or ChunkResponses as lines of
+      JSON. `UsageError` if it cannot be read, is longer than 64 MiB, or its provider cannot be told. A recording that
+      was broken off is replayed up to its last whole line.
     - `api`: as in `from_wire`; without it, what the recording says, else it is detected.
     - `pace`: "instant"; "original", at the recorded times; or a factor: 2.0 is twice as fast. The scheduler is that of
       `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps, as it does
-      in a plain loop; an async loop waits. Bodies,
-      cassettes, and what was converted from them have no times, so another pace than "instant" raises a `UsageError`.
+      in a plain loop; an async loop waits. Bodies, cassettes, what was converted from them, and lines of
+      ChunkResponses have no times, so another pace than "instant" raises a `UsageError`.
     - `chunk_size`: cuts the bytes anew, into so many a chunk. Recorded items of an SDK cannot be cut.
     - The rest is as with `from_stream`. An error that ended the recorded stream ends the replay.
     """
@@ -286,13 +287,15 @@ def recorded_items(
         api_of(api)
     try:
         recording = _recording_in(read_file(path), api, interaction)
-        named = api or recording.meta.api
-        if recording.meta.form == "wire":
-            named = named or _recognised(b"".join(each.item for each in recording.items))
+        meta, items, _ = recording
+        named = (api or meta.api) if meta.form in ("wire", "items") else None
+        if meta.form == "wire":
+            named = named or _recognised(b"".join(each.item for each in items))
+        if named is not None:
+            api_of(named)
     except (UsageError, ValueError) as error:  # ValueError: a wrong line of stored chunks
         message = f"cannot read the recording {path}: {error}"
         raise UsageError(message) from error
-    meta, items, _ = recording
     if named is not None and meta.form == "wire":
         new_machine = _wire_machines(named, options)
         if chunk_size is not None:
@@ -301,7 +304,6 @@ def recorded_items(
         if chunk_size is not None:
             message = f"chunk_size= cuts bytes, and this recording has {meta.form}; leave it out"
             raise UsageError(message)
-        named = named if meta.form == "items" else None
         new_machine = decoder_factory(named, **options)
     ends_at = recording.ends_at if recording.has_times else None
     return RecordedItems(items, new_machine, named, ends_at, recording.error)

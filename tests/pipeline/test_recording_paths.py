@@ -7,7 +7,7 @@ import gzip
 import json
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from every_sdk import STREAMS
@@ -140,7 +140,7 @@ def test_the_options_of_a_pipeline_hold_for_a_path():
     assert {each.choice for each in read(path, choices="all") if isinstance(each, AnswerEnd)} == {0, 1}
     assert read(BODY, decode="wire") == read(BODY)
     run = Pipeline().stream(BODY, turn_id="mine")
-    assert {each.turn_id for each in run} == {"mine"}
+    assert [each.turn_id for each in run if isinstance(each, AnswerEnd)] == ["mine"]
     assert [call.name for call in run.answer.invocations] == ["write_file", "run_bash"]
     assert read(BODY)[-1].message["role"] == "assistant"
     assert read(BODY, keep_answer=False)[-1].message is None
@@ -202,7 +202,7 @@ def test_a_loop_reads_no_further_than_it_goes():
 
 def stored(folder: Path) -> Path:
     path = folder / "events.jsonl"
-    path.write_bytes(b"".join(to_json(each) + b"\n" for each in Pipeline().stream(BODY)))
+    path.write_bytes(b"".join(to_json(cast("Any", each)) + b"\n" for each in Pipeline().stream(BODY)))
     return path
 
 

@@ -52,7 +52,7 @@ def whole_page() -> str:
     sections: dict[str, list[_Definition]] = {"The operators": []}
     for folder, module, names in (*_public(FOLDER), *_public(STUDIO)):
         *room, stem = module.split(".")
-        if folder == STUDIO and ROOMS.get(room[0]) != SEEN:
+        if folder == STUDIO and SEEN not in map(ROOMS.get, room):
             continue
         section = sections.setdefault(ROOMS.get(room[0], room[0]), []) if room else sections["The operators"]
         path = folder.joinpath(*room, f"{stem}.py")

@@ -9,7 +9,7 @@ from typing import Any
 
 from penstock import AnswerEnd, SegmentContent, ToolInvocation, collect, compose, lift, to_invocations, to_segments
 from penstock.operators import stream_fields, within
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 
 STREAM = Path(__file__).with_name("streams") / "chat_two_files.sse"
 

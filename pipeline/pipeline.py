@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import signature
+from os import PathLike
 from typing import Any, TypeAlias, TypeVar, Unpack, cast
 from weakref import WeakSet
 
@@ -24,6 +25,7 @@ from ..sinks.acting.step import EventStep, checked_steps
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.base.answers import Choices
+from ..sources.base.machine import Machine
 from ..sources.from_stream import (
     Decode,
     check_decode,
@@ -222,16 +224,17 @@ class Pipeline:
             for event in pipeline.stream(lambda: client.chat.completions.create(..., stream=True)): ...
 
         `source`: what an SDK returned for a streamed request, or a zero-argument callable that starts one when the loop
-        begins; an iterable of ChunkResponses, or of texts; or what `from_recording(path)` of `penstock.studio` returns.
+        begins; an iterable of ChunkResponses, or of texts; the `Path` of a recording, of a body or of a cassette, as
+        `from_recording` of `penstock.sources` reads it, or what that returns, which has a pace and other options.
+        `UsageError` for a file that cannot be read.
         `sinks`: more sinks for this stream alone, such as a queue, which serves one stream. The SDK's exceptions, and a
         fatal error inside the stream, are raised as `ProviderError` after the END of each open segment.
         """
         self._without_steps("stream")
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
-        return self._started(
-            Run(self._opened(source), self._flow(turn_id), fan_out, KeptAnswer(keeps=self.keeps_answer))
-        )
+        given, new_machine = self._read(source)
+        return self._started(Run(given, self._flow(turn_id, new_machine), fan_out, KeptAnswer(keeps=self.keeps_answer)))
 
     def astream(
         self,
@@ -248,7 +251,8 @@ class Pipeline:
         Works like `stream`, with what an async client returns; the callable may be async. `steps`: more steps for this
         stream alone, behind those of the pipeline.
         """
-        return self._arun(self._opened(source), self._flow(turn_id), steps, sinks, keeps=self.keeps_answer)
+        given, new_machine = self._read(source)
+        return self._arun(given, self._flow(turn_id, new_machine), steps, sinks, keeps=self.keeps_answer)
 
     def act(self, calls: Iterable[ToolInvocation], *, steps: Iterable[EventStep] = ()) -> AsyncRun:
         """Return the events of calls that an earlier stream left open, through the steps, as `astream`, and the sinks.
@@ -271,11 +275,7 @@ class Pipeline:
             message = "sinks= works with stream(...) and astream(...) only; subscribe to the Observable instead"
             raise UsageError(message)
         of_turn = turn_id or self.turn_id
-        machines = Machines(partial(self._new_machine, turn_id=of_turn))
         before, operator, behind = parted(self._chain(turn_id))
-        if operator is not None and self._new_text_chain is not None:
-            in_text = operator_of(self._new_text_chain(of_turn), "observable(...)")
-            operator = strategy_by_stream(machines.are_of_text, operator, in_text)
         is_decoded = isinstance(source, Observable)
         if is_decoded and self._decode == "wire":
             message = 'decode="wire" needs the stream of a client; an Observable has its items already'
@@ -283,7 +283,11 @@ class Pipeline:
         if is_decoded and self._tap is not None:
             message = "record= takes a stream; record what the Observable is made of with record(path)(stream)"
             raise UsageError(message)
-        given: Any = cast("Any", source) if is_decoded else self._opened(source)
+        given, new_machine = (cast("Any", source), self._new_machine) if is_decoded else self._read(source)
+        machines = Machines(partial(new_machine, turn_id=of_turn))
+        if operator is not None and self._new_text_chain is not None:
+            in_text = operator_of(self._new_text_chain(of_turn), "observable(...)")
+            operator = strategy_by_stream(machines.are_of_text, operator, in_text)
         chunks = decode_through(machines)(given) if is_decoded else stream_through(given, machines)
         attempts = Attempts()
 
@@ -487,6 +491,15 @@ class Pipeline:
             self._runs.add(run)
         return run
 
+    def _read(self, source: Any) -> tuple[Any, Callable[..., Machine]]:
+        """Return the opened source, and what makes the machine that reads it; a `Path` is that of a recording."""
+        if not isinstance(source, PathLike):
+            return self._opened(source), self._new_machine
+        from ..sources.recordings.from_recording import recorded_items  # noqa: PLC0415 - for recordings only
+
+        recorded = recorded_items(cast("PathLike[str]", source), self._api, **self._of_machines)
+        return opened(self._recorded(recorded.untimed), name="Pipeline"), recorded.new_machine
+
     def _opened(self, source: Any) -> Any:
         source = without_await(source)
         if isinstance(source, Observable):
@@ -509,10 +522,10 @@ class Pipeline:
     def _chain(self, turn_id: str | None) -> Chain:
         return self.chain if turn_id is None else self._new_chain(turn_id)
 
-    def _flow(self, turn_id: str | None) -> Flow:
+    def _flow(self, turn_id: str | None, new_machine: Callable[..., Machine]) -> Flow:
         of_turn, new_text_chain = turn_id or self.turn_id, self._new_text_chain
         return Flow(
-            self._new_machine(turn_id=of_turn),
+            new_machine(turn_id=of_turn),
             stage(operator_of(self._chain(turn_id), "stream(...)")),
             None if new_text_chain is None else lambda: stage(operator_of(new_text_chain(of_turn), "stream(...)")),
         )

@@ -1,9 +1,17 @@
-"""Sources: turn provider streams, wire bytes and text into Observables of ChunkResponse."""
+"""Sources: turn provider streams, wire bytes, recordings and text into Observables of ChunkResponse."""
 
-from .from_stream import decode_sdk, from_stream, from_text
-from .from_wire import decode_wire, from_wire
-from .sdk_sources import from_anthropic, from_gemini, from_ollama, from_openai_chat, from_openai_responses
-from .streams.wake_stream import wake_stream
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..operators.engine.lazy_names import lazy_names
+
+if TYPE_CHECKING:
+    from .from_stream import decode_sdk, from_stream, from_text
+    from .from_wire import decode_wire, from_wire
+    from .recordings.from_recording import from_recording
+    from .sdk_sources import from_anthropic, from_gemini, from_ollama, from_openai_chat, from_openai_responses
+    from .streams.wake_stream import wake_stream
 
 __all__ = [
     "decode_sdk",
@@ -13,8 +21,21 @@ __all__ = [
     "from_ollama",
     "from_openai_chat",
     "from_openai_responses",
+    "from_recording",
     "from_stream",
     "from_text",
     "from_wire",
     "wake_stream",
 ]
+
+lazy_names(
+    __name__,
+    __all__,
+    {
+        "from_stream": ("decode_sdk", "from_stream", "from_text"),
+        "from_wire": ("decode_wire", "from_wire"),
+        "recordings.from_recording": ("from_recording",),
+        "sdk_sources": ("from_anthropic", "from_gemini", "from_ollama", "from_openai_chat", "from_openai_responses"),
+        "streams.wake_stream": ("wake_stream",),
+    },
+)

@@ -299,7 +299,7 @@ def check_any_stream(source: object, *, name: str = "from_stream") -> None:
         message = f"{name} got {type(source).__name__}; use from_wire(api, ...) for the bytes of a body"
         raise UsageError(message)
     if isinstance(source, PathLike):
-        message = f"{name} got a path; pass from_recording(path) of penstock.studio, which reads recordings"
+        message = f"{name} got a path; from_recording(path) reads it, as stream(path) of a Pipeline does"
         raise UsageError(message)
     # Whole answers are pydantic objects, and streams are not.
     whole = ("__pydantic_fields_set__",)

@@ -1,4 +1,4 @@
-"""The workshop: the command line, recordings on disk, the replay server, traces, marbles, the explorer and the app.
+"""The workshop: the command line, `record`, the replay server, traces, marbles, the explorer and the app.
 
 It imports the library; no file of the library imports it.
 """
@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from ..sources.recordings.from_recording import from_recording
     from .explorer.explore import explore
     from .marble_diagrams.marble_string import marble_string
     from .marble_diagrams.marbles import marbles
-    from .recordings.from_recording import from_recording
-    from .recordings.record import record
+    from .record import record
     from .replay.replay_server import ReplayServer
     from .tracing.first_divergence import first_divergence
     from .tracing.trace import trace as trace
@@ -37,11 +37,10 @@ lazy_names(
     __name__,
     __all__,
     {
+        ".sources.recordings.from_recording": ("from_recording",),  # its home is `penstock.sources`
         "explorer.explore": ("explore",),
         "marble_diagrams.marble_string": ("marble_string",),
         "marble_diagrams.marbles": ("marbles",),
-        "recordings.from_recording": ("from_recording",),
-        "recordings.record": ("record",),
         "replay.replay_server": ("ReplayServer",),
         "tracing.first_divergence": ("first_divergence",),
         "tracing.trace": ("trace",),

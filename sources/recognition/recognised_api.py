@@ -13,9 +13,9 @@ from ...events.errors import PenstockError, UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.stage import How
 from ..base.answers import Choices
-from ..base.endings import reported_error
+from ..base.endings import error_in_body, reported_error
 from ..base.machine import Chunks, Machine, Texts, of_machine
-from ..base.sdk_fields import Fields, fields_of, plain_json
+from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json
 from ..cohere.machine import COHERE_V1, is_cohere_v1_body, is_cohere_v1_event
 from ..framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .apis import APIS, Decoder, api_of, machine_of
@@ -188,6 +188,38 @@ def recognised_api(body: bytes) -> str:
         raise UsageError(COHERE_V1)
     message = f"this body does not show which provider it is from; pass api=, one of {KNOWN_APIS}"
     raise UsageError(message)
+
+
+RECORD_A_STREAM = "record the body of a streamed answer"
+_GZIP = b"\x1f\x8b"
+
+
+def why_no_stream(body: bytes) -> str | None:
+    r"""Return what a body is in place of a stream, and what to do; None for all that may be a stream.
+
+    >>> why_no_stream(b"\n"), why_no_stream(b"data: 1\n\n")
+    ('it is empty; record the body of a streamed answer', None)
+    """
+    begin = body.lstrip(_BEFORE)
+    if not begin:
+        return f"it is empty; {RECORD_A_STREAM}"
+    if begin.startswith(_GZIP):
+        return f"it is packed with gzip; unpack it with gunzip, let curl do so with --compressed, and {RECORD_A_STREAM}"
+    if begin.startswith(b"<"):
+        return f"it is HTML or XML, not a stream; check the URL that was requested, and {RECORD_A_STREAM}"
+    first = next(iter(entries_of(whole_json(body))), None)
+    if (told := reported_error(fields_of(first) or {})) is not None:
+        error = error_in_body(told.body)
+        return f"it is an error response, not a stream: {error}; repeat the request, and {RECORD_A_STREAM}"
+    return None
+
+
+def whole_json(body: bytes) -> Any:
+    """Return the value of a body that is one JSON document; None for any other."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None
 
 
 HELD_AT_MOST = 256

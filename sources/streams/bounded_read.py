@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from difflib import get_close_matches
+from os import PathLike, fspath
+from pathlib import Path
 from typing import IO, AnyStr
 
 from ...events.errors import UsageError
@@ -25,6 +29,33 @@ def read_bounded(file: IO[AnyStr], longest: int = LONGEST) -> AnyStr:
     if len(content) > longest:
         raise UsageError(too_long(longest))
     return content
+
+
+def read_file(path: str | PathLike[str]) -> bytes:
+    """Read a whole file; `UsageError` says why it cannot be read, and what to do where that is known."""
+    try:
+        with open(fspath(path), "rb") as file:  # noqa: PTH123 - a Path would change what was typed
+            return read_bounded(file)
+    except (OSError, TypeError, ValueError) as error:  # ValueError: a path with a NUL
+        message = f"{reason_of(error)}{_advice(path, error)}"
+    raise UsageError(message)
+
+
+def reason_of(error: Exception) -> object:
+    """Return why a file cannot be read, in the system's words if there are any."""
+    return (error.strerror or error) if isinstance(error, OSError) else error
+
+
+def _advice(path: str | PathLike[str], error: Exception) -> str:
+    """Return what to do about a file that cannot be read: another name, if one is near."""
+    if isinstance(error, IsADirectoryError):
+        return "; name a file in it"
+    if isinstance(error, FileNotFoundError):
+        with suppress(OSError):  # a folder that may not be listed
+            folder, name = Path(path).parent, Path(path).name
+            names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+            return "".join(f"; did you mean {str(folder / near)!r}?" for near in get_close_matches(name, names, n=1))
+    return ""
 
 
 def too_long(longest: int) -> str:

@@ -20,7 +20,7 @@ from ...pipeline.pipeline_views import strategy_code
 from ...pipeline.strategies import STRATEGIES, Strategy, strategy_named
 from ...pipeline.strategy_choice import DEFAULT_IN_TEXT, DEFAULT_STRATEGY, settings_from_environment
 from ...pipeline.tool_schemas import provider_named, tool_schemas
-from ..recordings.recording_format import recording_schema
+from ...sources.recordings.recording_format import recording_schema
 from .cli_parts import ToolNames, beginning_with, complete_provider, complete_strategy, tools_named
 
 SCHEMA_EXAMPLES = """\b

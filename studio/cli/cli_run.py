@@ -16,9 +16,9 @@ from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import Strategy, strategy_named
 from ...sources.base.request import Request
 from ...sources.recognition.apis import PROVIDERS, provider_of
-from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded
-from ..reading.read_input import INPUT_IS_CLOSED, PipedBody, reason_of
-from ..recordings.record import RecordingFile, new_recording, tap_into
+from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded, reason_of
+from ..reading.read_input import INPUT_IS_CLOSED, PipedBody
+from ..record import RecordingFile, new_recording, tap_into
 from ..run_provider import connected, key_from_environment, url_from_environment, with_tools
 from .cli_parts import (
     SHOWN_PROVIDERS,

@@ -17,11 +17,11 @@ from ...operators.engine.stage import Completed, Failed, Interrupted
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import strategy_named
 from ...sinks.parts.event_words import printable
+from ...sources.recordings.from_recording import recut
+from ...sources.recordings.read_recording import TimedItem
 from ..reading.inspect_recording import PIECE_OF_ITEMS, Progress
 from ..reading.play_recording import decoders, short_line
 from ..reading.recorded import Recorded, read_recorded
-from ..recordings.from_recording import recut
-from ..recordings.read_recording import TimedItem
 from ..tracing.first_divergence import Divergence, first_divergence
 from ..tracing.trace import Clock, Trace, no_time, trace
 from .cli_parts import ApiName, Interaction, StrategyName, complete_strategy, strategy_name

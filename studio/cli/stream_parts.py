@@ -15,8 +15,8 @@ from typing import TypeVar
 
 from ...events.errors import UsageError
 from ...sinks.parts.event_words import printable
+from ...sources.streams.bounded_read import reason_of
 from ..reading.inspect_recording import Progress
-from ..reading.read_input import reason_of
 
 _PATIENCE = 0.1
 """The seconds after which the signal is sent again if the handler has not been called."""

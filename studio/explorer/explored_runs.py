@@ -24,8 +24,8 @@ from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import STRATEGIES, strategy_named
 from ...pipeline.strategy_choice import DEFAULT_IN_TEXT
 from ...sinks.parts.event_words import shortened
+from ...sources.recordings.recording_format import raw_form
 from ..reading.play_recording import LONGEST, short_line
-from ..recordings.recording_format import raw_form
 from ..tracing.first_divergence import Divergence, first_divergence
 from ..tracing.trace import Trace
 from .explored_stream import ExploredStream, has_machine, stream_of

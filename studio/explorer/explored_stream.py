@@ -19,9 +19,9 @@ from ...sources.base.answers import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
 from ...sources.recognition.recognised_api import recognised_api
+from ...sources.recordings.read_recording import NOT_CHUNKS, StreamRecording, TimedItem, wire_of
+from ...sources.recordings.recording_format import ItemForm, RecordingEnd, RecordingMeta, raw_form
 from ..reading.recorded import read_recorded
-from ..recordings.read_recording import StreamRecording, TimedItem, wire_of
-from ..recordings.recording_format import ItemForm, RecordingEnd, RecordingMeta, raw_form
 from ..replay.replay_pieces import split_events
 from ..replay.replay_recordings import Timing
 from ..tracing.trace import Trace, trace
@@ -142,9 +142,6 @@ def form_of(items: Sequence[Any], *, has_machine: bool) -> ItemForm | None:
     return "items" if has_machine and items else None
 
 
-_NOT_CHUNKS = "it holds the events of a strategy, which no other one can read; explore what the provider sent"
-
-
 def read_stream(path: str | PathLike[str], api: str | None = None, interaction: int | None = None) -> ExploredStream:
     """Read what `record` wrote, the body of a streamed answer, a cassette, or ChunkResponses as lines of JSON.
 
@@ -156,7 +153,7 @@ def read_stream(path: str | PathLike[str], api: str | None = None, interaction: 
     items = [each.item for each in recorded.items]
     form = form_of(items, has_machine=recorded.kind != "events")
     if form is None:
-        message = f"{name}: {_NOT_CHUNKS}"
+        message = f"{name}: {NOT_CHUNKS}"
         raise UsageError(message)
     times = [round(each.at * 1e9) for each in recorded.items] if recorded.has_times else None
     end = Completed() if recorded.error is None else Failed(recorded.error)

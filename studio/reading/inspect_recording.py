@@ -21,12 +21,12 @@ from ...pipeline.strategies import Strategy, StrategyEvent, api_tool_call
 from ...sinks.collect import Collector, Segment
 from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
-from ..recordings.read_recording import is_recording, read_recording, wire_of
+from ...sources.recordings.read_recording import is_recording, out_of_cassette, read_recording, wire_of
 from ..replay.replay_recordings import Recordings
 from ..replay.replay_server import ReplayServer
 from ..run_provider import SDKS, loopback
 from .read_input import checked_stream, read_input
-from .recorded import Recorded, out_of_cassette, recorded_stream
+from .recorded import Recorded, recorded_stream
 
 STEPS = 16
 """The most steps of a call's rate."""

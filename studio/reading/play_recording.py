@@ -22,8 +22,8 @@ from ...pipeline.strategies import strategy_named
 from ...sinks.parts.event_words import event_line, printable, shortened
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
-from ..recordings.from_recording import recut
-from ..recordings.read_recording import TimedItem
+from ...sources.recordings.from_recording import recut
+from ...sources.recordings.read_recording import TimedItem
 from .recorded import Recorded
 
 Emit: TypeAlias = Literal["deltas", "fragments", "segments", "updates", "invocations"]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Generator, Iterator
 from contextlib import closing
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -15,13 +13,17 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...operators.engine.drive import drive
 from ...operators.engine.stage import Completed, StageChain, stage
-from ...sources.base.endings import error_in_body, reported_error
-from ...sources.base.sdk_fields import entries_of, fields_of
 from ...sources.from_wire import decode_wire
 from ...sources.recognition.apis import APIS, api_of
 from ...sources.recognition.checked_machine import has_content
-from ...sources.recognition.recognised_api import apis_of_body, recognised_api
-from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded, too_long
+from ...sources.recognition.recognised_api import (
+    RECORD_A_STREAM,
+    apis_of_body,
+    recognised_api,
+    whole_json,
+    why_no_stream,
+)
+from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded, read_file, reason_of, too_long
 from ...sources.streams.taps import Tap
 
 INPUT_IS_CLOSED = "the input is closed; name a file, or pipe something in"
@@ -30,26 +32,12 @@ INPUT_IS_CLOSED = "the input is closed; name a file, or pipe something in"
 def read_input(path: str) -> bytes:
     """Read a whole file, `-` for the standard input; `UsageError` if it cannot be read or is too long."""
     try:
-        if path == "-":
-            return read_bounded(standard_input())
-        with open(path, "rb") as file:  # noqa: PTH123 - a Path would change what was typed
-            return read_bounded(file)
-    except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-        message = f"cannot be read: {reason_of(error)}{_advice(path, error)}"
+        return read_bounded(standard_input()) if path == "-" else read_file(path)
+    except OSError as error:  # of the standard input
+        message = f"cannot be read: {reason_of(error)}"
     except UsageError as error:
         message = f"cannot be read: {error}"
     raise UsageError(message)
-
-
-def _advice(path: str, error: OSError | ValueError) -> str:
-    """Return what to do about a file that cannot be read: another name, if one is near."""
-    if isinstance(error, IsADirectoryError):
-        return "; name a file in it"
-    if isinstance(error, FileNotFoundError):
-        folder, name = Path(path).parent, Path(path).name
-        names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-        return "".join(f"; did you mean {str(folder / near)!r}?" for near in get_close_matches(name, names, n=1))
-    return ""
 
 
 def standard_input() -> BinaryIO:
@@ -57,11 +45,6 @@ def standard_input() -> BinaryIO:
     if sys.stdin is None:
         raise UsageError(INPUT_IS_CLOSED)
     return sys.stdin.buffer
-
-
-def reason_of(error: OSError | ValueError) -> object:
-    """Return why a file cannot be read, in the system's words if there are any."""
-    return (error.strerror or error) if isinstance(error, OSError) else error
 
 
 LONGEST_READ = 65536
@@ -132,8 +115,6 @@ class _StoppedError(Exception):
 
 
 _UNREADABLE = frozenset({"invalid_json", "invalid_utf8"})
-_GZIP = b"\x1f\x8b"
-_RECORD = "record the body of a streamed answer"
 
 
 def checked_stream(body: bytes, api: str | None = None) -> str:
@@ -143,13 +124,14 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     mid-stream is part of the stream; an error response is not a stream.
     """
     given = None if api is None else api_of(api).name
-    _refuse_what_is_no_stream(body)
+    if (why := why_no_stream(body)) is not None:
+        raise UsageError(why)
     try:
         recognised = recognised_api(body)
     except UsageError as error:
         if given is None:
             known = ", ".join(each.name for each in APIS)
-            begin = "" if _whole_json(body) is None else "a whole JSON document, not a stream of a known API; "
+            begin = "" if whole_json(body) is None else "a whole JSON document, not a stream of a known API; "
             message = f"{begin}cannot tell which API this is; name it with api=, one of: {known}"
             raise UsageError(message) from error
         recognised = ""
@@ -159,40 +141,11 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
         return given
     if recognised:
         message = f"it has no event of {given}; its events are those of {recognised}, so leave api= out"
-    elif _whole_json(body) is not None:
-        message = f"a whole JSON document, not a stream of {given}; {_RECORD} (stream=True)"
+    elif whole_json(body) is not None:
+        message = f"a whole JSON document, not a stream of {given}; {RECORD_A_STREAM} (stream=True)"
     else:
-        message = f"it has no event of {given} in {len(body):,} bytes; {_RECORD}, or name another api="
+        message = f"it has no event of {given} in {len(body):,} bytes; {RECORD_A_STREAM}, or name another api="
     raise UsageError(message)
-
-
-def _refuse_what_is_no_stream(body: bytes) -> None:
-    begin = body.lstrip(b" \t\r\n\xef\xbb\xbf")
-    if not begin:
-        message = f"it is empty; {_RECORD}"
-    elif begin.startswith(_GZIP):
-        message = f"it is packed with gzip; unpack it with gunzip, let curl do so with --compressed, and {_RECORD}"
-    elif begin.startswith(b"<"):
-        message = f"it is HTML or XML, not a stream; check the URL that was requested, and {_RECORD}"
-    elif (error := _error_alone(body)) is not None:
-        message = f"it is an error response, not a stream: {error}; repeat the request, and {_RECORD}"
-    else:
-        return
-    raise UsageError(message)
-
-
-def _error_alone(body: bytes) -> ProviderError | None:
-    """Return the error of a JSON document that is an error response."""
-    first = next(iter(entries_of(_whole_json(body))), None)
-    told = reported_error(fields_of(first) or {})
-    return None if told is None else error_in_body(told.body)
-
-
-def _whole_json(body: bytes) -> Any:
-    try:
-        return json.loads(body)
-    except (ValueError, RecursionError):
-        return None
 
 
 def _has_events(api: str, body: bytes, is_understood: Callable[[ChunkResponse], bool]) -> bool:

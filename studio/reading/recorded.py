@@ -11,23 +11,24 @@ from typing import Any, Literal, NamedTuple, TypeAlias, cast
 from msgspec import Struct
 
 from ...events.errors import ProviderError, UsageError
-from ...events.json_form import Event, from_json
 from ...sources.recognition.apis import api_of
 from ...sources.recognition.recognised_api import apis_of
-from ..recordings.read_recording import (
+from ...sources.recordings.read_recording import (
     StreamRecording,
     TimedItem,
     api_of_recording,
-    body_in_cassette,
     is_cassette,
     is_recording,
+    out_of_cassette,
     read_recording,
+    recorded_content,
     wire_of,
 )
-from ..recordings.recording_format import recording_of_body
+from ...sources.recordings.recording_format import recording_of_body
+from ...sources.streams.bounded_read import reason_of
 from ..replay.replay_pieces import split_events
 from ..replay.replay_recordings import Timing
-from .read_input import checked_stream, read_input, reason_of
+from .read_input import checked_stream, read_input
 
 
 class Recorded(Struct, frozen=True):
@@ -71,27 +72,12 @@ def read_recorded(
 
 
 def _content(path: str, body: bytes, api: str | None, *, timed: bool, interaction: int | None) -> Recorded:
-    if is_cassette(body):
-        return _body(out_of_cassette(body, interaction), api)
-    if is_recording(out_of_cassette(body, interaction)):
-        return recorded_stream(read_recording(body), api)
-    events = _events(body) if api is None else ()
-    if events:
-        return Recorded("events", _untimed(events))
-    return _body(body, api, _timing(Path(path), body) if timed and path != "-" else None)
-
-
-def out_of_cassette(body: bytes, interaction: int | None) -> bytes:
-    """Return a cassette's response, and what is no cassette as it is.
-
-    `UsageError` where `interaction` chooses nothing that is there.
-    """
-    if not is_cassette(body):
-        if interaction is not None:
-            message = "interaction= chooses from a cassette of VCR.py; leave it out"
-            raise UsageError(message)
-        return body
-    return body_in_cassette(body, interaction)
+    content = recorded_content(body, interaction, may_be_events=api is None)
+    if isinstance(content, StreamRecording):
+        return recorded_stream(content, api)
+    if isinstance(content, list):
+        return Recorded("events", _untimed(content))
+    return _body(content, api, _timing(Path(path), body) if timed and path != "-" and content is body else None)
 
 
 def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recorded:
@@ -140,21 +126,6 @@ def _body(body: bytes, api: str | None, timing: Timing | None = None) -> Recorde
 
 def _untimed(items: Iterable[Any]) -> tuple[TimedItem, ...]:
     return tuple(TimedItem(0.0, item) for item in items)
-
-
-def _events(body: bytes) -> tuple[Event, ...]:
-    """Read lines of events; return none if the first line is not an event."""
-    lines = [(number, line) for number, line in enumerate(body.split(b"\n"), 1) if line.strip()]
-    events: list[Event] = []
-    for number, line in lines if body.lstrip()[:1] == b"{" else ():
-        try:
-            events.append(from_json(line))
-        except UsageError as error:
-            if not events:
-                return ()
-            message = f"line {number}: {error}"
-            raise ValueError(message) from error
-    return tuple(events)
 
 
 def _timing(path: Path, body: bytes) -> Timing | None:

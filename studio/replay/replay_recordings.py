@@ -14,8 +14,8 @@ from ...sources.bedrock.wire import frame
 from ...sources.framing.served import BodyForm
 from ...sources.recognition.apis import APIS, Api, api_of
 from ...sources.recognition.recognised_api import recognised_api
+from ...sources.recordings.read_recording import is_recording, read_recording, wire_of
 from ...sources.streams.bounded_read import read_bounded
-from ..recordings.read_recording import is_recording, read_recording, wire_of
 
 
 def form_of(body: bytes) -> BodyForm:

@@ -20,9 +20,8 @@ from ...sources.base.machine import Machine, json_value
 from ...sources.framing.sse import SseDecoder
 from ...sources.from_stream import decode_sdk, decode_through
 from ...sources.from_wire import decode_wire
-from ..recordings.from_recording import RecordedItems, recorded_items
-from ..recordings.read_recording import TimedItem
-from ..recordings.recording_format import WireEvents, raw_form
+from ...sources.recordings.from_recording import RecordedItems, recorded_items
+from ...sources.recordings.recording_format import raw_form
 from .trace import LIMIT, Clock, Trace, clock_of, no_time
 
 
@@ -97,9 +96,6 @@ class _StreamTracer:
     def of_recording(self, path: str | PathLike[str]) -> Trace:
         """Trace a recording at its own times; a body is cut into its events."""
         recorded = recorded_items(path, self._parts.api, **self._parts.machine_options)
-        if recorded.ends_at is None:
-            body, events = b"".join(each.item for each in recorded.items), WireEvents()
-            recorded = recorded._replace(items=[TimedItem(0.0, each) for each in (*events.feed(body), *events.close())])
         self._new_machine, self._api = recorded.new_machine, recorded.api
         if recorded.items and isinstance(recorded.items[0].item, bytes):
             self._decode = decode_wire

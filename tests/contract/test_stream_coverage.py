@@ -15,9 +15,8 @@ from chunk_grammar import checked
 from looped import looped
 
 from penstock.operators import to_invocations, to_segments
-from penstock.sources import from_wire
+from penstock.sources import from_recording, from_wire
 from penstock.sources.recognition.recognised_api import recognised_api
-from penstock.studio import from_recording
 
 STREAMS = Path(__file__).parents[1] / "streams"
 APIS = {

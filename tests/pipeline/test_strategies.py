@@ -36,8 +36,7 @@ from penstock.events import (
 from penstock.operators import FieldSpec, adrive, compose
 from penstock.pipeline import STRATEGIES, api_tool_call
 from penstock.pipeline.strategies import StrategyName, StrategyOptions, strategy_named
-from penstock.sources import decode_wire, from_wire
-from penstock.studio import from_recording
+from penstock.sources import decode_wire, from_recording, from_wire
 
 ROOT = Path(__file__).parents[2]
 STREAMS = sorted((ROOT / "tests/streams/openai_chat").glob("*.sse"))

@@ -53,8 +53,7 @@ from penstock.pipeline import tool_choice, tool_schemas
 from penstock.studio.run_provider import connected
 from penstock.sources.base.request import Request
 from penstock.studio.reading.inspect_recording import inspect_recording
-from penstock.sources import from_stream, from_wire
-from penstock.studio import from_recording
+from penstock.sources import from_recording, from_stream, from_wire
 from penstock.studio.testing import ReplayServer
 
 

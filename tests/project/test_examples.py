@@ -22,7 +22,7 @@ from penstock.pipeline import api_tool_call
 from penstock.sinks import collect
 from penstock.sinks.collect import Collected
 from penstock.sinks.web.protocols import PROTOCOLS
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 from penstock.studio.testing import ReplayServer
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -81,6 +81,19 @@ def test_what_needs_no_sdk_imports_none(first: str) -> None:
     assert alone(f"{first}\nprint([name for name in {HEAVY} if name in sys.modules])") == "[]\n"
 
 
+def test_a_pipeline_reads_a_recording_without_the_workshop_and_imports_what_reads_it_only_then() -> None:
+    code = """
+from pathlib import Path
+from penstock import Pipeline
+def loaded(room): return any(name.startswith(f"penstock.{room}") for name in sys.modules)
+list(Pipeline().stream(["a"]))
+print(loaded("sources.recordings"), loaded("studio"))
+list(Pipeline().stream(Path("tests/streams/openai_chat/plain_text.sse")))
+print(loaded("sources.recordings"), loaded("studio"))
+"""
+    assert alone(code).splitlines() == ["False False", "True False"]
+
+
 def test_dir_shows_the_names_the_rooms_and_the_version() -> None:
     assert {*penstock.__all__, *ROOMS, "__version__"} <= set(dir(penstock))
 

@@ -193,7 +193,7 @@ def test_imports_run_one_way_and_come_from_the_file():
         ("sources/framing/sse.py", "from ...sinks.terminal_view import x"),
         ("sinks/terminal_view.py", "if TYPE_CHECKING:\n    from ..sources.framing.sse import x"),
         ("sources/framing/sse.py", "from ...studio.replay.replay_server import x"),
-        ("pipeline/pipeline.py", "def f():\n    from ..studio.recordings.record import record"),
+        ("pipeline/pipeline.py", "def f():\n    from ..studio.record import record"),
         ("pipeline/pipeline.py", "if TYPE_CHECKING:\n    from penstock.studio import record"),
     ],
 )

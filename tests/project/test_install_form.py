@@ -17,7 +17,7 @@ from penstock.events.errors import UsageError, how_to_install, install_command
 from penstock.sinks.files.path_rules import RefusedError
 from penstock.sinks.files.unified_diff import unified_diff
 from penstock.sources.bedrock.wire import BedrockDecoder
-from penstock.studio.recordings.read_recording import body_in_cassette
+from penstock.sources.recordings.read_recording import body_in_cassette
 
 ROOT = Path(__file__).parents[2]
 TEXTS = sorted(

@@ -213,7 +213,7 @@ print(*(name for name in {SDKS!r} if name != "google" and importlib.util.find_sp
 for name in {sorted(listed_packages())}:
     importlib.import_module(name)
 from penstock import Pipeline, ToolResult
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 for path in {streams!r}:
     chunks = []
     from_recording(path).subscribe(chunks.append)

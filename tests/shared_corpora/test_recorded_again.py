@@ -9,8 +9,8 @@ from api_families import FAMILIES
 from chat_client import collected
 from recorded_time import in_virtual_time
 
-from penstock.sources import from_wire
-from penstock.studio import from_recording, record
+from penstock.sources import from_recording, from_wire
+from penstock.studio import record
 
 
 def test_the_replay_at_any_pace_is_the_stream(shared: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from request_types import check_request
 
 from penstock import ChunkResponse, Pipeline, ToolResult
 from penstock.pipeline import Answer
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 
 FAMILIES = {
     "chat": ("openai-chat", "openai-chat"),

@@ -17,9 +17,9 @@ from chunk_grammar import checked
 from recording_checks import UNFRAMED_ERRORS, has_error
 
 from penstock.events import ChunkResponse, ProviderError
+from penstock.sources import from_recording
 from penstock.sources.framing.sse import SseDecoder
 from penstock.sources.from_wire import WireMachine
-from penstock.studio import from_recording
 
 # The truth counts `reasoning` and `reasoning_content` only; this one has its reasoning in `reasoning_details` alone.
 REASONING_ELSEWHERE = {"snowflake-chat/pydantic-ai.test_snowflake_thinking_streaming.sse": 13}

@@ -9,9 +9,9 @@ from api_families import FAMILIES
 from chat_client import collected
 
 from penstock.events import ProviderError, UsageError
+from penstock.sources import from_recording
 from penstock.sources.cohere.machine import COHERE_V1
 from penstock.sources.recognition.apis import APIS
-from penstock.studio import from_recording
 
 # They have nothing but an error, or one outside of events, which other APIs' machines read as one, too.
 ERRORS = {

@@ -42,9 +42,8 @@ from penstock.operators import (
 from penstock.pipeline import api_tool_call
 from penstock.sinks.remote_readers import HEARTBEAT, SSE_HEADERS, to_sse
 from penstock.sinks.web.protocols import AHEAD
-from penstock.sources import decode_sdk
+from penstock.sources import decode_sdk, from_recording
 from penstock.sources.framing.sse import SseDecoder
-from penstock.studio import from_recording
 
 END = b'data: {"type":"STREAM_END"}\n\n'
 

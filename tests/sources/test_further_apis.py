@@ -29,12 +29,12 @@ from penstock.events import ChunkResponse, ProviderError, ToolInvocation, UsageE
 from penstock.operators import drive, to_invocations, to_segments
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed
-from penstock.sources import decode_wire, from_stream, from_wire
+from penstock.sources import decode_wire, from_recording, from_stream, from_wire
 from penstock.sources.bedrock.wire import event_stream
 from penstock.sources.cohere.machine import COHERE_V1
 from penstock.sources.recognition.apis import APIS, api_of
 from penstock.sources.recognition.recognised_api import recognised_api
-from penstock.studio import from_recording, record
+from penstock.studio import record
 
 STREAMS = Path(__file__).parents[1] / "streams"
 OWN = [

@@ -13,8 +13,8 @@ from penstock import Pipeline, ToolResult
 from penstock.events import ProviderEvent
 from penstock.operators import drive
 from penstock.sinks import collect
-from penstock.sources import decode_sdk
-from penstock.studio import from_recording, record
+from penstock.sources import decode_sdk, from_recording
+from penstock.studio import record
 from penstock.studio.testing import ReplayServer
 
 langchain_openai = pytest.importorskip("langchain_openai", reason="needs langchain-openai")

@@ -1803,7 +1803,11 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an error that came instead of a stream is one",
-        (Edit("studio/reading/read_input.py", "    _refuse_what_is_no_stream(body)\n    try", "    try"),),
+        (
+            Edit(
+                "studio/reading/read_input.py", "(why := why_no_stream(body)) is not None", "(why := None) is not None"
+            ),
+        ),
         ("tests/studio/reading/test_checked_stream.py",),
     ),
     Mutant(

@@ -8,7 +8,7 @@ from typing import Any
 from reactivex.testing import TestScheduler
 
 from penstock.events import ChunkResponse
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 
 
 def in_virtual_time(path: Path, **options: Any) -> tuple[list[ChunkResponse], list[str]]:

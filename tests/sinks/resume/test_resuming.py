@@ -21,7 +21,7 @@ from penstock.pipeline import api_tool_call
 from penstock.sinks import StreamRuns, to_sse
 from penstock.sinks.resume.stream_runs import StreamRun
 from penstock.sinks.web.protocols import PROTOCOLS, UiProtocol
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 
 PROTOCOLS_OF_TYPE: tuple[UiProtocol, ...] = get_args(UiProtocol)
 Frames = list[tuple[int | None, bytes]]

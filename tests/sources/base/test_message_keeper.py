@@ -23,11 +23,10 @@ from penstock.operators import drive, to_segments
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed, Failed, Interrupted
 from penstock.pipeline import Pipeline
-from penstock.sources import decode_sdk, decode_wire, from_stream, from_wire
+from penstock.sources import decode_sdk, decode_wire, from_recording, from_stream, from_wire
 from penstock.sources.base.kept_message import Messages
 from penstock.sources.base.machine import Machine
 from penstock.sources.recognition.apis import api_of, machine_of
-from penstock.studio import from_recording
 
 API = attrgetter("api")
 ODD: tuple[Any, ...] = (None, [], {}, "x", "", 5, -1, True, 0.5, [None], [[]], {"a": None}, "\ud83d")

@@ -27,11 +27,10 @@ from penstock.operators import adrive, drive, lift, stage
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
 from penstock.pipeline import Pipeline
-from penstock.sources import decode_sdk, decode_wire, from_stream, from_wire
+from penstock.sources import decode_sdk, decode_wire, from_recording, from_stream, from_wire
 from penstock.sources.from_wire import WireMachine
 from penstock.sources.recognition.apis import api_of
 from penstock.sources.recognition.checked_machine import checked_machine
-from penstock.studio import from_recording
 
 EVERY_API = [sdk.api for sdk in SDKS]
 HELLO: dict[str, Any] = {

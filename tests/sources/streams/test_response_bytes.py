@@ -26,9 +26,9 @@ from reactivex.disposable import SerialDisposable
 
 from penstock.events import ProviderError, UsageError
 from penstock.pipeline import Pipeline
-from penstock.sources import from_stream
+from penstock.sources import from_recording, from_stream
 from penstock.sources.streams.response_bytes import raw_bytes
-from penstock.studio import from_recording, record
+from penstock.studio import record
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
 every_way = pytest.mark.parametrize("way", WAYS)

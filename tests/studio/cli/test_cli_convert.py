@@ -14,7 +14,7 @@ import yaml
 from cli_command import ONE_CALL, STREAMS, Penstock, penstock
 from cli_recordings import recorded
 
-from penstock.studio.recordings.read_recording import read_recording
+from penstock.sources.recordings.read_recording import read_recording
 
 __all__ = ["penstock"]  # the fixture
 BODY = Path(ONE_CALL).read_bytes()

@@ -18,9 +18,8 @@ from chat_client import collected
 from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock
 
 from penstock.events import UsageError
-from penstock.sources import from_wire
+from penstock.sources import from_recording, from_wire
 from penstock.sources.streams.taps import Tap
-from penstock.studio import from_recording
 from penstock.studio.reading import read_input
 from penstock.studio.testing import ReplayServer
 

@@ -19,7 +19,7 @@ from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolI
 from penstock.pipeline import api_tool_call
 from penstock.pipeline.strategies import StrategyEvent
 from penstock.sinks import collect
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 from penstock.studio.demo.demo import ANTHROPIC, CHAT, GEMINI, RESPONSES, DemoAnswer, Proof, answers, play
 from penstock.studio.replay.replay_server import ReplayServer
 

@@ -11,6 +11,7 @@ import pytest
 from penstock import ChunkResponse, Pipeline, UsageError
 from penstock.events import to_json
 from penstock.operators import Completed, Failed
+from penstock.sources.recordings.from_recording import recorded_items
 from penstock.studio import record
 from penstock.studio.explorer.explored_stream import read_stream
 
@@ -72,6 +73,19 @@ def test_a_cassette_and_stored_chunks_are_read(tmp_path: Path):
     stored = tmp_path / "b.jsonl"
     stored.write_bytes(to_json(ChunkResponse(content="Hi")) + b"\n")
     assert read_stream(stored).items == [ChunkResponse(content="Hi")]
+
+
+def test_what_is_explored_is_what_a_pipeline_reads(tmp_path: Path):
+    cassette, stored = tmp_path / "a.yaml", tmp_path / "b.jsonl"
+    body = json.dumps(BODY.read_text(encoding="utf-8"), ensure_ascii=False)
+    cassette.write_text(f"interactions: [{{response: {{body: {{string: {body}}}}}}}]")
+    stored.write_bytes(to_json(ChunkResponse(content="Hi")) + b"\n")
+    forms: list[list[Any]] = [[BODY.read_bytes()], [{"choices": [{"delta": {"content": "Hi"}}]}], ["a", "b"]]
+    recordings = [recorded(tmp_path / f"{number}.jsonl", items) for number, items in enumerate(forms)]
+    for path in (BODY, cassette, stored, *recordings):
+        explored, items = read_stream(path), [each.item for each in recorded_items(path).items]
+        is_wire = explored.form == "wire"
+        assert (b"".join(explored.items) == b"".join(items)) if is_wire else (explored.items == items)
 
 
 def test_what_cannot_be_explored_is_told(tmp_path: Path):

@@ -10,10 +10,10 @@ from chat_client import collected
 from own_streams import OWN, options_of
 
 from penstock.events import UsageError
-from penstock.sources import from_stream, from_wire
-from penstock.studio import from_recording, record
+from penstock.sources import from_recording, from_stream, from_wire
+from penstock.sources.recordings.read_recording import read_recording
+from penstock.studio import record
 from penstock.studio.reading.recorded import converted
-from penstock.studio.recordings.read_recording import read_recording
 
 
 @pytest.mark.parametrize(("api", "name", "body"), OWN)

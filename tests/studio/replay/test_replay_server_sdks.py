@@ -13,7 +13,7 @@ from penstock.events import ProviderError, SegmentEnd, SegmentStart
 from penstock.pipeline import api_tool_call
 from penstock.sinks import collect
 from penstock.sinks.collect import Collected
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 from penstock.studio.replay.replay_pieces import ERROR_MESSAGE, split_events
 from penstock.studio.testing import ReplayServer
 

@@ -16,8 +16,9 @@ from penstock.events import ProviderError
 from penstock.events.errors import UsageError
 from penstock.operators import Completed, Failed
 from penstock.pipeline import Pipeline
-from penstock.studio import atrace_stream, from_recording, record, trace_stream
-from penstock.studio.recordings.recording_format import WireEvents
+from penstock.sources import from_recording
+from penstock.sources.recordings.recording_format import WireEvents
+from penstock.studio import atrace_stream, record, trace_stream
 from penstock.studio.tracing.trace import Trace
 
 STREAMS = Path(__file__).parents[2] / "streams"

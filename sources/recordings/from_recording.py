@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from functools import partial
 from itertools import accumulate
 from os import PathLike
-from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
@@ -21,15 +20,16 @@ from ...events.errors import UsageError
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
 from ...operators.engine.pump import apump, pump
 from ...operators.engine.stage import Completed, Failed
-from ...sources.base.answers import Choices
-from ...sources.base.machine import Machine, MachineStage
-from ...sources.from_stream import decoder_factory
-from ...sources.from_wire import wire_machine
-from ...sources.recognition.apis import api_of
-from ...sources.recognition.recognised_api import recognised_api
-from ...sources.streams.stream_bridge import bridge
-from .read_recording import StreamRecording, TimedItem, body_in_cassette, is_cassette, is_recording, read_recording
-from .recording_format import LONGEST_TIME
+from ..base.answers import Choices
+from ..base.machine import Machine, MachineStage
+from ..from_stream import decoder_factory
+from ..from_wire import wire_machine
+from ..recognition.apis import api_of
+from ..recognition.recognised_api import recognised_api, why_no_stream
+from ..streams.bounded_read import read_file
+from ..streams.stream_bridge import bridge
+from .read_recording import NOT_CHUNKS, StreamRecording, TimedItem, recorded_content
+from .recording_format import LONGEST_TIME, ItemForm, RecordingEnd, RecordingMeta, events_of_body
 
 
 def recut(items: Sequence[TimedItem], chunk_size: int) -> list[TimedItem]:
@@ -210,16 +210,17 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
 
         from_recording("answer.jsonl", pace="original").pipe(to_segments()).subscribe(print)
         from_recording("answer.sse").pipe(to_segments()).subscribe(print)
-        for event in Pipeline().stream(from_recording("answer.jsonl")): ...
+        for event in Pipeline().stream(from_recording("answer.jsonl", pace="original")): ...
 
     - `path`: what `record` wrote; or the body of a streamed HTTP response; or a cassette of VCR.py
-      (`pip install ".[cassettes]"`), of which `interaction` chooses a response, from 0. `UsageError` if it cannot be
-      read or its provider cannot be told. A recording that was broken off is replayed up to its last whole line.
+      (`pip install ".[cassettes]"`), of which `interaction` chooses a response, from 0; or ChunkResponses as lines of
+      JSON. `UsageError` if it cannot be read, is longer than 64 MiB, or its provider cannot be told. A recording that
+      was broken off is replayed up to its last whole line.
     - `api`: as in `from_wire`; without it, what the recording says, else it is detected.
     - `pace`: "instant"; "original", at the recorded times; or a factor: 2.0 is twice as fast. The scheduler is that of
       `subscribe(scheduler=...)`: a `TestScheduler` needs no time for it, and without one the thread sleeps, as it does
-      in a plain loop; an async loop waits. Bodies,
-      cassettes, and what was converted from them have no times, so another pace than "instant" raises a `UsageError`.
+      in a plain loop; an async loop waits. Bodies, cassettes, what was converted from them, and lines of
+      ChunkResponses have no times, so another pace than "instant" raises a `UsageError`.
     - `chunk_size`: cuts the bytes anew, into so many a chunk. Recorded items of an SDK cannot be cut.
     - The rest is as with `from_stream`. An error that ended the recorded stream ends the replay.
     """
@@ -278,32 +279,24 @@ def recorded_items(
     interaction: int | None = None,
     **options: Any,
 ) -> RecordedItems:
-    """Read a recording, a body or a cassette; the arguments are those of `from_recording`."""
+    """Read a recording, a body, a cassette or stored chunks; the arguments are those of `from_recording`."""
     if chunk_size is not None and chunk_size < 1:
         message = f"chunk_size= must be at least 1, got {chunk_size}"
         raise UsageError(message)
-    try:
-        body = Path(path).read_bytes()
-    except (OSError, TypeError, ValueError) as error:  # ValueError: a path that no system has
-        message = f"cannot read the recording: {error}"
-        raise UsageError(message) from error
     if api is not None:
         api_of(api)
-    recording = _recording_of(body, path, interaction)
-    if isinstance(recording, bytes):
-        named = api or recognised_api(recording)
-        items = recut([TimedItem(0.0, recording)], chunk_size or max(len(recording), 1))
-        return RecordedItems(items, _wire_machines(named, options), named, None, None)
-    return _of_recording(recording, api, chunk_size, options)
-
-
-def _of_recording(
-    recording: StreamRecording, api: str | None, chunk_size: int | None, options: dict[str, Any]
-) -> RecordedItems:
-    meta, items, _ = recording
-    named = api or meta.api
-    if meta.form == "wire":
-        named = named or recognised_api(b"".join(each.item for each in items))
+    try:
+        recording = _recording_in(read_file(path), api, interaction)
+        meta, items, _ = recording
+        named = (api or meta.api) if meta.form in ("wire", "items") else None
+        if meta.form == "wire":
+            named = named or _recognised(b"".join(each.item for each in items))
+        if named is not None:
+            api_of(named)
+    except (UsageError, ValueError) as error:  # ValueError: a wrong line of stored chunks
+        message = f"cannot read the recording {path}: {error}"
+        raise UsageError(message) from error
+    if named is not None and meta.form == "wire":
         new_machine = _wire_machines(named, options)
         if chunk_size is not None:
             items = recut(items, chunk_size)
@@ -311,23 +304,37 @@ def _of_recording(
         if chunk_size is not None:
             message = f"chunk_size= cuts bytes, and this recording has {meta.form}; leave it out"
             raise UsageError(message)
-        named = named if meta.form == "items" else None
         new_machine = decoder_factory(named, **options)
     ends_at = recording.ends_at if recording.has_times else None
     return RecordedItems(items, new_machine, named, ends_at, recording.error)
 
 
-def _recording_of(body: bytes, path: str | PathLike[str], interaction: int | None) -> StreamRecording | bytes:
+def _recording_in(content: bytes, api: str | None, interaction: int | None) -> StreamRecording:
+    """Return what a file holds, as a recording, which for a body or stored chunks has no times."""
+    held = recorded_content(content, interaction, may_be_events=api is None)
+    if isinstance(held, StreamRecording):
+        return held
+    if isinstance(held, bytes):
+        return _untimed("wire", events_of_body(held))
+    if not all(isinstance(each, ChunkResponse) for each in held):
+        raise UsageError(NOT_CHUNKS)
+    return _untimed("chunks", held)
+
+
+def _untimed(form: ItemForm, items: Sequence[Any]) -> StreamRecording:
+    return StreamRecording(
+        RecordingMeta(form=form), [TimedItem(0.0, each) for each in items], RecordingEnd(0, "complete")
+    )
+
+
+def _recognised(body: bytes) -> str:
+    """Return the API of a body; `UsageError` says what it is in place of a stream, if that is known."""
     try:
-        if is_cassette(body):
-            return body_in_cassette(body, interaction)
-        if interaction is None:
-            return read_recording(body) if is_recording(body) else body
+        return recognised_api(body)
     except UsageError as error:
-        message = f"cannot read the recording {path}: {error}"
-        raise UsageError(message) from error
-    message = f"interaction= chooses from a cassette of VCR.py; leave it out for {path}"
-    raise UsageError(message)
+        if body and (why := why_no_stream(body)) is not None:
+            raise UsageError(why) from error
+        raise
 
 
 def _checked_speed(pace: RecordingPace) -> float | None:

@@ -1,4 +1,4 @@
-"""Read a recording up to its last whole line, or a body in a cassette; `wire_of`: as the body of a response."""
+"""Read what a file holds: a recording, up to its last whole line, events or a body, also in a cassette; `wire_of`."""
 
 from __future__ import annotations
 
@@ -13,17 +13,63 @@ from typing import Any, NamedTuple, TypeVar, cast
 import msgspec
 
 from ...events.errors import ProviderError, UsageError, how_to_install
-from ...events.json_form import from_json
-from ...sources.base.sdk_fields import fields_of
-from ...sources.recognition.apis import api_of
-from ...sources.recognition.recognised_api import recognised_api
+from ...events.json_form import Event, from_json
+from ..base.sdk_fields import fields_of
+from ..recognition.apis import api_of
+from ..recognition.recognised_api import recognised_api
+from ..streams.bounded_read import LONGEST
 from .recording_format import FORMAT, Nanoseconds, RecordedItem, RecordingEnd, RecordingMeta
 
-LONGEST = 64 * 1024 * 1024
-"""The most bytes of a response, as of every file that is read whole."""
 _BEGINNING = 1024 * 1024
 """As much of each response is read to see whether it is a stream."""
 _MARK_OF_CASSETTE = b"interactions:"
+
+
+def recorded_content(
+    content: bytes, interaction: int | None = None, *, may_be_events: bool = True
+) -> StreamRecording | list[Event] | bytes:
+    """Return what a file holds: a recording, stored events, or a body, which may be that of a cassette.
+
+    `interaction` chooses a response of a cassette, from 0. `UsageError` for what cannot be read, `ValueError` for a
+    line behind the first that is no event.
+    """
+    body = out_of_cassette(content, interaction)
+    if is_cassette(content):
+        return body
+    if is_recording(body):
+        return read_recording(body)
+    return (_events(body) if may_be_events else []) or body
+
+
+NOT_CHUNKS = "it holds the events of a strategy, which no other one can read; pass what the provider sent"
+
+
+def _events(body: bytes) -> list[Event]:
+    """Read lines of events; return none if the first line is not an event."""
+    events: list[Event] = []
+    lines = body.split(b"\n") if body.lstrip()[:1] == b"{" else []
+    for number, line in enumerate(lines, 1):
+        try:
+            events += [from_json(line)] if line.strip() else []
+        except UsageError as error:
+            if not events:
+                return []
+            message = f"line {number}: {error}"
+            raise ValueError(message) from error
+    return events
+
+
+def out_of_cassette(content: bytes, interaction: int | None) -> bytes:
+    """Return a cassette's response, and what is no cassette as it is.
+
+    `UsageError` where `interaction` chooses nothing that is there.
+    """
+    if is_cassette(content):
+        return body_in_cassette(content, interaction)
+    if interaction is not None:
+        message = "interaction= chooses from a cassette of VCR.py; leave it out"
+        raise UsageError(message)
+    return content
 
 
 def is_cassette(body: bytes) -> bool:

@@ -13,15 +13,14 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TypeAlias, cast
 
-from ...events.chunk_response import ChunkResponse
-from ...events.errors import UsageError
-from ...sources.base.endings import provider_error
-from ...sources.framing.served import WireBody
-from ...sources.from_stream import stream_within
-from ...sources.recognition.apis import api_of
-from ...sources.recognition.recognised_api import apis_of, apis_of_body
-from ...sources.streams.taps import tapped
-from .recording_format import (
+from ..events.chunk_response import ChunkResponse
+from ..events.errors import UsageError
+from ..sources.base.endings import provider_error
+from ..sources.framing.served import WireBody
+from ..sources.from_stream import stream_within
+from ..sources.recognition.apis import api_of
+from ..sources.recognition.recognised_api import apis_of, apis_of_body
+from ..sources.recordings.recording_format import (
     ItemForm,
     RecordedItem,
     RecordingEnd,
@@ -32,6 +31,7 @@ from .recording_format import (
     raw_form,
     wire_text,
 )
+from ..sources.streams.taps import tapped
 
 Redact: TypeAlias = Callable[[Any], Any]
 """Returns what is kept of a raw item; None keeps nothing of it."""

@@ -16,7 +16,7 @@ from msgspec import UNSET, Struct, UnsetType
 from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, error_fields, without_credentials
 from ...events.json_form import to_dict
-from ...sources.base.sdk_fields import fields_of
+from ..base.sdk_fields import fields_of
 
 _NOT_OF_THE_BODY = frozenset({"sdk_http_response"})
 """Google's items hold the headers of the response, which no recording keeps."""
@@ -190,6 +190,12 @@ class WireEvents:
         return [held] if held else []
 
 
+def events_of_body(body: bytes) -> list[bytes]:
+    """Return the events of a whole body."""
+    events = WireEvents()
+    return [*events.feed(body), *events.close()]
+
+
 def line_of(line: RecordingMeta | RecordedItem | RecordingEnd) -> bytes:
     r"""Return a line of a recording.
 
@@ -203,8 +209,7 @@ def line_of(line: RecordingMeta | RecordedItem | RecordingEnd) -> bytes:
 
 def recording_of_body(body: bytes, api: str) -> bytes:
     """Return the recording of a body whose times nobody knows: its start is null, and the time of each event is 0."""
-    machine = WireEvents()
-    raws = [wire_text(event) for event in (*machine.feed(body), *machine.close())]
+    raws = [wire_text(event) for event in events_of_body(body)]
     meta = RecordingMeta(form="wire", api=api, model=model_in(raws[0]) if raws else None)
     items = (line_of(RecordedItem(0, raw)) for raw in raws)
     return b"".join((line_of(meta), *items, line_of(RecordingEnd(0, "complete"))))

@@ -9,7 +9,7 @@ import pytest
 from openai.types.chat import ChatCompletionChunk
 
 from penstock.events import ChunkResponse
-from penstock.studio.recordings.recording_format import raw_form
+from penstock.sources.recordings.recording_format import raw_form
 
 
 class Word(StrEnum):

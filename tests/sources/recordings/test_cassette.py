@@ -10,7 +10,7 @@ from chat_client import by_wire, collected
 from every_sdk import STREAMS
 
 from penstock.events import UsageError
-from penstock.studio import from_recording
+from penstock.sources import from_recording
 
 yaml = pytest.importorskip("yaml", reason="needs pyyaml")
 BODY = (STREAMS / "openai_chat/one_call.sse").read_bytes()

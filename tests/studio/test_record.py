@@ -21,9 +21,9 @@ from reactivex.testing import TestScheduler
 from recorded_time import in_virtual_time
 
 from penstock.events import ChunkResponse, ProviderError, UsageError
-from penstock.sources import from_stream, from_wire
-from penstock.studio import from_recording, record
-from penstock.studio.recordings.recording_format import recording_schema
+from penstock.sources import from_recording, from_stream, from_wire
+from penstock.sources.recordings.recording_format import recording_schema
+from penstock.studio import record
 
 every_sdk = pytest.mark.parametrize("sdk", SDKS, ids=[sdk.api for sdk in SDKS])
 ITEMS = [{"object": "chat.completion.chunk", "model": "m", "choices": [{"delta": {"content": "Hi"}}]}]

@@ -12,9 +12,9 @@ from chat_streams import NAMES, STREAMS, body_of, options_of
 from looped import looped
 
 from penstock import Pipeline
-from penstock.events import ProviderError, UsageError
-from penstock.sources import from_stream
-from penstock.studio import from_recording, record
+from penstock.events import ChunkResponse, ProviderError, UsageError, to_json
+from penstock.sources import from_recording, from_stream
+from penstock.studio import record
 
 
 @looped("name", NAMES)
@@ -107,7 +107,7 @@ def test_an_async_loop_waits_for_the_pace_and_a_plain_one_sleeps(tmp_path: Path,
     path = tmp_path / "answer.jsonl"
     from_stream(record(path)(["Hel", "lo"])).subscribe()
     slept: list[float] = []
-    monkeypatch.setattr("penstock.studio.recordings.from_recording.sleep", slept.append)
+    monkeypatch.setattr("penstock.sources.recordings.from_recording.sleep", slept.append)
     list(Pipeline().stream(from_recording(path, pace=1e-9)))
     assert len(slept) == 3
     assert max(slept) > 0
@@ -123,9 +123,20 @@ async def _read(source: Any) -> None:
         pass
 
 
-def test_a_path_is_told_of_from_recording_and_a_bare_text_is_an_error_as_before():
-    with pytest.raises(UsageError, match=r"got a path; pass from_recording\(path\) of penstock\.studio"):
-        Pipeline().stream(STREAMS / "one_call.sse")
+def test_stored_chunks_are_replayed_but_have_no_times_and_no_bytes(tmp_path: Path):
+    path = tmp_path / "chunks.jsonl"
+    chunks = [ChunkResponse(content="Hel"), ChunkResponse(content="lo", is_complete=True, finish_reason="stop")]
+    path.write_bytes(b"\n\n".join(map(to_json, chunks)))
+    assert collected(from_recording(path)) == (chunks, ["completed"])
+    with pytest.raises(UsageError, match="has no times; pass pace='instant'"):
+        from_recording(path, pace=2)
+    with pytest.raises(UsageError, match="chunk_size= cuts bytes, and this recording has chunks"):
+        from_recording(path, chunk_size=2)
+
+
+def test_a_path_is_no_stream_and_a_bare_text_is_an_error_as_before():
+    with pytest.raises(UsageError, match=r"^from_stream got a path; from_recording\(path\) reads it, as stream"):
+        from_stream(STREAMS / "one_call.sse")
     with pytest.raises(UsageError, match="got a bare str"):
         Pipeline().stream(str(STREAMS / "one_call.sse"))
     with pytest.raises(UsageError, match="got an Observable"):

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.studio.recordings.recording_format import WireEvents
+from penstock.sources.recordings.recording_format import WireEvents
 
 BODY = st.lists(st.sampled_from([b"data: 1", b"\n", b"\r\n", b"\r", b"{", b"[", b" ", b"\xff", b"\xef\xbb\xbf"])).map(
     b"".join

@@ -69,7 +69,7 @@ def test_from_a_local_models_text_to_its_calls(hour: Hour) -> None:
     assert process.returncode == 0
     assert "qwen3_coder" in said[: said.index("write_file is not run")], "the table names the dialect"
     assert 'Pipeline("qwen3_coder")' in said, "so does the notice of the wrong one"
-    assert said.endswith("run  58 characters for tides.html\n")
+    assert said.endswith("run  47 characters for tides.html\n")
 
 
 @pytest.mark.usefixtures("installed")

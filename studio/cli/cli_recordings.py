@@ -14,7 +14,16 @@ from ...sources.recognition.apis import api_of
 from ..reading.inspect_recording import Via, inspect_recording
 from ..reading.read_input import read_input
 from ..reading.recorded import FORMATS, Format, converted
-from .cli_parts import ApiName, Interaction, StrategyName, announced, complain, packages_of_a_page, strategy_name
+from .cli_parts import (
+    ApiName,
+    Interaction,
+    NoBrowser,
+    StrategyName,
+    announced,
+    complain,
+    packages_of_a_page,
+    strategy_name,
+)
 from .stream_parts import new_output, progress_shown
 
 if TYPE_CHECKING:
@@ -38,7 +47,7 @@ def explore(
     api: ApiName = None,
     interaction: Interaction = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")] = True,
+    no_browser: NoBrowser = False,
 ) -> None:
     """Look through recorded answers in your browser, item by item.
 
@@ -54,7 +63,7 @@ def explore(
     for file in files:
         with progress_shown(file):
             streams[file] = read_stream(file, api, interaction)
-    run_explorer(streams, port=port, ready=announced(in_browser=browser))
+    run_explorer(streams, port=port, ready=announced(no_browser=no_browser))
 
 
 CONVERT_EXAMPLES = """\b

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Generator, Iterator
@@ -143,7 +144,10 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     mid-stream is part of the stream; an error response is not a stream.
     """
     given = None if api is None else api_of(api).name
-    _refuse_what_is_no_stream(body)
+    _refuse_what_is_no_answer(body)
+    if _begin_of(body).startswith(b"<"):
+        message = f"it is HTML or XML, not a stream; check the URL that was requested, and {_RECORD}"
+        raise UsageError(message)
     try:
         recognised = recognised_api(body)
     except UsageError as error:
@@ -166,14 +170,16 @@ def checked_stream(body: bytes, api: str | None = None) -> str:
     raise UsageError(message)
 
 
-def _refuse_what_is_no_stream(body: bytes) -> None:
-    begin = body.lstrip(b" \t\r\n\xef\xbb\xbf")
+def _begin_of(body: bytes) -> bytes:
+    return body.lstrip(b" \t\r\n\xef\xbb\xbf")
+
+
+def _refuse_what_is_no_answer(body: bytes) -> None:
+    begin = _begin_of(body)
     if not begin:
         message = f"it is empty; {_RECORD}"
     elif begin.startswith(_GZIP):
         message = f"it is packed with gzip; unpack it with gunzip, let curl do so with --compressed, and {_RECORD}"
-    elif begin.startswith(b"<"):
-        message = f"it is HTML or XML, not a stream; check the URL that was requested, and {_RECORD}"
     elif (error := _error_alone(body)) is not None:
         message = f"it is an error response, not a stream: {error}; repeat the request, and {_RECORD}"
     else:
@@ -212,6 +218,38 @@ def _is_understood(chunk: ChunkResponse) -> bool:
 def _is_answer(chunk: ChunkResponse) -> bool:
     # Errors and token counts look alike in several APIs.
     return bool(chunk.content or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.finish_reason)
+
+
+MOST_PIECES = 10_000
+_TOKEN = re.compile(r" ?\w{1,12}| ?[^\w\s]{1,12}|\s{1,12}")
+
+
+def text_pieces(body: bytes) -> list[str]:
+    r"""Return a model's text in pieces as short as tokens, and of a long one in larger ones, 10,000 at most.
+
+    >>> text_pieces(b'Hi <tool_call>{"name": "add"')
+    ['Hi', ' <', 'tool_call', '>{"', 'name', '":', ' "', 'add', '"']
+
+    Invalid UTF-8 becomes U+FFFD. `UsageError` for what is empty, packed, an error response, or longer than 16 MiB.
+    """
+    if not body.strip():
+        message = "it is empty; name the file that has the model's text"
+        raise UsageError(message)
+    _refuse_what_is_no_answer(body)
+    if len(body) > LONGEST_TEXT:
+        raise UsageError(too_long(LONGEST_TEXT))
+    return list(_pieces_of(body.decode(errors="replace")))
+
+
+def _pieces_of(text: str) -> Iterator[str]:
+    short, piece = len(text) // MOST_PIECES, ""
+    for token in _TOKEN.finditer(text):
+        piece += token[0]
+        if len(piece) > short:
+            yield piece
+            piece = ""
+    if piece:
+        yield piece
 
 
 SOON = 64 * 1024

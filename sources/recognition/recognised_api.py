@@ -194,8 +194,10 @@ RECORD_A_STREAM = "record the body of a streamed answer"
 _GZIP = b"\x1f\x8b"
 
 
-def why_no_stream(body: bytes) -> str | None:
+def why_no_stream(body: bytes, *, may_be_text: bool = False) -> str | None:
     r"""Return what a body is in place of a stream, and what to do; None for all that may be a stream.
+
+    `may_be_text`: or a model's text, which may begin as HTML does.
 
     >>> why_no_stream(b"\n"), why_no_stream(b"data: 1\n\n")
     ('it is empty; record the body of a streamed answer', None)
@@ -205,7 +207,7 @@ def why_no_stream(body: bytes) -> str | None:
         return f"it is empty; {RECORD_A_STREAM}"
     if begin.startswith(_GZIP):
         return f"it is packed with gzip; unpack it with gunzip, let curl do so with --compressed, and {RECORD_A_STREAM}"
-    if begin.startswith(b"<"):
+    if begin.startswith(b"<") and not may_be_text:
         return f"it is HTML or XML, not a stream; check the URL that was requested, and {RECORD_A_STREAM}"
     first = next(iter(entries_of(whole_json(body))), None)
     if (told := reported_error(fields_of(first) or {})) is not None:

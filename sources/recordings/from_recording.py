@@ -33,12 +33,12 @@ from .recording_format import LONGEST_TIME, ItemForm, RecordingEnd, RecordingMet
 
 
 def recut(items: Sequence[TimedItem], chunk_size: int) -> list[TimedItem]:
-    """Cut bytes anew; a chunk comes with its last byte.
+    """Cut bytes, or a text, anew; a chunk comes with its last byte or character.
 
     >>> recut([TimedItem(0.1, b"abc"), TimedItem(0.2, b"de")], 2)
     [TimedItem(at=0.1, item=b'ab'), TimedItem(at=0.2, item=b'cd'), TimedItem(at=0.2, item=b'e')]
     """
-    body = b"".join(each.item for each in items)
+    body = items[0].item[:0].join(each.item for each in items) if items else b""
     ends = list(accumulate(len(each.item) for each in items))
     cut: list[TimedItem] = []
     number = 0

@@ -21,7 +21,7 @@ from ..demo.demo import Proof, answers, play
 from ..replay.replay_log import ReplayEntry
 from ..replay.replay_recordings import Recording
 from ..replay.replay_server import ReplayServer
-from .cli_parts import announced, beginning_with, complain, packages_of_a_page
+from .cli_parts import NoBrowser, announced, beginning_with, complain, packages_of_a_page
 
 SERVE_EXAMPLES = """\b
 Examples:
@@ -184,6 +184,7 @@ Examples:
   penstock app --demo
   penstock app
   penstock app recordings --root work --commands
+  penstock app --no-browser
 """
 _TITLES = ("A garden report, and its first run", "Its tests, after some thought", "A page about it, and a file of beds")
 """What the demo's three answers are."""
@@ -205,17 +206,18 @@ def app(
         bool, typer.Option("--commands", help="Run commands in the --root folder, each when you have approved it.")
     ] = False,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
-    open_page: Annotated[bool, typer.Option("--open", help="Open the page in your browser.")] = False,
+    no_browser: NoBrowser = False,
 ) -> None:
     """Serve a page on this machine that shows answers while they stream: text, files, commands.
 
-    Ask the providers whose keys are in the environment, or play recordings. The page asks before a file is written or a
-    command is run. Only this machine can reach it, and only with the address that is printed. Ctrl-C stops it.
+    Ask the providers whose keys are in the environment, or play recordings. The page opens in your browser, and asks
+    before a file is written or a command is run. Only this machine can reach it, and only with the address that is
+    printed. Ctrl-C stops it.
     """
     with packages_of_a_page("app"):
         from ..app.app_routes import run_app  # noqa: PLC0415 - what it imports is an extra
 
-    ready = announced(in_browser=open_page)
+    ready = announced(no_browser=no_browser)
     of_demo = zip(_TITLES, answers(), strict=True) if demo else ()
     chosen = [(title, Recording(each.file, each.api, each.body), each.title) for title, each in of_demo]
     run_app(chosen, folder=folder, root=root, commands=commands, demo=demo, port=port, ready=ready)

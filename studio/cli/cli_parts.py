@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
+import threading
 import warnings
 import webbrowser
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -110,15 +112,28 @@ def packages_of_a_page(command: str) -> Generator[None, None, None]:
         raise UsageError(message) from error
 
 
-def announced(*, in_browser: bool) -> Callable[[str], None]:
-    """Return what prints a page's address, and opens it in the browser if asked."""
+NoBrowser = Annotated[
+    bool, typer.Option("--no-browser", help="Print the page's address without opening it in your browser.")
+]
+_SCREENS = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
+"""The variables of which one is set where a browser can be opened, or is named by the user."""
+
+
+def announced(*, no_browser: bool) -> Callable[[str], None]:
+    """Return what prints a page's address, and opens it in the browser unless there is none."""
 
     def ready(address: str) -> None:
         typer.echo(f"The page is open to this machine until Ctrl-C:\n\n  {address}\n")
-        if in_browser:
-            webbrowser.open(address)
+        if not no_browser and _has_screen():
+            # Some browsers return only when they are closed.
+            threading.Thread(target=webbrowser.open, args=(address,), name="penstock-browser", daemon=True).start()
 
     return ready
+
+
+def _has_screen() -> bool:
+    """Return whether a browser has a window; `webbrowser` would start one that takes the terminal, such as w3m."""
+    return sys.platform in ("darwin", "win32") or any(map(os.environ.get, _SCREENS))
 
 
 LONGEST_COMPLAINT = 1000

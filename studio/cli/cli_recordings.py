@@ -7,15 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from msgspec.structs import replace
 
 from ...events.errors import UsageError
-from ...pipeline.strategies import strategy_named
 from ...sources.recognition.apis import api_of
-from ..reading.inspect_recording import Via, inspect_recording
+from ..reading.inspect_recording import TextReading, Via, inspect_recording
 from ..reading.read_input import read_input
 from ..reading.recorded import FORMATS, Format, converted
-from .cli_parts import ApiName, Interaction, StrategyName, announced, complain, packages_of_a_page, strategy_name
+from .cli_parts import ApiName, Interaction, NoBrowser, StrategyName, announced, complain, packages_of_a_page
 from .stream_parts import new_output, progress_shown
+from .text_reading import CallReading, DialectNames, ModelName
 
 if TYPE_CHECKING:
     from ..explorer.explored_stream import ExploredStream
@@ -25,6 +26,7 @@ EXPLORE_EXAMPLES = """\b
 Examples:
   penstock record -o answer.jsonl --provider openai --model gpt-5 "Write a garden in SVG."
   penstock explore answer.jsonl
+  penstock explore answer.txt --model Qwen/Qwen3-8B
   penstock explore tests/streams/openai_chat/*.sse --no-browser
 """
 
@@ -32,29 +34,36 @@ Examples:
 def explore(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="What penstock record wrote, bodies of streamed answers, or cassettes."),
+        typer.Argument(
+            metavar="FILE...",
+            help="What penstock record wrote, bodies of streamed answers, cassettes, a model's texts; - for the input.",
+        ),
     ],
     *,
     api: ApiName = None,
     interaction: Interaction = None,
+    dialect: DialectNames = None,
+    model: ModelName = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 0,
-    browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in your browser.")] = True,
+    no_browser: NoBrowser = False,
 ) -> None:
     """Look through recorded answers in your browser, item by item.
 
     The page shows what came, what each operator did with it, what it held back and why, and the answer so far. It runs
-    the stream again with another strategy or cut otherwise. Only this machine can reach it, and only with the address
-    that is printed. Ctrl-C stops it.
+    the stream again with another strategy or cut otherwise. A model's text comes in pieces as short as tokens. Only
+    this machine can reach it, and only with the address that is printed. Ctrl-C stops it.
     """
     with packages_of_a_page("explore"):
         from ..app.app_routes import run_explorer  # noqa: PLC0415 - what it imports is an extra
     from ..explorer.explored_stream import read_stream  # noqa: PLC0415 - help needs nothing of it
 
+    reading = CallReading(dialects=dialect, model=model)
     streams: dict[str, ExploredStream] = {}
     for file in files:
         with progress_shown(file):
-            streams[file] = read_stream(file, api, interaction)
-    run_explorer(streams, port=port, ready=announced(in_browser=browser))
+            stream = read_stream(file, api, interaction, as_text=reading.as_text(file))
+        streams[file] = replace(stream, pipeline=reading.finder(is_text=stream.form == "texts").pipeline)
+    run_explorer(streams, port=port, ready=announced(no_browser=no_browser))
 
 
 CONVERT_EXAMPLES = """\b
@@ -113,13 +122,17 @@ Examples:
   penstock inspect answer.jsonl
   penstock inspect --json answer.sse | jq '.calls[].name'
   penstock inspect --api openai-chat --via sdk recordings/*.sse
+  penstock inspect --model Qwen/Qwen3-8B answer.txt
 """
 
 
 def inspect(
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE", help="Recordings, bodies of streamed answers, cassettes; - for the input."),
+        typer.Argument(
+            metavar="FILE",
+            help="Recordings, bodies of streamed answers, cassettes, or a model's texts; - for the input.",
+        ),
     ],
     *,
     as_json: Annotated[bool, typer.Option("--json", help="One JSON object a line for each file.")] = False,
@@ -127,11 +140,13 @@ def inspect(
     api: ApiName = None,
     interaction: Interaction = None,
     strategy: StrategyName = None,
+    dialect: DialectNames = None,
+    model: ModelName = None,
 ) -> None:
     """Summarise recorded answers: text, calls, when each call came, how they ended.
 
     For each call: the first byte, the first character of its first argument, its end, its characters and chunks, and
-    the rate at which they came. A recording has times; of a body or a cassette the chunks are counted.
+    the rate at which they came. A recording has times; of a body, a cassette or a text the chunks are counted.
 
     A recorded error is part of the answer. A file that cannot be read is reported in one line, the others are shown,
     and the exit code is 2.
@@ -140,7 +155,8 @@ def inspect(
 
     from ..reading.inspect_view import json_line, report  # noqa: PLC0415
 
-    chosen = strategy_named(strategy_name(strategy))
+    reading = CallReading(strategy, dialect, model)
+    in_streams, in_text = (reading.finder(is_text=each).pipeline.operator for each in (False, True))
     if api is not None:
         api_of(api)
     console = Console(highlight=False)
@@ -149,7 +165,13 @@ def inspect(
         try:
             with progress_shown(file) as progress:
                 name, answer = inspect_recording(
-                    file, api=api, via=via, strategy=chosen, progress=progress, interaction=interaction
+                    file,
+                    api=api,
+                    via=via,
+                    strategy=lambda: in_streams,
+                    in_text=TextReading(reading.as_text(file), lambda: in_text),
+                    progress=progress,
+                    interaction=interaction,
                 )
         except UsageError as error:
             complain(f"{file}: {error}")

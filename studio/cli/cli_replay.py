@@ -4,20 +4,13 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterable
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 
 from ...events.errors import UsageError
 from ...operators.argument_progress import argument_progress
-from ...operators.catalogue.dialect_for import MODELS, dialect_for
-from ...operators.engine.known_names import known_names
-from ...operators.grammar.dialect import Dialect
 from ...pipeline.pipeline import Pipeline
-from ...pipeline.strategies import TEXT_STRATEGIES, TextStrategy, strategy_named
-from ...pipeline.strategy_choice import DEFAULT_IN_TEXT, settings_from_environment
 from ..reading.play_recording import Emit, EmitEvents, Player, only, short_line
 from ..reading.read_input import TextInput
 from ..reading.recorded import Recorded, read_recorded
@@ -30,13 +23,13 @@ from .cli_parts import (
     Watched,
     beginning_with,
     complain,
-    imported,
     print_lines,
     show,
     strategy_name,
     tools_named,
 )
 from .stream_parts import progress_shown
+from .text_reading import DialectNames, ModelName, check_model, strategy_of, text_pipeline
 
 REPLAY_EXAMPLES = """\b
 Examples:
@@ -155,19 +148,8 @@ Examples:
 def parse(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A model's answer; - for the input.")] = "-",
     *,
-    dialect: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--dialect",
-            metavar="NAME",
-            help="How the model writes calls: one of penstock strategies, or MODULE:NAME of a dialect of your own; by "
-            "default auto; can be repeated.",
-            autocompletion=beginning_with(TEXT_STRATEGIES),
-        ),
-    ] = None,
-    model: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The model, instead of --dialect: as hubs and servers name it.")
-    ] = None,
+    dialect: DialectNames = None,
+    model: ModelName = None,
     tools: Annotated[
         list[str] | None,
         typer.Option(
@@ -197,7 +179,7 @@ def parse(
     """
     known = tools_named(tools or (), option="--tools")
     if model is not None:
-        _check_model(model, dialect)
+        check_model(model, dialect or [])
     if compare:
         if emit is not None or model is not None or starts_in_reasoning:
             message = "--compare goes with --dialect and --tools only"
@@ -208,12 +190,8 @@ def parse(
         print_compared(compare_dialects("".join(TextInput(file)), several, known), as_json=as_json)
         return
     text = TextInput(file)
-    found = Pipeline(
-        None if model is not None else strategy_of(dialect or []),
-        model=model,
-        tools=known or None,
-        starts_in_reasoning=starts_in_reasoning or (False if model is None else "auto"),
-        updates=emit == "updates",
+    found = text_pipeline(
+        dialect or [], model, starts_in_reasoning=starts_in_reasoning, tools=known or None, updates=emit == "updates"
     )
     behind = [argument_progress()] if emit == "fragments" else []
     answer = Pipeline([found.operator, *behind], keep_answer=False).stream(text)
@@ -231,53 +209,3 @@ def parse(
         show(watched, as_json=as_json)
     if watched.is_stopped:
         raise typer.Exit(130)
-
-
-def strategy_of(names: list[str]) -> TextStrategy:
-    """Return a strategy for these dialects; without dialects, the one set in the environment, else `auto`.
-
-    >>> strategy_of(["hermes", "Qwen3_Coder"])
-    <TextStrategy hermes+qwen3_coder>
-    """
-    if not names:
-        current = settings_from_environment().strategy
-        strategy_named(current)
-        return TEXT_STRATEGIES.get(current, TEXT_STRATEGIES[DEFAULT_IN_TEXT])
-    found = [(_own(name), name) if ":" in name else _built_in(name) for name in names]
-    dialects = dict.fromkeys(each for several, _ in found for each in several)
-    return TextStrategy(*dialects, name="+".join(dict.fromkeys(name for _, name in found)))
-
-
-def _built_in(given: str) -> tuple[Iterable[Dialect], str]:
-    name = given.strip().lower()
-    if name not in TEXT_STRATEGIES:
-        message = f"unknown dialect {given!r}; {known_names(name, TEXT_STRATEGIES)}"
-        raise UsageError(message)
-    return TEXT_STRATEGIES[name].dialects, name
-
-
-def _own(given: str) -> Iterable[Dialect]:
-    """Return the dialect of the user's own module."""
-    module, _, path = given.rpartition(":")
-    try:
-        found = imported(module, path)
-    except UsageError as error:
-        message = f"--dialect {given}: {error}"
-        raise UsageError(message) from error
-    if not isinstance(found, Dialect):
-        message = f"--dialect {given}: must be a Dialect, got {found!r:.80}"
-        raise UsageError(message)
-    return (found,)
-
-
-def _check_model(model: str, dialects: list[str] | None) -> None:
-    """Say what is not certain of a model's dialect."""
-    if dialects:
-        message = "--model chooses the dialect; leave out --dialect, or --model"
-        raise UsageError(message)
-    row = dialect_for(model)
-    if row.is_guess:
-        complain(f"{model!r} is a family, of which some models write other dialects; read with {row.names[0]}")
-    elif row.names == ("auto",) and (near := get_close_matches(model.casefold(), [*MODELS, "auto"], 3)) != ["auto"]:
-        hint = f"; {known_names(model, MODELS)}" if near else ""
-        complain(f"{model!r} is no known model; read with auto{hint}")

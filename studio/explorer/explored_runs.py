@@ -289,7 +289,8 @@ def _described(number: int | None, output: Any) -> str:
 
 
 def runs_of_stream(stream: ExploredStream, pipeline: Pipeline | None = None) -> ExploredRuns:
-    """Run a stream through a pipeline; by default through that of the environment, plain text through `auto`."""
+    """Run a stream through a pipeline; by default its own, else the environment's, and plain text through `auto`."""
+    pipeline = pipeline or stream.pipeline
     if pipeline is None:
         pipeline = Pipeline(DEFAULT_IN_TEXT) if stream.form == "texts" else Pipeline()
     given = _chain_of(pipeline)

@@ -15,13 +15,14 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import UsageError
 from ...operators.engine.operator_call import OperatorCall
 from ...operators.engine.stage import Completed, Failed, How, Operator
+from ...pipeline.pipeline import Pipeline
 from ...sources.base.answers import Choices
 from ...sources.from_stream import decode_sdk
 from ...sources.from_wire import decode_wire
 from ...sources.recognition.recognised_api import recognised_api
 from ...sources.recordings.read_recording import NOT_CHUNKS, StreamRecording, TimedItem, wire_of
 from ...sources.recordings.recording_format import ItemForm, RecordingEnd, RecordingMeta, raw_form
-from ..reading.recorded import read_recorded
+from ..reading.recorded import AsText, read_recorded
 from ..replay.replay_pieces import split_events
 from ..replay.replay_recordings import Timing
 from ..tracing.trace import Trace, trace
@@ -36,6 +37,7 @@ class ExploredStream(Struct, frozen=True):
     - `times`: when each came, in nanoseconds; None if that is not known.
     - `end`: how it ended.
     - `choices`: which of several answers are read, as in `from_wire`.
+    - `pipeline`: what it is run through at first; None for the environment's.
     """
 
     title: str
@@ -45,6 +47,7 @@ class ExploredStream(Struct, frozen=True):
     api: str | None = None
     end: How = Completed()
     choices: Choices = "all"
+    pipeline: Pipeline | None = None
 
     @property
     def unit(self) -> Unit:
@@ -142,14 +145,20 @@ def form_of(items: Sequence[Any], *, has_machine: bool) -> ItemForm | None:
     return "items" if has_machine and items else None
 
 
-def read_stream(path: str | PathLike[str], api: str | None = None, interaction: int | None = None) -> ExploredStream:
+def read_stream(
+    path: str | PathLike[str],
+    api: str | None = None,
+    interaction: int | None = None,
+    *,
+    as_text: AsText | None = None,
+) -> ExploredStream:
     """Read what `record` wrote, the body of a streamed answer, a cassette, or ChunkResponses as lines of JSON.
 
-    `interaction` chooses a response of a cassette, from 0. `UsageError` if the file cannot be read, or its provider is
-    not recognised.
+    `interaction` chooses a response of a cassette, from 0. `as_text` reads what is no stream. `UsageError` if the file
+    cannot be read, or its provider is not recognised.
     """
     name = fspath(path)
-    recorded = read_recorded(name, api, timed=True, interaction=interaction)
+    recorded = read_recorded(name, api, timed=True, interaction=interaction, as_text=as_text)
     items = [each.item for each in recorded.items]
     form = form_of(items, has_machine=recorded.kind != "events")
     if form is None:
@@ -157,7 +166,8 @@ def read_stream(path: str | PathLike[str], api: str | None = None, interaction: 
         raise UsageError(message)
     times = [round(each.at * 1e9) for each in recorded.items] if recorded.has_times else None
     end = Completed() if recorded.error is None else Failed(recorded.error)
-    return ExploredStream(Path(name).name, form, items, times, recorded.api, end)
+    title = "the input" if name == "-" else Path(name).name
+    return ExploredStream(title, form, items, times, recorded.api, end)
 
 
 def stream_of_body(body: bytes, title: str, api: str, timing: Timing | None = None) -> ExploredStream:

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from itertools import accumulate
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct, to_builtins
 from reactivex import Observable
@@ -17,7 +17,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import ProviderError, UsageError
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...operators.engine.stage import Operator
-from ...pipeline.strategies import Strategy, StrategyEvent, api_tool_call
+from ...pipeline.strategies import StrategyEvent, api_tool_call
 from ...sinks.collect import Collector, Segment
 from ...sources.from_stream import from_stream
 from ...sources.from_wire import from_wire
@@ -25,8 +25,8 @@ from ...sources.recordings.read_recording import is_recording, out_of_cassette, 
 from ..replay.replay_recordings import Recordings
 from ..replay.replay_server import ReplayServer
 from ..run_provider import SDKS, loopback
-from .read_input import checked_stream, read_input
-from .recorded import Recorded, recorded_stream
+from .read_input import read_input
+from .recorded import AsText, Recorded, api_or_text, recorded_stream
 
 STEPS = 16
 """The most steps of a call's rate."""
@@ -289,6 +289,16 @@ PIECE = 256 * 1024
 """The bytes that are decoded between two calls of `progress`."""
 PIECE_OF_ITEMS = 1000
 Via: TypeAlias = Literal["wire", "sdk"]
+NewOperator: TypeAlias = Callable[[], Operator[Any, StrategyEvent]]
+TEXT = "text"
+"""What a text has in place of an API's name."""
+
+
+class TextReading(NamedTuple):
+    """How a text is read: `as_text` returns what is no stream, and `strategy` makes what finds the calls."""
+
+    as_text: AsText
+    strategy: NewOperator
 
 
 def inspect_recording(
@@ -296,7 +306,8 @@ def inspect_recording(
     *,
     api: str | None = None,
     via: Via = "wire",
-    strategy: Strategy = api_tool_call,
+    strategy: NewOperator = api_tool_call,
+    in_text: TextReading | None = None,
     progress: Progress | None = None,
     interaction: int | None = None,
 ) -> tuple[str, Inspected]:
@@ -305,21 +316,28 @@ def inspect_recording(
     `via`: "wire" decodes what was recorded, "sdk" plays it over a local connection to the provider's SDK. `UsageError`
     for a file that cannot be read, for a body whose API is not known, and for one with no stream of its API in it;
     errors inside the answer are part of the summary. `progress` is called with what was decoded so far and with all.
-    `interaction` chooses a response of a cassette, from 0.
+    `interaction` chooses a response of a cassette, from 0. Without `in_text` what is no stream is an error.
     """
     body = out_of_cassette(read_input(path), interaction)
     if is_recording(body):
         recording = read_recording(body)
         if via == "wire":
-            return _by_items(recorded_stream(recording, api), strategy, progress)
+            return _by_items(recorded_stream(recording, api), strategy, in_text, progress)
         recorded = wire_of(recording, api)
         body, api = b"".join(recorded.pieces), recorded.api
-    name = checked_stream(body, api)
+    name = api_or_text(body, api, in_text and in_text.as_text)
+    if isinstance(name, Recorded):
+        if via == "sdk":
+            message = "plain text has no API, so no SDK can play it; use --via wire"
+            raise UsageError(message)
+        return _by_items(name, strategy, in_text, progress)
     with _by_sdk(name, body) if via == "sdk" else _by_wire(name, body, progress) as chunks:
         return name, inspect_chunks(chunks, strategy())
 
 
-def _by_items(recorded: Recorded, strategy: Strategy, progress: Progress | None) -> tuple[str, Inspected]:
+def _by_items(
+    recorded: Recorded, strategy: NewOperator, in_text: TextReading | None, progress: Progress | None
+) -> tuple[str, Inspected]:
     """Inspect a recording: each chunk comes when its item did."""
     now = 0.0
 
@@ -338,6 +356,8 @@ def _by_items(recorded: Recorded, strategy: Strategy, progress: Progress | None)
         chunks = from_wire(recorded.api or "", items(), choices="all")
     else:
         chunks = from_stream(items(), recorded.api, choices="all")
+    if recorded.is_text:
+        return TEXT, inspect_chunks(chunks, (strategy if in_text is None else in_text.strategy)(), clock)
     return recorded.api or "unknown", inspect_chunks(chunks, strategy(), clock)
 
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...sinks.parts.event_words import printable, shortened
-from .inspect_recording import Inspected, InspectedCall
+from .inspect_recording import TEXT, Inspected, InspectedCall
 
 TEXT_LINES = 6
 BARS = "▁▂▃▄▅▆▇█"
@@ -45,7 +45,7 @@ def report(file: str, api: str, answer: Inspected) -> RenderableType:
 
 
 def _summary(api: str, answer: Inspected) -> list[str]:
-    words = [api, f"finish {answer.finish_reason or 'missing'}"]
+    words = ["plain text"] if api == TEXT else [api, f"finish {answer.finish_reason or 'missing'}"]
     if answer.text:
         words.append(f"text {len(answer.text):,} characters")
     if answer.reasoning_chars:

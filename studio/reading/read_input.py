@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Generator, Iterator
@@ -165,6 +166,39 @@ def _is_understood(chunk: ChunkResponse) -> bool:
 def _is_answer(chunk: ChunkResponse) -> bool:
     # Errors and token counts look alike in several APIs.
     return bool(chunk.content or chunk.reasoning or chunk.refusal or chunk.tool_calls or chunk.finish_reason)
+
+
+MOST_PIECES = 10_000
+_TOKEN = re.compile(r" ?\w{1,12}| ?[^\w\s]{1,12}|\s{1,12}")
+
+
+def text_pieces(body: bytes) -> list[str]:
+    r"""Return a model's text in pieces as short as tokens, and of a long one in larger ones, 10,000 at most.
+
+    >>> text_pieces(b'Hi <tool_call>{"name": "add"')
+    ['Hi', ' <', 'tool_call', '>{"', 'name', '":', ' "', 'add', '"']
+
+    Invalid UTF-8 becomes U+FFFD. `UsageError` for what is empty, packed, an error response, or longer than 16 MiB.
+    """
+    if not body.strip():
+        message = "it is empty; name the file that has the model's text"
+        raise UsageError(message)
+    if (why := why_no_stream(body, may_be_text=True)) is not None:
+        raise UsageError(why)
+    if len(body) > LONGEST_TEXT:
+        raise UsageError(too_long(LONGEST_TEXT))
+    return list(_pieces_of(body.decode(errors="replace")))
+
+
+def _pieces_of(text: str) -> Iterator[str]:
+    short, piece = len(text) // MOST_PIECES, ""
+    for token in _TOKEN.finditer(text):
+        piece += token[0]
+        if len(piece) > short:
+            yield piece
+            piece = ""
+    if piece:
+        yield piece
 
 
 SOON = 64 * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
@@ -30,6 +30,9 @@ from ..replay.replay_pieces import split_events
 from ..replay.replay_recordings import Timing
 from .read_input import checked_stream, read_input
 
+AsText: TypeAlias = Callable[[bytes, UsageError], Sequence[str]]
+"""Returns a body that is no stream, for this reason, as the pieces of a text; or raises why it is no text."""
+
 
 class Recorded(Struct, frozen=True):
     """What a file holds, item by item.
@@ -45,14 +48,24 @@ class Recorded(Struct, frozen=True):
     ends_at: float = 0.0
     error: ProviderError | None = None
 
+    @property
+    def is_text(self) -> bool:
+        """Whether the items are a plain text, in which no native call can come."""
+        return bool(self.items) and isinstance(self.items[0].item, str)
+
 
 def read_recorded(
-    path: str, api: str | None = None, *, timed: bool = False, interaction: int | None = None
+    path: str,
+    api: str | None = None,
+    *,
+    timed: bool = False,
+    interaction: int | None = None,
+    as_text: AsText | None = None,
 ) -> Recorded:
     """Read a file, `-` for the standard input; `UsageError` if it is neither a stream of the API nor events.
 
     `timed`: include the timing beside it, in `NAME.timing.json` or the folder's `index.json`, if there is one.
-    `interaction` chooses a response of a cassette, from 0.
+    `interaction` chooses a response of a cassette, from 0. `as_text` reads what is no stream.
     """
     if api is not None:
         api_of(api)
@@ -62,7 +75,7 @@ def read_recorded(
         message = f"{path} {error}"
         raise UsageError(message) from error
     try:
-        return _content(path, body, api, timed=timed, interaction=interaction)
+        return _content(path, body, api, timed=timed, interaction=interaction, as_text=as_text)
     except (OSError, ValueError) as error:  # ValueError: a wrong line, or a wrong timing
         message = f"{path} cannot be read: {reason_of(error)}"
         raise UsageError(message) from error
@@ -71,13 +84,28 @@ def read_recorded(
         raise UsageError(message) from error
 
 
-def _content(path: str, body: bytes, api: str | None, *, timed: bool, interaction: int | None) -> Recorded:
+def _content(
+    path: str, body: bytes, api: str | None, *, timed: bool, interaction: int | None, as_text: AsText | None
+) -> Recorded:
     content = recorded_content(body, interaction, may_be_events=api is None)
     if isinstance(content, StreamRecording):
         return recorded_stream(content, api)
     if isinstance(content, list):
         return Recorded("events", _untimed(content))
-    return _body(content, api, _timing(Path(path), body) if timed and path != "-" and content is body else None)
+    named = api_or_text(content, api, as_text if content is body else None)
+    if isinstance(named, Recorded):
+        return named
+    return _body(content, named, _timing(Path(path), body) if timed and path != "-" and content is body else None)
+
+
+def api_or_text(body: bytes, api: str | None, as_text: AsText | None) -> str | Recorded:
+    """Return the name of a body's API, as `checked_stream`; of what is no stream, the text that `as_text` returns."""
+    try:
+        return checked_stream(body, api)
+    except UsageError as error:
+        if as_text is None or api is not None:
+            raise
+        return Recorded("items", _untimed(as_text(body, error)))
 
 
 def recorded_stream(recording: StreamRecording, api: str | None = None) -> Recorded:
@@ -111,17 +139,16 @@ def checked_api(recording: StreamRecording, api: str | None) -> str | None:
     return checked_stream(b"".join(each.item for each in recording.items), api)
 
 
-def _body(body: bytes, api: str | None, timing: Timing | None = None) -> Recorded:
-    name = checked_stream(body, api)
+def _body(body: bytes, api: str, timing: Timing | None = None) -> Recorded:
     if timing is None:
-        return Recorded("wire", _untimed(split_events(body)), name)
+        return Recorded("wire", _untimed(split_events(body)), api)
     ends = list(accumulate(timing.sizes))
     pieces = [body[start:end] for start, end in pairwise([0, *ends])]
     if timing.times is None:
-        return Recorded("wire", _untimed(pieces), name)
+        return Recorded("wire", _untimed(pieces), api)
     times = [at - timing.times[0] for at in timing.times]
     items = tuple(map(TimedItem, times, pieces))
-    return Recorded("wire", items, name, has_times=True, ends_at=times[-1])
+    return Recorded("wire", items, api, has_times=True, ends_at=times[-1])
 
 
 def _untimed(items: Iterable[Any]) -> tuple[TimedItem, ...]:

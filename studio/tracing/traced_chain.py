@@ -14,6 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.msgpack import Encoder
 
+from ...events.chunk_response import ChunkResponse
 from ...events.segment_event import SegmentContent, SegmentEnd
 from ...operators.engine.stage import How, Stage, StageChain
 from ...operators.engine.state import Stateful
@@ -42,7 +43,8 @@ class UnexplainedText:
             if text and (before := pending.get(segment_id, "")) is not None:
                 pending[segment_id] = before + text
         for output in outputs:
-            segment_id, text = _text_of(output)
+            # What a machine makes of a bare text is the content of a chunk.
+            segment_id, text = (None, output.content) if isinstance(output, ChunkResponse) else _text_of(output)
             if text:
                 before = pending.get(segment_id)
                 pending[segment_id] = before[len(text) :] if before and before.startswith(text) else None

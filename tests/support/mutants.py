@@ -1811,6 +1811,16 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/studio/reading/test_checked_stream.py",),
     ),
     Mutant(
+        "a browser takes the terminal where there is no screen",
+        (Edit("studio/cli/cli_parts.py", "if not no_browser and _has_screen():", "if not no_browser:"),),
+        ("tests/studio/cli/test_cli_app.py screen",),
+    ),
+    Mutant(
+        "what has gone on as a chunk is held back",
+        (Edit("studio/tracing/traced_chain.py", "if isinstance(output, ChunkResponse) else", "if not output else"),),
+        ("tests/studio/tracing/test_trace_stream.py held_back",),
+    ),
+    Mutant(
         "an answer that failed has no end",
         (
             Edit(

@@ -47,7 +47,7 @@ WORKING = {
     "strategies name": ("strategies", "hermes"),
     "schema": ("schema",),
     "serve-recordings": ("serve-recordings", str(STREAMS)),
-    "app": ("app", str(STREAMS)),
+    "app": ("app", str(STREAMS), "--no-browser"),
     "explore": ("explore", ONE_CALL, "--no-browser"),
 }
 OUTPUTS = some_of(product(WORKING, ("a full disk", "a reader that has left")), 5)

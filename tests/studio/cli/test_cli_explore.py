@@ -85,7 +85,7 @@ def test_a_recording_and_a_body_are_explored_until_ctrl_c(tab: Tab, tmp_path: Pa
     ],
 )
 def test_wrong_options_are_told_in_one_line(penstock: Penstock, arguments: list[str], said: str) -> None:
-    code, out, err = penstock("explore", *arguments)
+    code, out, err = penstock("explore", "--no-browser", *arguments)
     assert (code, out) == (2, "")
     assert said in err
     assert err.count("\n") == 1

@@ -11,6 +11,7 @@ from cli_recordings import events_of, recorded
 
 from penstock.studio import marbles
 from penstock.studio.cli.cli_traces import traced_file
+from penstock.studio.cli.text_reading import CallReading
 
 __all__ = ["penstock"]  # the fixture
 
@@ -22,7 +23,7 @@ def test_the_picture_of_a_recording_is_that_of_its_trace(penstock: Penstock, tmp
         assert penstock("marbles", file, "-o", str(svg), "--axis", axis, "--overwrite") == (0, "", "")
         drawn = svg.read_text(encoding="utf-8")
         assert ET.fromstring(drawn).tag.endswith("svg")
-        assert drawn == str(marbles(traced_file(file, "api_tool_call"), axis=axis, title="a.jsonl"))
+        assert drawn == str(marbles(traced_file(file, CallReading("api_tool_call")).trace, axis=axis, title="a.jsonl"))
         assert "to_segments" in drawn
         assert "get_weather" in drawn
 
@@ -30,7 +31,7 @@ def test_the_picture_of_a_recording_is_that_of_its_trace(penstock: Penstock, tmp
 def test_it_can_go_to_the_output_with_another_strategy_and_lanes_for_segments(penstock: Penstock):
     code, out, err = penstock("marbles", ONE_CALL, "-o", "-", "--strategy", "auto", "--by", "segment", "--title", "<x>")
     assert (code, err) == (0, "")
-    assert out == str(marbles(traced_file(ONE_CALL, "auto"), by="segment", title="<x>")) + "\n"
+    assert out == str(marbles(traced_file(ONE_CALL, CallReading("auto")).trace, by="segment", title="<x>")) + "\n"
     assert "&lt;x&gt;" in out
 
 

@@ -19,7 +19,7 @@ from cli_command import ENVIRONMENT, Penstock, command, penstock
 
 from penstock.events import AnswerEnd, SegmentContent, SegmentEvent, ToolInvocation, from_json
 from penstock.events.errors import UsageError
-from penstock.studio.cli.cli_replay import strategy_of
+from penstock.studio.cli.text_reading import strategy_of
 
 __all__ = ["penstock"]  # the fixture
 

@@ -138,3 +138,8 @@ def test_an_async_stream_is_traced():
 def test_a_chain_with_an_operator_of_rx_cannot_be_traced():
     with pytest.raises(UsageError, match=r"trace_stream\(\.\.\.\) takes Penstock operators only"):
         trace_stream([], Pipeline([*Pipeline().chain, rx.take(1)]))
+
+
+def test_what_has_gone_on_as_a_chunk_is_not_held_back():
+    seen = trace_stream(["Hi ", "\ud83c", "\udf3f."])
+    assert [[held.text for held in each.stages[0].withheld] for each in seen] == [[], ["\ud83c"], [], []]

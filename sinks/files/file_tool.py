@@ -59,7 +59,7 @@ class FileTool(Struct, frozen=True, kw_only=True):
         return "write" if self.content else "replace" if self.old else "insert" if self.line else "patch"
 
     def fits(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a call with these arguments is one of this tool."""
+        """Return whether a call with these arguments is one of this tool."""
         return not self.lacks(arguments)
 
     def lacks(self, arguments: Mapping[str, Any]) -> list[str]:

@@ -263,7 +263,6 @@ def _size(files: tuple[PlannedFile, ...]) -> int:
     return sum(len(file.after) for file in files if file.after is not None)
 
 
-_MEBIBYTE = 1024 * 1024
 Root: TypeAlias = str | os.PathLike[str]
 
 
@@ -275,10 +274,10 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     tools: Iterable[FileTool] = (),
     keep_partial: bool = False,
     dry_run: bool = False,
-    quota: int | None = 256 * _MEBIBYTE,
+    quota: int | None = 256 * 1024 * 1024,
     protected: Iterable[str] = (".git",),
     absolute_paths: bool = False,
-    diff_limit: int = _MEBIBYTE // 4,
+    diff_limit: int = 256 * 1024,
 ) -> EventStep:
     """Make a step that carries out the file calls of a stream, below the folder `root`.
 

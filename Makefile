@@ -70,7 +70,7 @@ lowest: ## run the README, the pages and the laws with the lowest versions that 
 	build/lowest/bin/python -c "import tomllib; each = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
 		print(*(one.replace('>=', '==') for one in each['dependencies'] + each['optional-dependencies']['cli']), sep='\n')" \
 		> build/lowest/constraints.txt
-	build/lowest/bin/python $(PIP) install -q -c build/lowest/constraints.txt -e '.[cli]' httpx2 hypothesis jsonschema nbformat pytest pytest-xdist websockets
+	build/lowest/bin/python $(PIP) install -q -c build/lowest/constraints.txt -e '.[cli]' griffelib httpx2 hypothesis jsonschema nbformat pytest pytest-xdist websockets
 	build/lowest/bin/python -m pytest $(ALL_CORES) -p no:anyio --hypothesis-profile=quick -m 'not tooling and not deep' tests/project/test_docs.py tests/laws
 
 page: build/ai_sdk_chat.js build/ai_sdk_agent.js ## bundle the React pages that examples/ai_sdk_*.py serve; needs npm

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+import runpy
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeAlias
@@ -17,6 +18,7 @@ from penstock.studio.marble_diagrams.marbles import MarblePicture
 
 FOLDER = Path(__file__).parents[1] / "operators"
 STUDIO = Path(__file__).parents[1] / "studio"
+BLOCKS = runpy.run_path(str(Path(__file__).with_name("docstring_blocks.py")))
 HEAD = Path(__file__).with_name("operators.md")
 DIALECTS = "Dialects"
 SEEN = "To see a stream, with `penstock.studio`"
@@ -106,12 +108,12 @@ class _Definition:
         yield f"### {self._title}"
         match self._node:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                yield _code(self._header(self._node))
+                yield BLOCKS["code"](self._header(self._node))
                 yield from _text(self._node, self._picture)
             case ast.ClassDef():
                 yield from self._class(self._node)
             case ast.AnnAssign():
-                yield _code(self._written(self._node))
+                yield BLOCKS["code"](self._written(self._node))
             case _:
                 pass
 
@@ -126,7 +128,7 @@ class _Definition:
             lines = [f"    {self._field(each)}" for each in fields]
             lines += [""] if fields and methods else []
             lines += [f"    {self._header(each).strip().removesuffix(' ...')} ..." for each in methods]
-            yield _code("\n".join((f"class {self._name}:", *lines)))
+            yield BLOCKS["code"]("\n".join((f"class {self._name}:", *lines)))
         yield from _text(node)
         said = [(_name_of(each), _annotated(each)[1]) for each in fields]
         said += [(f"{each.name}()", (ast.get_docstring(each) or "").partition("\n")[0]) for each in methods]
@@ -183,17 +185,8 @@ def _annotated(node: ast.AnnAssign) -> tuple[ast.expr, str]:
 
 
 def _text(node: Function | ast.ClassDef, picture: Callable[[], str] | None = None) -> Iterator[str]:
-    """Yield a docstring as Markdown: diagrams and examples are blocks of code, the rest stands as it is."""
+    """Yield a docstring as Markdown, with the picture of a marble diagram before it."""
     for paragraph in (ast.get_docstring(node) or "").split("\n\n"):
         if picture is not None and MARBLES.match(paragraph):
             yield picture()
-        if paragraph.startswith("    "):
-            yield _code("\n".join(line.removeprefix("    ") for line in paragraph.splitlines()), "text")
-        elif paragraph.startswith(">>> "):
-            yield _code(paragraph, "pycon")
-        else:
-            yield paragraph
-
-
-def _code(text: str, language: str = "py") -> str:
-    return f"```{language}\n{text}\n```"
+        yield BLOCKS["block"](paragraph)

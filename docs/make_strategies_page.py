@@ -24,6 +24,14 @@ A strategy is a chain of operators with a name: `Pipeline("hermes")`. Here is ev
 options. `penstock strategies NAME` shows the same on a terminal. How to show, change and write chains of your own is in
 [chains](chains.md); the operators are in [operators](operators.md).
 
+[`STRATEGIES`](api-pipeline.md#constant-strategies) has all of them by name. `penstock.pipeline` has some to import:
+[`api_tool_call`](api-pipeline.md#api_tool_call), [`pass_through`](api-pipeline.md#pass_through),
+[`auto`](api-pipeline.md#constant-auto), [`harmony`](api-pipeline.md#constant-harmony),
+[`hermes`](api-pipeline.md#constant-hermes), [`json_answer`](api-pipeline.md#constant-json_answer),
+[`pythonic`](api-pipeline.md#constant-pythonic),
+[`qwen3_coder`](api-pipeline.md#constant-qwen3_coder), [`sentinel`](api-pipeline.md#constant-sentinel) and
+[`tool_call`](api-pipeline.md#constant-tool_call).
+
 Without a name the environment decides, PENSTOCK_STREAM_PARSER; where that says nothing, it is `api_tool_call` for a
 provider's stream and `auto` for plain text.\
 """

@@ -227,14 +227,17 @@ class Answer:
 
     @property
     def text(self) -> str:
+        """The texts of the answer, joined."""
         return self._joined("text")
 
     @property
     def reasoning(self) -> str:
+        """What the model thought, as far as the provider sends it."""
         return self._joined("reasoning")
 
     @property
     def segments(self) -> list[Segment]:
+        """The segments in the order in which they began."""
         return [each for each in self._of_turn() if each.metadata.get("choice", 0) == self.choice]
 
     @property
@@ -254,6 +257,7 @@ class Answer:
 
     @property
     def provider_events(self) -> list[ProviderEvent]:
+        """What only this provider sends."""
         of_turn = (each for each in self._collected.provider_events if each.turn_id == self.turn_id)
         return [each for each in of_turn if each.choice == self.choice]
 

@@ -305,9 +305,9 @@ class CallTools:
         self._options = options
 
     @property
-    def tool_names(self) -> frozenset[str]:
-        """The tools that it runs, so that an earlier step leaves their calls."""
-        return frozenset(self._tools)
+    def run_tools(self) -> Mapping[str, Tool]:
+        """The tools that it runs, by name, so that an earlier step leaves their calls."""
+        return self._tools
 
     def __call__(self, events: AsyncIterable[Any], /) -> StepStream:
         if not is_async_stream(events):

@@ -21,7 +21,7 @@ from ..operators.engine.operator_call import reiterable
 from ..operators.engine.stage import Operator, stage
 from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
-from ..sinks.acting.step import EventStep, checked_steps
+from ..sinks.acting.step import EventStep, checked_steps, fitted
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
 from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.base.answers import Choices
@@ -156,6 +156,7 @@ class Pipeline:
         strategy = reiterable(strategy)
         self.tools: tuple[Tool, ...] | None = None if tools is None else as_tools(tools)
         self.steps = checked_steps(steps)
+        self._fitted_steps = fitted(self.steps, self.tools or ())
         self.sinks = _checked_sinks(sinks)
         self._output = None if output_type is None else OutputType(output_type)
         self._arguments: dict[str, Any] = {
@@ -481,7 +482,8 @@ class Pipeline:
         *,
         keeps: bool,
     ) -> AsyncRun:
-        all_steps = (*self.steps, *checked_steps(steps))
+        own = checked_steps(steps)
+        all_steps = fitted((*self.steps, *own), self.tools or ()) if own else self._fitted_steps
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = AsyncFanOut(all_sinks, **self._queue) if all_sinks else None
         return self._started(AsyncRun(source, flow, fan_out, KeptAnswer(keeps=keeps), all_steps))

@@ -186,15 +186,25 @@ class TextStrategy:
 
 
 auto: Final = TextStrategy("auto")
+"""Read calls in any dialect whose markers are unmistakable."""
 xml: Final = TextStrategy("xml")
+"""Read calls as XML, as prompts ask for it: `<tool name="…">` and `<write_file path="…">`."""
 json: Final = TextStrategy("json")
+"""Read calls as JSON without markers, in the shapes that prompts ask for."""
 sentinel: Final = TextStrategy("sentinel")
+"""Read blocks between `[[SEG_START {…}]]` and `[[SEG_END]]`."""
 tool_call: Final = TextStrategy("tool_call")
+"""Read `<tool_call>` as prompts ask for it, where a stop sequence may cut the end tag."""
 json_answer: Final = TextStrategy("json_answer")
+"""Read a whole answer that is one JSON object, with a text and perhaps a call."""
 hermes: Final = TextStrategy("hermes")
+"""Read `<tool_call>` as Nous Hermes, Qwen 2.5 and 3 and many others write it."""
 qwen3_coder: Final = TextStrategy("qwen3_coder")
+"""Read `<function=…>` as Qwen3-Coder and its successors write it."""
 harmony: Final = TextStrategy("harmony")
+"""Read the channels of gpt-oss, and the calls in them."""
 pythonic: Final = TextStrategy("pythonic")
+"""Read lists of calls as Python writes them, as Llama 3.2 and 4 do."""
 
 _NAMED = (auto, xml, json, sentinel, tool_call, json_answer, hermes, qwen3_coder, harmony, pythonic)
 

@@ -67,6 +67,7 @@ class Settings(BaseSettings):
 
     @property
     def strategy(self) -> str:
+        """The name of the strategy for a provider's stream: the one that was named, else `api_tool_call`."""
         return self.stream_parser.lower() or DEFAULT_STRATEGY
 
     @property
@@ -75,6 +76,7 @@ class Settings(BaseSettings):
         return bool(self.stream_parser)
 
     def checked_limits(self) -> Limits:
+        """Return the limits, the defaults with those of the settings in their places."""
         given: dict[str, int] = {str(name): number for name, number in self.limits.items()}
         return Limits(**given)
 

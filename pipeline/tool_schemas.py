@@ -203,4 +203,4 @@ FILE_TOOL_DEFINITIONS: Mapping[str, Tool] = MappingProxyType(
         "run_bash": tool(RunBash, name="run_bash"),
     }
 )
-"""The definitions by name; Penstock never runs them."""
+"""The definitions of `write_file`, `edit_file`, `patch_file` and `run_bash`, by name; they have no function to run."""

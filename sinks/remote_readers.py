@@ -130,6 +130,7 @@ JSON_LINES_HEADERS: Mapping[str, str] = MappingProxyType(
         "x-accel-buffering": "no",  # nginx would collect the answer before it passes it on
     }
 )
+"""The headers of an HTTP response with the lines of `to_json_lines`."""
 
 
 def to_json_lines(
@@ -184,6 +185,7 @@ SSE_HEADERS: Mapping[str, str] = MappingProxyType(
         "x-accel-buffering": "no",  # nginx would collect the answer before it passes it on
     }
 )
+"""The headers of an HTTP response with the events of `to_sse`; `sse_headers` has those of other protocols."""
 HEARTBEAT = b": \n\n"
 
 
@@ -216,7 +218,8 @@ def to_sse(
       "openai-chat", "openai-responses" and "anthropic-messages" send the answer as the streams of these APIs, with
       their own last data; what each can carry is in docs/re-emission.md. "ai-sdk" sends the UI message stream of the
       Vercel AI SDK for its clients 5, 6 and 7; it ends with `finish` and `[DONE]`. With `version=6` or 7 it also asks
-      for approvals, with parts that clients of version 5 do not take.
+      for approvals, with parts that clients of version 5 do not take. "ag-ui" is a run of AG-UI 1.0,
+      https://docs.ag-ui.com; its last object is RUN_FINISHED or RUN_ERROR.
     - `heartbeat`: seconds without a frame after which a comment keeps the connection alive; None for never.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.
@@ -224,14 +227,13 @@ def to_sse(
       "ai-sdk" the message's id, by default the client's own.
     - `model`: the model that the streams of other APIs name; OpenAI's have by default the provider's, once it is known.
     - `include_usage`: whether "openai-chat" sends the tokens, in a last chunk without choices.
-    - `protocol`: "ag-ui" is a run of AG-UI 1.0, https://docs.ag-ui.com; its last object is RUN_FINISHED or RUN_ERROR.
-      Its options: `thread_id` and `run_id`, by default made; `interleave=False` sends one message or call at a time;
+    - of "ag-ui": `thread_id` and `run_id`, by default made; `interleave=False` sends one message or call at a time;
       `reasoning=False` leaves reasoning out; `profile="0.0.35"` is for clients of that age, and implies both.
     - `describe_error`: a function that makes the `error` of STREAM_ERROR from the exception. If it raises, or its
       result is not JSON, only the class is sent, and then that exception is raised.
 
-    The framing is that of the HTML standard with LF; https://html.spec.whatwg.org/multipage/server-sent-events.html
-    "ai-sdk" follows https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol
+    The framing is that of the HTML standard with LF: https://html.spec.whatwg.org/multipage/server-sent-events.html.
+    "ai-sdk" follows https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol.
     """
     checked_heartbeat(heartbeat)
     frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)

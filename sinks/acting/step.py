@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Mapping
 from math import isfinite
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -36,7 +36,11 @@ EventStep: TypeAlias = Callable[[AsyncIterable[Any]], AsyncIterable[Any]]
 
 @runtime_checkable
 class LeavingStep(Protocol):
-    """A step that answers calls of its tools which a later one could run, unless it is told of that."""
+    """A step that tells its calls by their arguments, and leaves calls of other tools of the same names."""
+
+    def takes(self, tool: Any, /) -> bool: ...
+
+    def fault(self, tool: Any, /, *, is_run_before: bool) -> str | None: ...
 
     def leaving(self, names: frozenset[str], /) -> EventStep: ...
 
@@ -54,16 +58,39 @@ def checked_steps(steps: Any) -> tuple[EventStep, ...]:
     return given
 
 
+def fitted(steps: Iterable[EventStep], declared: Iterable[Any]) -> tuple[EventStep, ...]:
+    """Return steps that know the tools of each other, and those that are declared.
+
+    `UsageError` for a tool that was meant for a `LeavingStep`, if its calls would do nothing.
+    """
+    steps = tuple(steps)
+    several: tuple[object, ...] = steps
+    leaving = {at: step for at, step in enumerate(several) if isinstance(step, LeavingStep)}
+    if not leaving:
+        return steps
+    run = [_run_by(step) for step in steps]
+    tools = {each.name: each for each in (*declared, *(tool for each in run for tool in each.values()))}
+    others = frozenset[str]()
+    for name, tool in tools.items():
+        takers = [at for at, step in leaving.items() if step.takes(tool)]
+        for at in takers[:1] or leaving:
+            if message := leaving[at].fault(tool, is_run_before=any(name in each for each in run[:at])):
+                raise UsageError(message)
+        if not takers:
+            others |= {name}
+    changed = {at: step.leaving(others.union(*run[at + 1 :])) for at, step in leaving.items()}
+    return tuple(changed.get(at, step) for at, step in enumerate(steps))
+
+
+def _run_by(step: object) -> Mapping[str, Any]:
+    """Return the tools that a step runs, by name."""
+    tools = getattr(step, "run_tools", None)
+    return cast("Mapping[str, Any]", tools) if isinstance(tools, Mapping) else {}
+
+
 def in_a_row(events: AsyncIterable[Any], steps: Iterable[EventStep]) -> list[AsyncIterable[Any]]:
     """Return the stream, and behind it the result of each step; `UsageError` for one that is not an async stream."""
     streams = [events]
-    steps = [*steps]
-    later = frozenset[str]()
-    for at, step in reversed([*enumerate(steps)]):
-        if later and isinstance(step, LeavingStep):
-            steps[at] = step.leaving(later)
-        if isinstance(names := getattr(step, "tool_names", None), frozenset):
-            later |= cast("frozenset[str]", names)
     for step in steps:
         stream = step(streams[-1])
         if not is_async_stream(stream):

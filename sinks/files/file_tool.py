@@ -17,11 +17,13 @@ from .path_rules import ProtectedPaths, RefusedError
 from .unified_diff import HEADER, HUNK, unified_diff
 
 
-class FileTool(Struct, frozen=True, kw_only=True):
+class FileTool(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
     """A tool whose calls `write_files` carries out, by the names of its arguments.
 
     >>> FileTool(tool="save_report", path="name", content="text").form
     'write'
+    >>> FileTool(tool="edit_report", path="name", old="search", new="replacement").form
+    'replace'
 
     One form each: `content`, `old` and `new`, `patch`, or `line` and `new`. Only a call that has its arguments, as
     texts, is taken for it. Raises `UsageError` for anything but one form.
@@ -59,7 +61,7 @@ class FileTool(Struct, frozen=True, kw_only=True):
         return "write" if self.content else "replace" if self.old else "insert" if self.line else "patch"
 
     def fits(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether a call with these arguments is one of this tool."""
+        """Return whether a call with these arguments is one of this tool."""
         return not self.lacks(arguments)
 
     def lacks(self, arguments: Mapping[str, Any]) -> list[str]:
@@ -208,13 +210,10 @@ for _each in CATALOGUE:
     _NOT_CARRIED_OUT.setdefault(_each.tool, set()).add(_each.text.split("[")[0])
 
 
-def tools_by_name(own: Iterable[Any]) -> dict[str, tuple[FileTool, ...]]:
-    """Return the tools by name, those of the user first; `UsageError` for anything but FileTools."""
+def tools_by_name(own: Iterable[FileTool]) -> dict[str, tuple[FileTool, ...]]:
+    """Return the tools by name, those of the user first."""
     by_name: dict[str, tuple[FileTool, ...]] = {}
     for each in (*own, *KNOWN_FILE_CALLS):
-        if not isinstance(each, FileTool):
-            message = f"tools= takes FileTool(tool=..., path=..., content=...), got {each!r:.80}"
-            raise UsageError(message)
         by_name[each.tool] = (*by_name.get(each.tool, ()), each)
     return by_name
 
@@ -223,6 +222,8 @@ class FileOptions(Struct, frozen=True, kw_only=True):
     """The options of `write_files`, which say what each is."""
 
     tools: Mapping[str, tuple[FileTool, ...]]
+    own: frozenset[str]
+    """The names of the user's."""
     approve: Approve | None
     approval_timeout: float | None
     keep_partial: bool

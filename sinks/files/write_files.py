@@ -23,6 +23,7 @@ from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve, Postponed, gate
 from ..acting.step import EventStep, StepStream, TaskGroup, check_options
+from .declared_tools import DeclaredTool, fault, fits, too_late, what_to_write
 from .file_drafts import FileDrafts, FileJob, commit_files
 from .file_plan import FilePlan, PlannedFile, file_changes
 from .file_tool import FileEdit, FileOptions, FileTool, Names, file_edits, misfit, tools_by_name, touched
@@ -263,7 +264,6 @@ def _size(files: tuple[PlannedFile, ...]) -> int:
     return sum(len(file.after) for file in files if file.after is not None)
 
 
-_MEBIBYTE = 1024 * 1024
 Root: TypeAlias = str | os.PathLike[str]
 
 
@@ -275,10 +275,10 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     tools: Iterable[FileTool] = (),
     keep_partial: bool = False,
     dry_run: bool = False,
-    quota: int | None = 256 * _MEBIBYTE,
+    quota: int | None = 256 * 1024 * 1024,
     protected: Iterable[str] = (".git",),
     absolute_paths: bool = False,
-    diff_limit: int = _MEBIBYTE // 4,
+    diff_limit: int = 256 * 1024,
 ) -> EventStep:
     """Make a step that carries out the file calls of a stream, below the folder `root`.
 
@@ -291,13 +291,14 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     when the call's `ToolInvocation` comes. A call that is cut, denied or refused leaves nothing. Each call that is
     carried out gets a `FileResult`, which is its `ToolResult`; its invocation has `claimed_by="write_files"`, so that
     other steps leave it alone. A call of such a tool that lacks an argument gets one with an error, unless a later step
-    of the pipeline has a tool of that name. All other calls and events pass.
+    of the pipeline has a tool of that name, or the pipeline's own has other arguments. All other calls and events pass.
 
     - `root`: an existing folder. Absolute paths, `..`, symbolic links, devices and other tricks are refused, with the
       reason as the call's error.
     - `approve`: asked before a call is carried out, as in `call_tools`; the request's `preview` has the `FileChange`s.
       `approval_timeout`: seconds to wait for the answer.
-    - `tools`: file tools of your own; those of known agents are built in.
+    - `tools`: file tools of your own; those of known agents are built in. A pipeline with a tool that has no body, and
+      that is nearly one of these, raises a `UsageError` with the `FileTool` to write.
     - `keep_partial`: whether what came of a file whose call was cut is kept beside it, as `a.py.partial`, unless there
       is such a file already.
     - `dry_run`: whether everything is checked and nothing written; nobody is asked then.
@@ -314,8 +315,10 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     check_options(approve, approval_timeout=approval_timeout)
     _check_length("quota", "bytes", quota, ", or None for no limit")
     _check_length("diff_limit", "characters", diff_limit)
+    own = _file_tools(tools)
     options = FileOptions(
-        tools=tools_by_name(tools),
+        tools=tools_by_name(own),
+        own=frozenset(each.tool for each in own),
         approve=approve,
         approval_timeout=approval_timeout,
         keep_partial=keep_partial,
@@ -326,6 +329,15 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
         diff_limit=diff_limit,
     )
     return WriteFiles(folder, options)
+
+
+def _file_tools(given: Iterable[Any]) -> tuple[FileTool, ...]:
+    tools = tuple(given)
+    for each in tools:
+        if not isinstance(each, FileTool):
+            message = f"tools= takes FileTool(tool=..., path=..., content=...), got {each!r:.80}{what_to_write(each)}"
+            raise UsageError(message)
+    return tools
 
 
 def _check_length(name: str, unit: str, value: object, otherwise: str = "") -> None:
@@ -363,6 +375,16 @@ class WriteFiles:
         open_root = partial(RootFolder, self._folder)
         return StepStream(events, partial(FileActor, open_root, self._options, self._left))
 
+    def takes(self, tool: DeclaredTool) -> bool:
+        """Return whether calls of a tool can be those of a file."""
+        return fits(self._options.tools.get(tool.name, ()), tool.parameters)
+
+    def fault(self, tool: DeclaredTool, *, is_run_before: bool) -> str | None:
+        """Return what is wrong with a tool of whose calls neither a file nor anything else would come."""
+        if self.takes(tool):
+            return too_late(tool) if is_run_before else None
+        return fault(tool, self._options.tools, self._options.own)
+
     def leaving(self, names: frozenset[str]) -> WriteFiles:
-        """Return this step before one that has tools of these names."""
+        """Return this step for a pipeline that has other tools of these names."""
         return WriteFiles(self._folder, self._options, names)

@@ -47,6 +47,7 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "Any provider": ("from_stream", "decode_sdk"),
         "The bytes of a response": ("from_wire", "decode_wire"),
         "One SDK": ("from_openai_chat", "from_openai_responses", "from_anthropic", "from_gemini", "from_ollama"),
+        "Recordings": ("from_recording",),
         "Text": ("from_text",),
         "To end a stream": ("wake_stream",),
     },

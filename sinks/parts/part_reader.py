@@ -7,7 +7,9 @@ protocol, with its arguments as JSON text.
 from __future__ import annotations
 
 import json
-from typing import Any, Final, TypeAlias, cast, get_args
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, Final, NamedTuple, TypeAlias, cast, get_args
 
 from msgspec.structs import replace
 
@@ -33,6 +35,7 @@ from .answer_parts import (
     TurnStart,
 )
 from .event_words import Verdict, ending, failure_reason
+from .frame_lanes import STAND_IN
 from .json_text import JsonText
 
 
@@ -163,6 +166,20 @@ def _object(text: str) -> dict[str, Any] | None:
 _TEXTS: Final = frozenset(get_args(TextKind))
 
 PartKey: TypeAlias = tuple[str | None, str]
+delta_of: Final = cast("Callable[[SegmentContent], str]", attrgetter("delta"))
+
+
+class PartLane(NamedTuple):
+    """What is made of each further CONTENT of a segment.
+
+    - `id`: of its text or its call. `part`: what is made of it, with `STAND_IN` for the text.
+    - `take`: takes the text. `beside`: the event that passes beside the part, with `STAND_IN` for its delta.
+    """
+
+    id: str
+    part: TextDelta | CallDelta
+    take: Callable[[SegmentContent], str]
+    beside: AnySegmentEvent | None = None
 
 
 class PartReader:
@@ -212,6 +229,20 @@ class PartReader:
             message = "got a ChunkResponse, not an event; put to_segments() after the source"
             raise UsageError(message)
         return [*parts, event]
+
+    def lane(self, event: SegmentContent) -> PartLane | None:
+        """Return what the further CONTENTs of an event's segment are, as long as no other event comes."""
+        identity = (event.turn_id, event.segment_id)
+        kind = self._types.get(identity)
+        if kind is None or self._ended or self._turn != (event.turn_id,):
+            return None
+        wire_id = self._ids[identity]
+        if (call := self._calls.get(identity)) is not None:
+            beside = None if kind == "tool_call" else self._beside(replace(event, delta=STAND_IN), kind)
+            return PartLane(wire_id, CallDelta(call.call, STAND_IN), call.delta, beside)
+        if kind in _TEXTS:
+            return PartLane(wire_id, TextDelta(wire_id, cast("TextKind", kind), STAND_IN), delta_of)
+        return None
 
     def close(self, how: How) -> list[Any]:
         """Return what ends everything that is open."""

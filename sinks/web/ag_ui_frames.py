@@ -22,8 +22,19 @@ from ...events.tool_invocation import ToolCallStatus, ToolResult
 from ...operators.calls.call_arguments import as_json
 from ...operators.engine.stage import Failed, How, Interrupted
 from ..parts.answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta, TextEnd, TextStart, TurnStart
-from ..parts.part_reader import PartReader
-from .ag_ui_values import Frame, custom, custom_event, interrupt, pieces_of, result_text, shortened, usage_of
+from ..parts.frame_lanes import FrameLane, both, frame_lane
+from ..parts.part_reader import PartReader, delta_of
+from .ag_ui_values import (
+    LONGEST_PIECE,
+    Frame,
+    custom,
+    custom_event,
+    interrupt,
+    pieces_of,
+    result_text,
+    shortened,
+    usage_of,
+)
 
 BEGINS: Final = frozenset(("TEXT_MESSAGE_START", "REASONING_START", "TOOL_CALL_START"))
 ENDS: Final = frozenset(("TEXT_MESSAGE_END", "REASONING_END", "TOOL_CALL_END"))
@@ -168,6 +179,19 @@ class AgUi:
         yield from self._start()
         self._is_begun = True
         yield from self._in_order(placed for part in self._reader.feed(event) for placed in self._frames(part))
+
+    def lane(self, event: SegmentContent) -> FrameLane | None:
+        """Return the lane of a segment of which something has been sent."""
+        lane = self._reader.lane(event)
+        if self._queue is not None or lane is None or not (lane.id in self._texts or self._is_json(lane.part)):
+            return None
+        own = frame_lane(lane.take, (frame for frame, _ in self._frames(lane.part)), LONGEST_PIECE)
+        if lane.beside is None:
+            return own
+        return both(own, frame_lane(delta_of, (frame for frame, _ in self._frames(lane.beside)), LONGEST_PIECE))
+
+    def _is_json(self, part: TextDelta | CallDelta) -> bool:
+        return isinstance(part, CallDelta) and part.call.form == "json" and part.call.id in self._begun_calls
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[Frame]:
         yield from self._start()

@@ -24,6 +24,7 @@ from ..parts.answer_parts import (
     TextStart,
     TurnStart,
 )
+from ..parts.frame_lanes import STAND_IN, FrameLane, both, frame_lane
 from ..parts.part_reader import PartReader
 from .ai_sdk_sources import failure_in, file_frames, media_frame, source_frames
 
@@ -96,6 +97,25 @@ class AiSdk:
         yield from self._start()
         for part in self._reader.feed(event):
             yield from self._frames(part)
+
+    def lane(self, event: SegmentContent) -> FrameLane | None:
+        """Return the lane of a segment of which something has been sent."""
+        lane = self._reader.lane(event)
+        if lane is None or not (lane.id in self._open_calls or (lane.id in self._texts and self._in_step)):
+            return None
+        own = frame_lane(lane.take, self._frames(lane.part))
+        if lane.beside is None:
+            return own
+        wire_id = lane.beside.segment_id
+        if (shown := self._shown.get(wire_id)) is None:
+            return None
+
+        def take(event: SegmentContent) -> str:
+            if event.delta:
+                shown.append(event.delta)
+            return event.delta
+
+        return both(own, frame_lane(take, (_shown(wire_id, STAND_IN),)))
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[Frame]:
         yield from self._start()
@@ -189,8 +209,7 @@ class AiSdk:
         if isinstance(event, SegmentContent):
             if wire_id in self._shown and event.delta:
                 self._shown[wire_id].append(event.delta)
-                data = {"id": wire_id, "delta": event.delta}
-                yield {"type": "data-segment-delta", "data": data, "transient": True}
+                yield _shown(wire_id, event.delta)
             return
         data = {"type": event.segment_type or "segment", "status": "streaming"}
         told: Frame = {key: value for key, value in event.metadata.items() if key not in RESERVED}
@@ -274,6 +293,10 @@ class AiSdk:
             metadata["model"] = end.model
         if metadata:
             yield {"type": "message-metadata", "messageMetadata": metadata}
+
+
+def _shown(wire_id: str, delta: str) -> Frame:
+    return {"type": "data-segment-delta", "data": {"id": wire_id, "delta": delta}, "transient": True}
 
 
 def _of_call(frame_type: str, call: PartCall) -> Frame:

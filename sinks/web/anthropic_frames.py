@@ -10,8 +10,10 @@ from typing import Any, Final, cast
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import FinishReason, ProviderEvent, TokenUsage
+from ...events.segment_event import SegmentContent
 from ...operators.engine.stage import Failed, How
 from ..parts.answer_parts import CallDelta, CallEnd, CallStart, PartCall, TextDelta, TextEnd, TextKind, TurnStart
+from ..parts.frame_lanes import FrameLane, frame_lane
 from ..parts.json_text import CallInput
 from ..parts.part_reader import EventChoices, PartReader
 
@@ -140,6 +142,16 @@ class AnthropicFrames:
         if self._of_event.choice_of(event) == 0:
             for part in self._parts.feed(event):
                 yield from self._frames(part)
+
+    def lane(self, event: SegmentContent) -> FrameLane | None:
+        """Return the lane of a segment whose block is open."""
+        lane = self._parts.lane(event) if self._of_event.choice_of(event) == 0 else None
+        if lane is None or lane.id not in self._open or self._citations:
+            return None
+        if isinstance(part := lane.part, TextDelta):
+            return frame_lane(lane.take, self._text(part.id, part.kind, part.delta))
+        take, given = lane.take, self._calls[lane.id][0]
+        return frame_lane(lambda event: given.feed(take(event)), self._input(lane.id, part.delta))
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for part in self._parts.close(how):

@@ -14,8 +14,10 @@ from uuid import uuid4
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import FinishReason, TokenUsage
+from ...events.segment_event import SegmentContent
 from ...operators.engine.stage import Failed, How
 from ..parts.answer_parts import CallDelta, CallEnd, CallStart, Media, PartCall, TextDelta, TextKind, TurnStart
+from ..parts.frame_lanes import FrameLane, frame_lane
 from ..parts.part_reader import EventChoices, PartReader
 
 
@@ -138,6 +140,14 @@ class ChatChunks:
             self._totals.note(event)
         choice = self._choice(self._of_event.choice_of(event))
         yield from self._written(choice, choice.parts.feed(event))
+
+    def lane(self, event: SegmentContent) -> FrameLane | None:
+        """Return the lane of a segment of which something has been sent."""
+        choice = self._choice(self._of_event.choice_of(event))
+        lane = choice.parts.lane(event)
+        if lane is None or not choice.has_begun or (delta := choice.delta(lane.part)) is None:
+            return None
+        return frame_lane(lane.take, self._chunks(choice, delta))
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         choices = [self._choices[number] for number in sorted(self._choices)]

@@ -6,7 +6,7 @@ The forms of the output items are here too.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from time import time
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
@@ -14,7 +14,7 @@ from uuid import uuid4
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import FinishReason, TokenUsage
-from ...events.segment_event import Status
+from ...events.segment_event import SegmentContent, Status
 from ...events.tool_invocation import ToolResult, result_text
 from ...operators.engine.stage import How
 from ..parts.answer_parts import (
@@ -30,6 +30,7 @@ from ..parts.answer_parts import (
     TextStart,
     TurnStart,
 )
+from ..parts.frame_lanes import STAND_IN, FrameLane, json_text, template
 from ..parts.part_reader import EventChoices, PartReader
 from .openai_chat_frames import Failure, StreamTotals, failure_of, finish_of, missing_arguments
 
@@ -105,6 +106,12 @@ class OpenItem:
         if form.part is not None:
             self._place[form.part.place] = 0
         self._pieces: list[str] = []
+        self.note = self._pieces.append
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a piece of its text has come."""
+        return bool(self._pieces)
 
     def begin(self) -> dict[str, Any]:
         return item_event("added", self.output_index, self._as_item("in_progress", ""))
@@ -112,8 +119,11 @@ class OpenItem:
     def delta(self, text: str) -> Iterator[dict[str, Any]]:
         if not self._pieces and self._form.part is not None:
             yield self._part_event("added", self._form.part, "")
-        self._pieces.append(text)
-        yield {"type": f"{self._form.event}.delta", **self._place, "delta": text, **self._form.beside}
+        self.note(text)
+        yield self.delta_event(text)
+
+    def delta_event(self, text: str) -> dict[str, Any]:
+        return {"type": f"{self._form.event}.delta", **self._place, "delta": text, **self._form.beside}
 
     def end(self, status: ItemStatus) -> tuple[list[dict[str, Any]], dict[str, Any]]:
         """Return the events of the end, and the whole item."""
@@ -203,6 +213,24 @@ class ResponseEvents:
         if self._is_wanted(event):
             for part in self._parts.feed(event):
                 yield from self._written(part)
+
+    def lane(self, event: SegmentContent) -> FrameLane | None:
+        """Return the lane of a segment of which something has been sent."""
+        lane = self._parts.lane(event) if self._is_wanted(event) else None
+        if lane is None or (item := self._open.get(lane.id)) is None or not item.has_begun:
+            return None
+        before, behind = template({**item.delta_event(STAND_IN), "sequence_number": 0})
+        behind, take, note = behind.removesuffix(b"0}"), lane.take, item.note
+
+        def laned(event: SegmentContent) -> Sequence[bytes]:
+            if not (text := take(event)):
+                return ()
+            note(text)
+            number = self._sent
+            self._sent = number + 1
+            return (b"%b%b%b%d}" % (before, json_text(text), behind, number),)
+
+        return laned
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for part in self._parts.close(how):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import signature
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, cast, get_args, get_type_hints
@@ -19,13 +19,14 @@ from msgspec.structs import replace
 from typing_extensions import Unpack
 
 from ...events.errors import ProviderError, UsageError, error_fields
-from ...events.json_form import Event, for_browsers, to_json
+from ...events.json_form import Event, for_browsers, to_dict, to_json, whole_characters
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import ToolCallUpdate
 from ...operators.calls.open_segments import OpenSegments, end_status
 from ...operators.engine.pump import is_async_stream
 from ...operators.engine.stage import Failed, How, stage
 from ...operators.tool_call_updates import tool_call_updates
+from ..parts.frame_lanes import STAND_IN, FrameLane, json_text, template
 from ..running.event_pump import EventPump, log_unread
 from .ag_ui_frames import AgUi, AgUiProfile
 from .ai_sdk_frames import AiSdk, AiSdkVersion
@@ -51,6 +52,18 @@ class Segments:
 
     def close(self, how: How, error: Mapping[str, Any]) -> list[Any]:
         return [*self._open.ends(how), terminal(how, error)]
+
+    def lane(self, event: SegmentContent) -> FrameLane | None:
+        """Return the lane of any segment: its events differ in their deltas."""
+        kind = event.segment_type
+        before, behind = template(to_dict(replace(event, delta=STAND_IN)))
+
+        def lane(event: SegmentContent) -> Sequence[bytes]:
+            if event.segment_type != kind:  # an event that a reader of JSON made may lack it
+                return (to_json(event),)
+            return (b"%b%b%b" % (before, json_text(whole_characters(event.delta)), behind),)
+
+        return lane
 
 
 class ToolCallUpdates:
@@ -140,7 +153,10 @@ _OPTION_TYPES: Final = get_type_hints(ProtocolOptions)
 
 
 class Encoder(Protocol):
-    """Turns the events of one stream into objects of its protocol; `close` ends what is open, and the stream."""
+    """Turns the events of one stream into objects of its protocol; `close` ends what is open, and the stream.
+
+    An encoder may also have a `lane`: what writes the further text of a CONTENT's segment, as long as that is all.
+    """
 
     def feed(self, event: Any, /) -> Iterable[Any]: ...
     def close(self, how: How, error: Mapping[str, Any], /) -> Iterable[Any]: ...
@@ -244,7 +260,7 @@ class UiFrames:
       only the class of the stream's error.
     """
 
-    __slots__ = ("_describe_error", "_encoder", "_is_named", "_passes_content", "_select", "error")
+    __slots__ = ("_describe_error", "_encoder", "_is_named", "_lanes", "_new_lane", "_select", "error")
 
     def __init__(
         self,
@@ -261,15 +277,18 @@ class UiFrames:
                 raise UsageError(message)
         self._is_named = protocol_row(protocol).is_named
         self._select = select
-        self._passes_content = select is None and isinstance(self._encoder, Segments)
-        """Whether what streams goes out as it is: most of a stream's events, which then take the shortest way."""
+        self._new_lane: Callable[[SegmentContent], FrameLane | None] | None = getattr(self._encoder, "lane", None)
+        self._lanes: dict[tuple[str | None, str], FrameLane] = {}
+        """The lanes of segments: most events are further text, and any other may change what follows."""
         self._describe_error = describe_error
         self.error: Exception | None = None
 
     def feed(self, event: Any) -> Iterable[bytes]:
         """Return the frames of an event; those before one that cannot be written are yielded before it raises."""
-        if self._passes_content and type(event) is SegmentContent:
-            return (to_json(event),)
+        if type(event) is not SegmentContent:
+            self._lanes.clear()
+        elif (lane := self._lanes.get((event.turn_id, event.segment_id))) is not None:
+            return lane(event) if self._select is None or self._select(event) else ()
         return self._frames(event)
 
     def _frames(self, event: Any) -> Iterator[bytes]:
@@ -279,6 +298,8 @@ class UiFrames:
             if frame is event and self._is_named and isinstance(frame, dict):
                 _check_name(cast("dict[str, Any]", frame).get("type"))
             yield _json_form(frame)
+        if type(event) is SegmentContent and self._new_lane is not None and (lane := self._new_lane(event)) is not None:
+            self._lanes[event.turn_id, event.segment_id] = lane
 
     def close(self, how: How) -> list[bytes]:
         return [*map(_json_form, self._encoder.close(how, self._described(how)))]

@@ -1,0 +1,67 @@
+"""Lanes of frames: those of further text in one segment, which have nothing new but that text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, TypeAlias
+
+import msgspec
+
+from ...events.segment_event import SegmentContent
+
+STAND_IN: Final = "\0the text of a frame\0"
+"""A text that no provider sends, in whose place the text of each frame is written."""
+
+FrameLane: TypeAlias = Callable[[SegmentContent], Sequence[bytes]]
+"""Returns the frames of a further CONTENT of a segment, as long as no other event comes but such CONTENTs."""
+TakeText: TypeAlias = Callable[[SegmentContent], str]
+"""Takes the text of a CONTENT that its frame has."""
+
+_encode = msgspec.json.Encoder().encode
+_STAND_IN_JSON: Final = _encode(STAND_IN)
+
+
+def template(frame: dict[str, Any]) -> tuple[bytes, bytes]:
+    """Return what is before and behind the text of a frame that has a text in `STAND_IN`'s place.
+
+    >>> template({"type": "delta", "delta": STAND_IN, "id": 7})
+    (b'{"type":"delta","delta":', b',"id":7}')
+    """
+    before, _, behind = _encode(frame).partition(_STAND_IN_JSON)
+    return before, behind
+
+
+def json_text(text: str) -> bytes:
+    """Return a text as JSON; one with half of a surrogate pair is escaped."""
+    try:
+        return _encode(text)
+    except UnicodeEncodeError:
+        return json.dumps(text).encode()
+
+
+def frame_lane(take: TakeText, frames: Iterable[dict[str, Any]], longest: int | None = None) -> FrameLane | None:
+    """Return the lane whose one frame is like this one; None if there is none, or more.
+
+    `longest`: the most characters of a frame's text; a longer one makes several frames.
+    """
+    found = [*frames]
+    if len(found) != 1:
+        return None
+    before, behind = template(found[0])
+
+    def lane(event: SegmentContent) -> Sequence[bytes]:
+        text = take(event)
+        if longest is not None and len(text) > longest:
+            pieces = (text[place : place + longest] for place in range(0, len(text), longest))
+            return [b"%b%b%b" % (before, json_text(piece), behind) for piece in pieces]
+        return (b"%b%b%b" % (before, json_text(text), behind),) if text else ()
+
+    return lane
+
+
+def both(one: FrameLane | None, other: FrameLane | None) -> FrameLane | None:
+    """Return the lane that has the frames of two; None if one is missing."""
+    if one is None or other is None:
+        return None
+    return lambda event: (*one(event), *other(event))

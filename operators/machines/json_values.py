@@ -6,8 +6,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
+from math import isfinite
 from types import EllipsisType
 from typing import Any, Final, TypeAlias, cast
+
+import msgspec
 
 from ...events.chunk_response import ArgumentsKind
 from ...events.errors import UsageError
@@ -312,7 +315,7 @@ def _has(value: Any, step: Any) -> bool:
     return kind is list and isinstance(step, int) and 0 <= step < len(value)
 
 
-_has_float = re.compile(r"\d[.eE]").search
+_in_order = msgspec.json.Encoder(order="sorted").encode
 
 
 def same_arguments(one: str, other: str, kind: ArgumentsKind) -> bool:
@@ -339,7 +342,7 @@ def is_json(text: str) -> bool:
 
 def arguments_digest(text: str, kind: ArgumentsKind) -> str:
     """Return a digest of 32 characters: equal for arguments with the same meaning, different for all others."""
-    return _digest(text if kind == "text" else _canonical(text))
+    return _digest(_utf_8(text) if kind == "text" else _canonical(text))
 
 
 def value_digest(value: Any) -> str:
@@ -351,28 +354,49 @@ def value_digest(value: Any) -> str:
     return _digest(_written(value))
 
 
-def _digest(text: str) -> str:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+def _digest(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def _canonical(text: str) -> str:
+def _utf_8(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _canonical(text: str) -> bytes:
     try:
         return _written(json.loads(text))
     except (ValueError, RecursionError):  # not JSON, or deeper than any limit
-        return text
+        return _utf_8(text)
 
 
-def _written(value: Any) -> str:
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"))
-    if not _has_float(text):
-        return text
-    return json.dumps(_with_whole_numbers(value), sort_keys=True, separators=(",", ":"))
+def _written(value: Any) -> bytes:
+    """Return a value as JSON with sorted keys, in which equal numbers are written alike."""
+    try:
+        return _in_order(_with_whole_numbers(value))
+    except (TypeError, UnicodeEncodeError, _NoNumberError):  # what JSON does not have, or half of a surrogate pair
+        return _utf_8(json.dumps(value, sort_keys=True, separators=(",", ":")))
+
+
+class _NoNumberError(Exception):
+    """A float that JSON does not have, which msgspec would write as null."""
+
+
+_PLAIN: Final = frozenset((str, int, bool, type(None)))
 
 
 def _with_whole_numbers(value: Any) -> Any:
     """Return a value with whole floats as integers, because in JSON 1.0 and 1 are the same number."""
-    if isinstance(value, dict):
-        return {key: _with_whole_numbers(each) for key, each in cast("dict[str, Any]", value).items()}
-    if isinstance(value, list):
-        return [_with_whole_numbers(each) for each in cast("list[object]", value)]
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    kind = type(value)
+    if kind is float:
+        if not isfinite(value):
+            raise _NoNumberError
+        return int(value) if value.is_integer() else value
+    if kind is not dict and kind is not list:
+        return value
+    copy = None
+    for key, each in value.items() if kind is dict else enumerate(value):
+        if type(each) not in _PLAIN and (whole := _with_whole_numbers(each)) is not each:
+            if copy is None:
+                copy = kind(value)
+            copy[key] = whole
+    return value if copy is None else copy

@@ -97,18 +97,18 @@ def parse_text(
     compiled(found)
     if schemas is not None and not schemas:
         options["unknown_tool"] = "text"
-    others = partial(_others, frozenset(each.name for each in found), bool(schemas))
+    others = partial(_others, bool(schemas))
     read = TextOptions(schemas=schemas, limits=limits, others=others, **options)
     return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=read), takes_text=True))
 
 
-@lru_cache(maxsize=64)
-def _others(own: frozenset[str], has_tools: bool) -> OtherDialects:  # noqa: FBT001
-    """Return the dialects that a model may fall into, but for its own."""
+@lru_cache(maxsize=2)
+def _others(has_tools: bool) -> OtherDialects:  # noqa: FBT001
+    """Return the dialects that a model may fall into: one set for every text, which is compiled once."""
     from .text.wrong_dialect import MAY_OPEN, OtherDialects, openers_of  # noqa: PLC0415 - as in `_answer`
 
-    dialects = dialects_beside(own, has_tools=has_tools)
-    return OtherDialects(dialects, MAY_OPEN if has_tools or not dialects else openers_of(dialects))
+    dialects = dialects_beside(has_tools=has_tools)
+    return OtherDialects(dialects, MAY_OPEN if has_tools else openers_of(dialects))
 
 
 def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:

@@ -158,13 +158,13 @@ def dialects_named(*given: object, has_tools: bool = False) -> tuple[Dialect, ..
     return tuple(dict.fromkeys(found))
 
 
-def dialects_beside(own: Container[str] = (), *, has_tools: bool = True) -> tuple[Dialect, ...]:
-    """Return the dialects that a model may fall into, but for its own; of these only the calls are read.
+def dialects_beside(*, has_tools: bool = True) -> tuple[Dialect, ...]:
+    """Return the dialects that a model may fall into; of these only the calls are read.
 
     Where tools were declared, only their names tell such calls from other text.
     """
     given = ("auto", "cline", "pythonic") if has_tools else ("auto",)
-    found = (each for each in dialects_named(*given, has_tools=has_tools) if each.name not in own)
+    found = dialects_named(*given, has_tools=has_tools)
     return tuple(replace(each, reasoning=(), only_declared=has_tools) for each in found)
 
 

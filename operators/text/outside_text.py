@@ -504,7 +504,7 @@ class OutsideText(Stateful):
             return self._new_watch("text")
         if options.others is None or not options.calls:
             return None
-        return WrongDialect(options.others, options, self._new_engine)
+        return WrongDialect(options.others, self._grammar.dialects, options, self._new_engine)
 
     def _new_watch(self, kind: str) -> UnclosedReasoning:
         return UnclosedReasoning(kind, self._grammar, self._options, self._new_engine)

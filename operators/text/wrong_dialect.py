@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Final, NamedTuple
 
 from msgspec.structs import replace
 
+from ...events.segment_event import SegmentEnd
 from ...events.tool_invocation import Notice
 from ..calls.answer_segments import PIECES_AT_ONCE, SegmentOutput
 from ..calls.text_call_watch import KEPT, TextCallWatch
@@ -30,7 +31,7 @@ MAY_OPEN: Final = re.compile(r"[<\[{`]")
 
 
 class OtherDialects(NamedTuple):
-    """The dialects that a model may fall into, but for those of the text."""
+    """The dialects that a model may fall into; calls of the text's own are none of another one's."""
 
     dialects: tuple[Dialect, ...]
     opens: re.Pattern[str]
@@ -58,8 +59,11 @@ class WrongDialect(TextCallWatch):
         'parse_text("{dialect}"), or "auto" for those with unmistakable markers. The text: {snippet}'
     )
 
-    def __init__(self, others: Callable[[], OtherDialects], options: TextOptions, new_engine: NewEngine) -> None:
+    def __init__(
+        self, others: Callable[[], OtherDialects], own: Iterable[Dialect], options: TextOptions, new_engine: NewEngine
+    ) -> None:
         self._others = others
+        self._own = frozenset(each.name for each in own)
         self._has_tools = bool(options.schemas)
         new_reader = partial(_reader_of, others, options, new_engine)
         super().__init__("text", names_in(tuple(options.schemas or ())), new_reader)
@@ -80,6 +84,12 @@ class WrongDialect(TextCallWatch):
             reader.feed(text, found)
             reader.close(Interrupted("limit") if self._length > KEPT else how, finish, found)
             yield from self._notices(found)
+
+    def _notices(self, found: Iterable[SegmentOutput]) -> Iterator[Notice]:
+        def is_own(event: SegmentOutput) -> bool:
+            return isinstance(event, SegmentEnd) and event.metadata.get("dialect") in self._own
+
+        return super()._notices(event for event in found if not is_own(event))
 
     def _put_away(self) -> None:
         text = "".join(self.pieces)

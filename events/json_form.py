@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Final, TypeAlias, cast, overload
 
 import msgspec
@@ -191,6 +192,31 @@ def to_json(event: Event | SegmentEvent, *, with_source: bool = False) -> bytes:
     except PydanticSerializationError as error:
         message = f"a value in a {type(event).__name__} cannot be written as JSON: {error}"
         raise UsageError(message) from error
+
+
+STAND_IN: Final = "\0the text of a frame\0"
+"""A text that no provider sends, in whose place that of each frame is written."""
+
+
+def template(frame: dict[str, Any]) -> tuple[bytes, bytes]:
+    """Return what is before and behind the text of a frame that has `STAND_IN` in its place.
+
+    >>> template({"type": "delta", "delta": STAND_IN, "id": 7})
+    (b'{"type":"delta","delta":', b',"id":7}')
+    """
+    before, _, behind = msgspec.json.encode(frame).partition(msgspec.json.encode(STAND_IN))
+    return before, behind
+
+
+_encode = msgspec.json.Encoder().encode
+
+
+def json_text(text: str) -> bytes:
+    """Return a text as JSON; one with half of a surrogate pair is escaped."""
+    try:
+        return _encode(text)
+    except UnicodeEncodeError:
+        return json.dumps(text).encode()
 
 
 def from_json(data: bytes | str) -> Event:

@@ -371,25 +371,26 @@ def _canonical(text: str) -> bytes:
 
 def _written(value: Any) -> bytes:
     """Return a value as JSON with sorted keys, in which equal numbers are written alike."""
+    value = _with_whole_numbers(value)
     try:
-        return _in_order(_with_whole_numbers(value))
-    except (TypeError, UnicodeEncodeError, _NoNumberError):  # what JSON does not have, or half of a surrogate pair
-        return _utf_8(json.dumps(value, sort_keys=True, separators=(",", ":")))
+        return _in_order(value)
+    except (TypeError, UnicodeEncodeError):  # what JSON does not have, or half of a surrogate pair
+        return _utf_8(json.dumps(value, sort_keys=True, separators=(",", ":"), default=_no_number))
 
 
-class _NoNumberError(Exception):
-    """A float that JSON does not have, which msgspec would write as null."""
+def _no_number(raw: Any) -> float:
+    return float(bytes(raw))
 
 
 _PLAIN: Final = frozenset((str, int, bool, type(None)))
 
 
 def _with_whole_numbers(value: Any) -> Any:
-    """Return a value with whole floats as integers, because in JSON 1.0 and 1 are the same number."""
+    """Return a value with whole floats as integers: in JSON 1.0 and 1 are the same number."""
     kind = type(value)
     if kind is float:
         if not isfinite(value):
-            raise _NoNumberError
+            return msgspec.Raw(str(value).encode())  # null, as which msgspec would write it, is another value
         return int(value) if value.is_integer() else value
     if kind is not dict and kind is not list:
         return value

@@ -2,46 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
-import msgspec
-
+from ...events.json_form import json_text, template
 from ...events.segment_event import SegmentContent
-
-STAND_IN: Final = "\0the text of a frame\0"
-"""A text that no provider sends, in whose place the text of each frame is written."""
 
 FrameLane: TypeAlias = Callable[[SegmentContent], Sequence[bytes]]
 """Returns the frames of a further CONTENT of a segment, as long as no other event comes but such CONTENTs."""
 TakeText: TypeAlias = Callable[[SegmentContent], str]
 """Takes the text of a CONTENT that its frame has."""
 
-_encode = msgspec.json.Encoder().encode
-_STAND_IN_JSON: Final = _encode(STAND_IN)
-
-
-def template(frame: dict[str, Any]) -> tuple[bytes, bytes]:
-    """Return what is before and behind the text of a frame that has a text in `STAND_IN`'s place.
-
-    >>> template({"type": "delta", "delta": STAND_IN, "id": 7})
-    (b'{"type":"delta","delta":', b',"id":7}')
-    """
-    before, _, behind = _encode(frame).partition(_STAND_IN_JSON)
-    return before, behind
-
-
-def json_text(text: str) -> bytes:
-    """Return a text as JSON; one with half of a surrogate pair is escaped."""
-    try:
-        return _encode(text)
-    except UnicodeEncodeError:
-        return json.dumps(text).encode()
-
 
 def frame_lane(take: TakeText, frames: Iterable[dict[str, Any]], longest: int | None = None) -> FrameLane | None:
     """Return the lane whose one frame is like this one; None if there is none, or more.
+
+    The frame has `STAND_IN` in place of its text.
 
     `longest`: the most characters of a frame's text; a longer one makes several frames.
     """

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import ChunkResponse, ProviderEvent
 from ...events.errors import UsageError
+from ...events.json_form import STAND_IN
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from ...operators.calls.call_arguments import CallArguments, as_json
@@ -35,7 +36,6 @@ from .answer_parts import (
     TurnStart,
 )
 from .event_words import Verdict, ending, failure_reason
-from .frame_lanes import STAND_IN
 from .json_text import JsonText
 
 

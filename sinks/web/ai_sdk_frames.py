@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, TypeAlias, get_args
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import FinishReason, ProviderEvent, TokenUsage
 from ...events.errors import UsageError
-from ...events.json_form import Event, for_browsers, to_dict
+from ...events.json_form import STAND_IN, Event, for_browsers, to_dict
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import Notice, ToolCallStatus, ToolResult
 from ...operators.calls.field_spec import RESERVED
@@ -24,7 +24,7 @@ from ..parts.answer_parts import (
     TextStart,
     TurnStart,
 )
-from ..parts.frame_lanes import STAND_IN, FrameLane, both, frame_lane
+from ..parts.frame_lanes import FrameLane, both, frame_lane
 from ..parts.part_reader import PartReader
 from .ai_sdk_sources import failure_in, file_frames, media_frame, source_frames
 

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import FinishReason, TokenUsage
+from ...events.json_form import STAND_IN, json_text, template
 from ...events.segment_event import SegmentContent, Status
 from ...events.tool_invocation import ToolResult, result_text
 from ...operators.engine.stage import How
@@ -30,7 +31,7 @@ from ..parts.answer_parts import (
     TextStart,
     TurnStart,
 )
-from ..parts.frame_lanes import STAND_IN, FrameLane, json_text, template
+from ..parts.frame_lanes import FrameLane
 from ..parts.part_reader import EventChoices, PartReader
 from .openai_chat_frames import Failure, StreamTotals, failure_of, finish_of, missing_arguments
 

@@ -19,14 +19,14 @@ from msgspec.structs import replace
 from typing_extensions import Unpack
 
 from ...events.errors import ProviderError, UsageError, error_fields
-from ...events.json_form import Event, for_browsers, to_dict, to_json, whole_characters
+from ...events.json_form import STAND_IN, Event, for_browsers, json_text, template, to_dict, to_json, whole_characters
 from ...events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import ToolCallUpdate
 from ...operators.calls.open_segments import OpenSegments, end_status
 from ...operators.engine.pump import is_async_stream
 from ...operators.engine.stage import Failed, How, stage
 from ...operators.tool_call_updates import tool_call_updates
-from ..parts.frame_lanes import STAND_IN, FrameLane, json_text, template
+from ..parts.frame_lanes import FrameLane
 from ..running.event_pump import EventPump, log_unread
 from .ag_ui_frames import AgUi, AgUiProfile
 from .ai_sdk_frames import AiSdk, AiSdkVersion

@@ -19,7 +19,7 @@ import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ...events.segment_event import JsonError
+from ...events.segment_event import JsonError, SegmentStart
 from ..calls.open_segments import ended_regularly
 from ..engine.state import Stateful
 from ..machines.marker_search import end_of_run
@@ -193,7 +193,8 @@ class BrokenCall(Stateful):
         if block.start_call(upto) and (call := block.call) is not None and not block.is_cut:
             at = max(block.refused_offset - call.start, 0)
             block.is_refused = True
-            block.note_refused(block.source_buffer.events[-1].raw or "")
+            if isinstance(start := block.source_buffer.events[-1], SegmentStart):
+                block.note_refused(start.raw)
             block.fail(JsonError("malformed", at, block.refused_for))
         return False
 

@@ -202,7 +202,7 @@ class CallCard {
       ...buttons,
     );
     this.body.after(this.asked);
-    this.run.preview(this.id).then((known) => this.previewed(known), () => {});
+    this.run.preview(this.id).then((known) => this.run.keepPlace(() => this.previewed(known)), () => {});
   }
 
   /** Show what a step knows of the effect before it is done, such as a diff. */

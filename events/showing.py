@@ -74,6 +74,27 @@ def shown(text: str) -> str:
     return _UNSHOWN.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def _codes(escape: str, bell: str, backslash: str) -> re.Pattern[str]:
+    # Quotes and backslashes end a code, which in JSON could else go on behind its text.
+    return re.compile(
+        rf"{escape}(?:\[[0-?]*[ !#-/]*[@-Z\]-~]|[\]PX^_][^\x00-\x1f\"\\]*(?:{bell}|{escape}{backslash})"
+        r"|[ !#-/]*[0-OQ-WYZ`-~])"
+    )
+
+
+_CODES = _codes("\x1b", "\x07", r"\\")
+_CODES_IN_JSON = re.compile(r"(?<!\\)((?:\\\\)*)" + _codes(r"\\u001b", r"\\u0007", r"\\\\").pattern)
+
+
+def without_codes(text: str, *, is_json: bool = False) -> str:
+    r"""Return text, or JSON with such texts, without what a terminal takes as colours, links or moves of its cursor.
+
+    >>> without_codes("\x1b[1;31mFAILED\x1b[0m a"), without_codes(r'["\u001b[31mred", "\\u001b[31m"]', is_json=True)
+    ('FAILED a', '["red", "\\\\u001b[31m"]')
+    """
+    return _CODES_IN_JSON.sub(r"\1", text) if is_json else _CODES.sub("", text)
+
+
 def value_text(value: Any, characters: int = BRIEF_CHARACTERS) -> str:
     """Return a value as text of limited length: a string unchanged, anything else as JSON if possible.
 

@@ -13,7 +13,7 @@ from ..events.answer_end import AnswerEnd, Output, OutputFailed
 from ..events.chunk_response import ChunkResponse, ProviderEvent
 from ..events.errors import without_credentials
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
-from ..events.showing import CHARACTERS, Excerpt, counted, ending, value_text
+from ..events.showing import CHARACTERS, Excerpt, counted, ending, value_text, without_codes
 from ..events.tool_invocation import (
     FileResult,
     InvocationFailed,
@@ -161,8 +161,8 @@ def _result(event: ToolResult) -> Card:
     if event.denied is not None:
         return Card("result", "denied", "warning", (event.id,), event.denied, prose=True)
     if event.error is not None:
-        return Card("result", "error", "bad", (event.id,), event.error, prose=True)
-    body = value_text(event.value, CHARACTERS)
+        return Card("result", "error", "bad", (event.id,), without_codes(event.error), prose=True)
+    body = without_codes(value_text(event.value, CHARACTERS), is_json=not isinstance(event.value, str))
     diffs = [change.diff for change in event.files if change.diff] if isinstance(event, FileResult) else []
     return Card("result", "value", "good", (event.id,), "\n".join((body, *diffs)), code=".diff" if diffs else "")
 

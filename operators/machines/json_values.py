@@ -387,17 +387,17 @@ _PLAIN: Final = frozenset((str, int, bool, type(None)))
 
 def _with_whole_numbers(value: Any) -> Any:
     """Return a value with whole floats as integers: in JSON 1.0 and 1 are the same number."""
-    kind: object = type(value)
+    kind = cast("object", type(value))
     if kind is float:
         if not isfinite(value):
             return msgspec.Raw(str(value).encode())  # null, as which msgspec would write it, is another value
         return int(value) if value.is_integer() else value
     if kind is not dict and kind is not list:
         return value
-    changed: dict[Any, Any] = {}
+    copy: Any = None
     for key, each in value.items() if kind is dict else enumerate(value):
         if type(each) not in _PLAIN and (whole := _with_whole_numbers(each)) is not each:
-            changed[key] = whole
-    if not changed:
-        return value
-    return value | changed if kind is dict else [changed.get(place, each) for place, each in enumerate(value)]
+            if copy is None:
+                copy = value.copy()
+            copy[key] = whole
+    return value if copy is None else copy

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias, cast
 
 from ...events.answer_end import AnswerEnd, AnswerStatus, Output, OutputFailed
 from ...events.errors import PenstockError, without_credentials
+from ...events.showing import without_codes
 from ...events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
 from ...operators.calls.field_spec import RESERVED
 from ...operators.machines.json_values import write_path
@@ -104,7 +105,7 @@ def event_line(event: LineEvent) -> str:
     if isinstance(event, ToolResult):
         reasons = {"failed": event.error, "was not run": event.denied}
         said = (f"✗ {event.id} {how}: {reason}" for how, reason in reasons.items() if reason is not None)
-        return printable(next(said, ""))
+        return printable(without_codes(next(said, "")))
     if isinstance(event, ToolCallStatus):
         return printable(f"? {event.name} waits for approval") if event.state == "requested" else ""
     if isinstance(event, Notice):

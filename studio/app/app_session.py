@@ -143,6 +143,10 @@ class AppApprovals:
             raise UsageError(message)
         question.answer.set_result(True if decision.approve else Denied(decision.reason or "the user said no"))
 
+    def waiting(self) -> int:
+        """Return how many calls wait for an answer."""
+        return sum(not question.answer.done() for question in self._open.values())
+
     async def preview(self, call_id: str, patience: float = 5.0) -> Any:
         """Return what the step knows of a call's effect; wait until the question is open, or it is too late."""
         try:
@@ -194,7 +198,11 @@ class AppSession:
         return {**self.sources.listed(), "can": dict(self._can), "runs": self.history(), "most_running": MOST_RUNNING}
 
     def history(self) -> list[Any]:
-        return [msgspec.to_builtins(note) for note in self._notes.values()]
+        """Return the notes of the runs, each with how many of its calls wait for an answer."""
+        return [
+            {**msgspec.to_builtins(note), "waiting": self._approvals[run_id].waiting()}
+            for run_id, note in self._notes.items()
+        ]
 
     async def start(self, request: Any) -> AppRun:
         """Return the events of a new run; `UsageError` if the request is wrong, or too many are running."""

@@ -33,12 +33,13 @@ from penstock.events import (
     ToolResult,
 )
 from penstock.events.chunk_response import TokenUsage
-from penstock.events.showing import CHARACTERS, beginning, ending, shown, value_text
+from penstock.events.showing import CHARACTERS, beginning, ending, shown, value_text, without_codes
 from penstock.operators import drive
 from penstock.pipeline.strategies import api_tool_call
 from penstock.sinks.card import CARDS, COLOURS, ROWS, mime_bundle
 from penstock.sinks.collect import Collected, Segment, collect
 from penstock.sinks.event_cards import brief_card, card_of, event_bundle, segment_card
+from penstock.sinks.parts.event_words import event_line
 
 ROOT = Path(__file__).parents[2]
 EVENTS: list[Any] = [
@@ -385,6 +386,36 @@ def test_a_result_is_a_value_an_error_or_why_there_is_none():
         ["result · error · call_1", "    no such city"],
         ["result · denied · call_1", "    not on Sundays"],
     ]
+
+
+COLOURED = '\x1b[1;31mFAILED\x1b[0m "a\\b" \x1b]8;;http://a.b\x1b\\link\x1b]8;;\x1b\\ \x1b[2K\x1b[?25l\x1b(B'
+
+
+def test_what_programs_colour_for_a_terminal_is_shown_in_a_result_without_its_codes():
+    results = [
+        ToolResult("c", value=COLOURED),
+        ToolResult("c", error=COLOURED),
+        ToolResult("c", value={"out": [COLOURED]}),
+    ]
+    assert [bundle_of(event)["text/plain"].splitlines()[1].strip() for event in results] == [
+        'FAILED "a\\b" link',
+        'FAILED "a\\b" link',
+        r'{"out": ["FAILED \"a\\b\" link "]}',
+    ]
+    assert event_line(results[1]) == '✗ c failed: FAILED "a\\b" link '
+
+
+CODES = st.text(st.sampled_from('\x1b\x07[]31;m\\"(K aä\n')) | st.text()
+
+
+@given(st.recursive(CODES, lambda inner: st.lists(inner) | st.dictionaries(st.just("key"), inner), max_leaves=6))
+def test_codes_are_left_out_of_json_as_they_are_of_its_texts(value: Any):
+    def cleaned(each: Any) -> Any:
+        if isinstance(each, str):
+            return without_codes(each)
+        return {key: cleaned(inner) for key, inner in each.items()} if isinstance(each, dict) else [*map(cleaned, each)]
+
+    assert json.loads(without_codes(json.dumps(value, ensure_ascii=False), is_json=True)) == cleaned(value)
 
 
 def test_segments_put_into_a_collection_by_hand_are_shown_too():

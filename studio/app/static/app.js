@@ -135,16 +135,11 @@ $("new").addEventListener("click", () => {
   ($("ask").hidden ? $("recording") : $("prompt")).focus();
 });
 
-function setTheme(theme) {
-  if (theme) document.documentElement.dataset.theme = theme;
-  else delete document.documentElement.dataset.theme;
-  $("theme").value = theme;
-}
+$("theme").value = document.documentElement.dataset.theme; // which theme.js has set
 $("theme").addEventListener("change", () => {
   localStorage.setItem(THEME, $("theme").value);
-  setTheme($("theme").value);
+  document.documentElement.dataset.theme = $("theme").value;
 });
-setTheme(localStorage.getItem(THEME) ?? "");
 
 function lock() {
   $("locked").hidden = false;

@@ -5,6 +5,7 @@ import { diffView } from "/static/diff_view.js";
 import { languageOf } from "/static/languages.js";
 import { LiveDiff } from "/static/live_diff.js";
 import { counted, element, readable } from "/static/readable.js";
+import { terminalLines, terminalText, withoutCodes } from "/static/terminal_text.js";
 import { ReasoningCard, TextCard } from "/static/text_cards.js";
 import { WrappedView } from "/static/wrapped_view.js";
 
@@ -201,7 +202,7 @@ class CallCard {
       ...buttons,
     );
     this.body.after(this.asked);
-    this.run.preview(this.id).then((known) => this.previewed(known), () => {});
+    this.run.preview(this.id).then((known) => this.run.keepPlace(() => this.previewed(known)), () => {});
   }
 
   /** Show what a step knows of the effect before it is done, such as a diff. */
@@ -279,12 +280,14 @@ class CallCard {
   output(value, isNote) {
     if (value == null) return;
     const ran = value !== null && typeof value === "object" && "output" in value ? value : null;
-    const text = ran ? ran.output : typeof value === "string" ? value : JSON.stringify(value, null, 2);
+    const said = ran ? ran.output : value;
+    const text = typeof said === "string" ? said : JSON.stringify(said, (_, each) => (typeof each === "string" ? withoutCodes(each) : each), 2);
     if (ran?.code) this.say("bad", `exit code ${ran.code}`);
     if (isNote) return this.note("good", text);
-    const view = new CodeView({ label: `${this.title}, result`, language: ran || typeof value === "string" ? null : JSON_TEXT });
+    const label = `${this.title}, result`;
+    const view = new CodeView(said === text ? { label, coloured: terminalLines(text.replace(/\n$/, "") || "(no output)") } : { label, language: JSON_TEXT });
     view.isFollowing = false;
-    view.append(text.replace(/\n$/, "") || "(no output)");
+    if (said !== text) view.append(text);
     this.element.append(element("div", { class: "output" }, element("span", { class: "caption" }, "Result"), view.element));
     view.draw();
   }
@@ -292,7 +295,7 @@ class CallCard {
   note(kind, text) {
     if (this.notes?.has(text)) return;
     (this.notes ??= new Set()).add(text);
-    this.element.append(element("p", { class: `note ${kind}` }, readable(text)));
+    this.element.append(element("p", { class: `note ${kind}` }, ...terminalText(text)));
   }
 
   async copyText() {

@@ -10,9 +10,13 @@ const LONGEST = 2000; // characters of a line that are drawn; the copy has them 
 const COLOURED = 20000;
 
 export class CodeView {
-  /** `marks`: for each line of a diff its sign and its number; without, lines are counted. */
-  constructor({ language = null, label = "", marks = null } = {}) {
-    this.lines = [""];
+  /**
+   * `marks`: for each line of a diff its sign and its number; without, lines are counted. `coloured`: lines that are
+   * whole and have their colours, each as pieces, `[kind, text]`.
+   */
+  constructor({ language = null, label = "", marks = null, coloured = null } = {}) {
+    this.lines = coloured?.map((pieces) => pieces.map(([, text]) => text).join("")) ?? [""];
+    this.coloured = coloured;
     this.language = language;
     this.isFollowing = true;
     this.marks = marks;
@@ -127,6 +131,7 @@ export class CodeView {
   }
 
   pieces(number, shown, length) {
+    if (this.coloured && length <= LONGEST) return this.coloured[number].map(([kind, text]) => [kind, readable(text)]);
     if (!this.language || number > COLOURED || length > LONGEST) return [["", shown]];
     const state = this.stateAt(number);
     return highlighted(shown, this.language, state)[0];

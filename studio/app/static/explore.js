@@ -5,8 +5,6 @@ import * as api from "/static/api.js";
 import { element, readable } from "/static/readable.js";
 
 const $ = (id) => document.getElementById(id);
-const theme = localStorage.getItem("penstock.theme");
-if (theme) document.documentElement.dataset.theme = theme;
 
 /** What the explorer shows, and what it asks for; the kernel of a notebook has the same names. */
 class Store {
@@ -59,6 +57,9 @@ class Store {
 }
 
 let explorer = null;
+
+// Its keys are those of the page, until something else has the focus.
+addEventListener("keydown", (event) => event.target === document.body && explorer?.pressed(event));
 
 function open(name) {
   explorer?.dispose();

@@ -40,12 +40,13 @@ export class RunView {
     this.stopButton = element("button", { type: "button", class: "stop", onclick: () => this.stop() }, "Stop");
     this.badge = element("span", { class: "badge running" }, "streaming");
     this.meta = element("p", { class: "meta" });
+    this.bar = element("div", { class: "run-bar" }, this.badge, this.stopButton);
     this.items = element("div", { class: "items" });
     this.foot = element("footer", { class: "ended", hidden: true });
     this.element = element(
       "article",
       { class: "run", role: "tabpanel", id: `run-${note.id}`, "aria-labelledby": `tab-${note.id}`, "aria-busy": "true", tabindex: "-1" },
-      element("header", { class: "run-head" }, element("div", {}, element("h2", { dir: "auto" }, readable(note.title)), this.meta), this.badge, this.stopButton),
+      element("header", { class: "run-head" }, element("div", {}, element("h2", { dir: "auto" }, readable(note.title)), this.meta), this.bar),
       this.items,
       this.foot,
     );
@@ -90,26 +91,34 @@ export class RunView {
   }
 
   work() {
-    const until = performance.now() + BUDGET;
-    let at = 0;
-    while (at < this.queue.length && performance.now() < until) this.feed(this.queue[at++]);
-    this.queue.splice(0, at);
-    const isAtEnd = this.isFollowing();
-    for (const card of this.touched) card.draw();
-    this.touched.clear();
-    if (isAtEnd) this.follow();
+    this.keepPlace(() => {
+      const until = performance.now() + BUDGET;
+      let at = 0;
+      while (at < this.queue.length && performance.now() < until) this.feed(this.queue[at++]);
+      this.queue.splice(0, at);
+      for (const card of this.touched) card.draw();
+      this.touched.clear();
+    });
     this.isWaiting = false;
     if (this.queue.length) this.schedule();
   }
 
-  isFollowing() {
+  /** Draw, and stay at the end of an answer that is being written, unless somebody has scrolled away from there. */
+  keepPlace(draw) {
     const main = this.element.closest("main");
-    return main && !this.element.hidden && main.scrollTop + main.clientHeight > main.scrollHeight - 120;
+    const isAtEnd = main.scrollTop === this.followed || main.scrollTop + main.clientHeight > main.scrollHeight - 120;
+    const isFollowing = isAtEnd && this.note.state === "running" && !this.element.hidden;
+    draw();
+    if (isFollowing) this.follow();
   }
 
+  /** Go to the end, but no further than to the first question, which stays in sight below the bar. */
   follow() {
     const main = this.element.closest("main");
-    main.scrollTop = main.scrollHeight;
+    const question = this.items.querySelector(".approval");
+    const above = question ? question.getBoundingClientRect().top - main.getBoundingClientRect().top - this.bar.offsetHeight - 10 : Infinity;
+    main.scrollTop = Math.min(main.scrollHeight, main.scrollTop + above);
+    this.followed = main.scrollTop;
   }
 
   feed(event) {

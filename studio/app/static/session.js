@@ -30,16 +30,16 @@ export function activate(id) {
   $("welcome").hidden = id !== null;
   views.get(id)?.touchAll();
   $("main").scrollTop = 0;
-  if (id !== null && notes.get(id).state === "running") $("main").scrollTop = $("main").scrollHeight;
+  if (id !== null && notes.get(id).state === "running") views.get(id).follow();
   remember();
-  drawTabs();
-  drawHistory();
+  changed();
   closeMenu();
 }
 
 function close(id) {
   const order = [...views.keys()];
   const next = order[order.indexOf(id) + 1] ?? order[order.indexOf(id) - 1] ?? null;
+  notes.get(id).waiting = waitingOf(notes.get(id)); // until the server says how it goes on
   views.get(id).leave();
   views.get(id).element.remove();
   views.delete(id);
@@ -61,7 +61,7 @@ function place(parent, children) {
 
 function drawTabs() {
   for (const id of tabs.keys()) if (!views.has(id)) tabs.delete(id);
-  const boxes = [...views.values()].map(({ note, waiting }) => {
+  const boxes = [...views.values()].map(({ note }) => {
     if (!tabs.has(note.id)) tabs.set(note.id, newTab(note));
     const { box, tab, cross, dot } = tabs.get(note.id);
     const isActive = note.id === active;
@@ -69,7 +69,7 @@ function drawTabs() {
     tab.setAttribute("aria-selected", String(isActive));
     tab.tabIndex = cross.tabIndex = isActive ? 0 : -1;
     cross.setAttribute("aria-label", `Close ${readable(note.title)}${note.state === "running" ? "; the answer goes on for a while" : ""}`);
-    colour(dot, note, waiting);
+    colour(dot, note);
     return box;
   });
   place($("tabs"), boxes);
@@ -90,9 +90,13 @@ function newTab(note) {
 
 const newDot = () => element("span", {}, element("span", { class: "hidden" }));
 
-function colour(dot, note, waiting) {
-  dot.className = `dot ${waiting.size ? "asking" : note.state}`;
-  dot.firstChild.textContent = waiting.size ? "waits for you: " : note.state === "running" ? "streaming: " : "";
+/** Return how many calls of a run wait for you: as the page has seen it, and of a run that is not open as it was told. */
+const waitingOf = (note) => views.get(note.id)?.waiting.size ?? note.waiting ?? 0;
+
+function colour(dot, note) {
+  const isAsking = waitingOf(note) > 0;
+  dot.className = `dot ${isAsking ? "asking" : note.state}`;
+  dot.firstChild.textContent = isAsking ? "waits for you: " : note.state === "running" ? "streaming: " : "";
 }
 
 $("tabs").addEventListener("keydown", (event) => {
@@ -116,10 +120,11 @@ function drawHistory() {
     const { item, button, dot, what, where } = entries.get(note.id);
     const time = new Date(note.started_at * 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
     what.textContent = readable(note.title);
-    where.textContent = `${readable(note.source)} · ${time}`;
+    const words = element("b", { class: "asks", "aria-hidden": "true" }, "waits for you · "); // which the dot says, too
+    where.replaceChildren(...(waitingOf(note) ? [words] : []), `${readable(note.source)} · ${time}`);
     if (note.id === active) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
-    colour(dot, note, views.get(note.id)?.waiting ?? new Set());
+    colour(dot, note);
     return item;
   });
   place($("history"), items);
@@ -134,7 +139,7 @@ function newEntry(id) {
 function changed() {
   drawTabs();
   drawHistory();
-  const asking = [...views.values()].filter((view) => view.waiting.size).length;
+  const asking = [...notes.values()].filter(waitingOf).length;
   document.title = asking ? `(${asking}) Penstock: waits for you` : "Penstock";
 }
 
@@ -144,7 +149,7 @@ setInterval(async () => {
   if (!unseen || document.hidden) return;
   try {
     for (const note of (await api.session()).runs) if (!views.has(note.id)) notes.set(note.id, note);
-    drawHistory();
+    changed();
   } catch {
     // the server is away; the next time will tell
   }

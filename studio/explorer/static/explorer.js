@@ -330,8 +330,9 @@ class Lanes {
     const style = getComputedStyle(this.root);
     this.colours = Object.fromEntries([...KINDS, "ink", "muted", "line", "ground", "stripe", "accent", "held"].map((name) => [name, style.getPropertyValue(`--pe-${name}`).trim()]));
     const { items } = this.story;
-    this.column = Math.max(22, Math.min(64, this.width / Math.max(1, items)));
-    this.visible = Math.max(1, Math.floor(this.width / this.column));
+    const fitting = Math.max(1, Math.min(items, Math.floor(this.width / 22)));
+    this.column = Math.min(64, this.width / fitting); // so that none is cut at the right edge
+    this.visible = Math.max(fitting, Math.floor(this.width / this.column));
     this.pen = sized(this.canvas, this.width, this.rows * ROW);
     this.overviewPen = sized(this.overview, this.width, OVERVIEW);
     this.hatch = hatched(this.pen, this.colours.held);
@@ -382,7 +383,7 @@ class Lanes {
   draw(item) {
     const { pen, story, colours, column } = this;
     this.first = Math.max(0, Math.min(item - (this.visible >> 1), story.items - this.visible));
-    const until = Math.min(story.items, this.first + this.visible + 1);
+    const until = Math.min(story.items, this.first + this.visible);
     const height = this.rows * ROW;
     pen.fillStyle = colours.ground;
     pen.fillRect(0, 0, this.width, height);
@@ -453,7 +454,7 @@ class Lanes {
       pen.beginPath();
       pen.rect(Math.max(0, from), y, to - Math.max(0, from) - 4, ROW);
       pen.clip();
-      this.write(readable(shortened(nameOf(segment), 60)), Math.max(0, from) + 6, y, "left");
+      this.write(readable(shortened(nameOf(segment), Math.min(60, Math.floor(room / 7)))), Math.max(0, from) + 6, y, "left");
       pen.restore();
     }
   }
@@ -733,7 +734,9 @@ class Explorer {
     this.store = store;
     this.item = 0;
     this.isPlaying = false;
-    this.root = element("div", { class: "penstock-explorer", role: "group", "aria-label": "Explorer of a stream", "data-lm-suppress-shortcuts": "true", "data-jp-suppress-context-menu": "" });
+    this.unsent = new Set(); // names of what was set here since
+    this.sent = {}; // and what was sent last
+    this.root = element("div", { class: "penstock-explorer", role: "group", tabindex: -1, "aria-label": "Explorer of a stream", "data-lm-suppress-shortcuts": "true", "data-jp-suppress-context-menu": "" });
     this.live = element("div", { class: "pe-hidden", role: "status", "aria-live": "polite" });
     this.problem = element("p", { class: "pe-problem", role: "alert", hidden: true });
     this.body = element("div", { class: "pe-body" }, element("p", { class: "pe-quiet" }, "Reading the stream …"));
@@ -742,14 +745,18 @@ class Explorer {
     this.root.addEventListener("keydown", (event) => this.pressed(event));
     this.offs = [
       store.on("data", () => this.load()),
-      store.on("item", () => store.get("item") !== this.item && this.go(store.get("item"))),
-      store.on("playing", () => this.play(store.get("playing"))),
+      store.on("item", () => this.heard("item", this.item, (item) => this.go(item))),
+      store.on("playing", () => this.heard("playing", this.isPlaying, (isWanted) => this.play(isWanted))),
       store.on("speed", () => this.drawPace()),
       store.on("problem", () => this.complain(store.get("problem"))),
     ];
-    this.sizes = new ResizeObserver(() => this.resized());
-    this.sizes.observe(this.root);
     this.themes = watchTheme(this.root, () => this.resized(true));
+    // It is told between layout and paint, so that also the first frame has the colours of where it was put.
+    this.sizes = new ResizeObserver(() => {
+      this.themes.look();
+      this.resized();
+    });
+    this.sizes.observe(this.root);
     this.ready = this.load();
   }
 
@@ -760,7 +767,7 @@ class Explorer {
     if (this.saving) this.saveNow();
     for (const off of this.offs) off();
     this.sizes.disconnect();
-    this.themes();
+    this.themes.stop();
   }
 
   async load() {
@@ -836,17 +843,25 @@ class Explorer {
     strategy.value = data.strategy;
     const size = element("input", { type: "number", min: 1, max: 1_000_000, placeholder: "as it came", value: data.chunk_size || null, "data-keep": "size" });
     const run = element("button", { type: "submit", "data-keep": "run" }, "Run");
-    const form = element("form", { class: "pe-choices", "aria-label": "Run it otherwise" }, element("label", {}, "Strategy ", strategy), data.can_cut ? element("label", {}, data.can_cut === "bytes" ? "Bytes a chunk " : "Characters a chunk ", size) : null, run);
+    const mark = element("span", { class: "pe-unrun", hidden: true }, "chosen, not run yet");
+    const form = element("form", { class: "pe-choices", "aria-label": "Run it otherwise" }, element("label", {}, "Strategy ", strategy), data.can_cut ? element("label", {}, data.can_cut === "bytes" ? "Bytes a chunk " : "Characters a chunk ", size) : null, run, mark);
+    const isOther = () => strategy.value !== data.strategy || (Number(size.value) || 0) !== data.chunk_size;
+    this.marked = () => {
+      if (mark.hidden === isOther()) this.say(isOther() ? "Chosen, not run yet." : "");
+      mark.hidden = !isOther();
+      run.classList.toggle("pe-wanted", isOther());
+    };
+    form.addEventListener("input", this.marked);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.play(false);
       this.complain("");
-      run.textContent = "Running …";
+      run.textContent = isOther() ? "Running …" : "Run";
+      mark.hidden = true;
       this.store.set("problem", "");
       this.store.set("strategy", strategy.value);
       this.store.set("chunk_size", Number(size.value) || 0);
       this.store.save();
-      if (strategy.value === data.strategy && (Number(size.value) || 0) === data.chunk_size) run.textContent = "Run";
     });
     this.run = run;
     return form;
@@ -911,14 +926,25 @@ class Explorer {
     return `item ${item + 1} of ${story.items}${at}${end}: ${counted(came, "event")}${held ? `, ${counted(held, "character")} held back` : ""}`;
   }
 
+  /** Follow a change that came from elsewhere; what a kernel repeats of what was sent is older than what is set here. */
+  heard(name, mine, follow) {
+    const value = this.store.get(name);
+    if (value === mine) return;
+    if (this.unsent.has(name) && value === this.sent[name]) this.store.set(name, mine);
+    else follow(value);
+  }
+
   save(name, value) {
     this.store.set(name, value);
+    this.unsent.add(name);
     this.saving ??= setTimeout(() => this.saveNow(), 100); // a slider that is dragged would send sixty a second
   }
 
   saveNow() {
     clearTimeout(this.saving);
     this.saving = null;
+    for (const name of this.unsent) this.sent[name] = this.store.get(name);
+    this.unsent.clear();
     this.store.save();
   }
 
@@ -929,7 +955,9 @@ class Explorer {
   complain(text) {
     this.problem.hidden = !text;
     this.problem.textContent = readable(text ?? "");
-    if (text && this.run) this.run.textContent = "Run";
+    if (!text || !this.run) return;
+    this.run.textContent = "Run";
+    this.marked();
   }
 
   // ---- playing
@@ -1019,9 +1047,10 @@ async function unpacked(bytes) {
   return new Response(stream).text();
 }
 
-/** Follow the page's theme, whichever way the page says it: by the colour behind the explorer. */
+/** Follow the page's theme, whichever way the page says it: by the colour behind the explorer. `look` looks at once. */
 function watchTheme(root, changed) {
   const look = () => {
+    if (!root.isConnected) return; // a notebook puts it into its page later, and nothing is behind it before
     const theme = isDark(root) ? "dark" : "light";
     if (root.dataset.theme === theme) return;
     root.dataset.theme = theme;
@@ -1031,13 +1060,16 @@ function watchTheme(root, changed) {
   for (const each of [document.documentElement, document.body]) observer.observe(each, { attributes: true });
   const media = matchMedia("(prefers-color-scheme: dark)");
   media.addEventListener("change", look);
-  const later = setInterval(look, 1000); // a theme's stylesheet may come after its attribute
+  document.addEventListener("load", look, true); // a stylesheet of the theme came
+  const later = setInterval(look, 1000); // or it came some other way
   look();
-  return () => {
+  const stop = () => {
     observer.disconnect();
     media.removeEventListener("change", look);
+    document.removeEventListener("load", look, true);
     clearInterval(later);
   };
+  return { look, stop };
 }
 
 function isDark(root) {

@@ -1,13 +1,21 @@
-"""The app's colours in a real browser: every language has its mode, no text is lost, and a hostile one costs little."""
+"""The app's colours in a real browser: of every language, and those that programs write for a terminal.
+
+No text is lost, and a hostile one costs little.
+"""
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 from app_page import app_served
-from app_tab import opened, replay
-from browser import browser_tab
+from app_tab import COMMAND_CARD, ask, card, leave, lines, opened, replay
+from browser import Tab, browser_tab
+from chat_chunks import call, closing
+from every_sdk import nothing_left
+from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
 
@@ -65,3 +73,78 @@ def test_lines_are_coloured_by_what_stands_above_them_and_no_text_is_lost(
         deep = page.evaluate(COLOUR, ["a.py", ["("] * 2000])
         assert deep[-1][1]  # what is open at a line's end is bounded
         assert tab.complaints == []
+
+
+TERMINAL = """async ([text]) => {
+    const { terminalLines } = await import("/static/terminal_text.js");
+    return terminalLines(text);
+}"""
+WRITTEN: list[tuple[str, list[list[list[str]]]]] = [
+    ("\x1b[1;31mFAILED\x1b[0m a\n\x1b[32mok\x1b[39m", [[["red t-bold", "FAILED"], ["", " a"]], [["green", "ok"]]]),
+    ("\x1b[33ma\nb\x1b[mc", [[["yellow", "a"]], [["yellow", "b"], ["", "c"]]]),
+    ("\x1b[38;5;28ma\x1b[48;2;9;9;200mb\x1b[38:2::200:0:0;49mc", [[["green", "a"], ["blue", "b"], ["red", "c"]]]),
+    ("\x1b[38;5m\x1b[38;2;1ma\x1b[999;38mb", [[["", "a"], ["", "b"]]]),
+    ("\x1b[90ma\x1b[97;3mb\x1b[4:3;23mc", [[["dim", "a"], ["italic", "b"], ["underline", "c"]]]),
+    ("\x1b[7m\x1b[102m PASS \x1b[49;27m", [[["green", " PASS "]]]),
+    (
+        "\x1b]8;;http://a.b\x1b\\link\x1b]8;;\x1b\\\x1b]0;t\x07 a\x1b[2Kb\x1b[?25l\x1b(B",
+        [[["", "link"], ["", " a"], ["", "b"]]],
+    ),
+    ("1%\r2%\r\nend\r\r\n", [[["", "1%"]], [["", "2%"]], [["", "end"]], []]),
+    ("\x1b[>4;2ma\x1b[12", [[["", "a\x1b[12"]]]),
+    ("", [[]]),
+]
+"""What a program writes, and its lines as pieces with their colours."""
+HOSTILE_CODES = [
+    "\x1b]" * 90_000,
+    "\x1b[" * 90_000,
+    "\x1b[" + "31;" * 80_000 + "m",
+    "\x1b" + " " * 200_000,
+    "\x1b]" + "x" * 200_000,
+]
+
+
+def test_what_a_program_writes_for_a_terminal_has_the_colours_of_the_theme(tab: Tab, monkeypatch: pytest.MonkeyPatch):
+    with replay() as provider, app_served(monkeypatch, provider) as served:
+        page = opened(tab, served)
+        for text, expected in WRITTEN:
+            assert page.evaluate(TERMINAL, [text]) == expected, text
+        for text in HOSTILE_CODES:
+            began = page.evaluate("performance.now()")
+            page.evaluate(TERMINAL, [text])
+            assert page.evaluate("performance.now()") - began < 5_000  # a quadratic one takes minutes
+        leave(tab)
+    assert tab.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_result_of_a_command_has_its_colours_and_no_codes(
+    tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scheme: Any
+):
+    run = r"printf '\033[1;31mFAILED\033[0m test\n\033[32mok\033[m\a\n'"
+    slow = r"printf '\033[31mred\033[0m'; sleep 100"
+    events = [
+        call(0, json.dumps({"command": run}), "call_1", "run_bash"),
+        call(1, json.dumps({"command": slow, "timeout_seconds": 1}), "call_2", "run_bash"),
+        *closing(),
+    ]
+    with (
+        nothing_left(),
+        replay(events) as provider,
+        app_served(monkeypatch, provider, root=tmp_path, commands=True) as served,
+    ):
+        tab.page.emulate_media(color_scheme=scheme)
+        page = opened(tab, served)
+        ask(page)
+        for _ in range(2):
+            page.get_by_role("button", name=f"Approve: {COMMAND_CARD}").first.click()
+        shown = card(page, COMMAND_CARD).first
+        expect(lines(shown, "result")).to_have_text(["FAILED test", "ok\\x07"])
+        red = shown.locator(".t-red.t-bold")
+        expect(red).to_have_text("FAILED")
+        colour = {"light": "rgb(168, 42, 30)", "dark": "rgb(255, 147, 133)"}[scheme]
+        expect(red).to_have_css("color", colour)
+        note = card(page, COMMAND_CARD).last.locator(".note.bad")
+        expect(note).to_have_text("UsageError: the command ran longer than 1 seconds: red")
+        leave(tab)
+    assert tab.complaints == []

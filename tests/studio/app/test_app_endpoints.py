@@ -257,6 +257,7 @@ def test_a_file_is_written_after_a_yes_and_not_before(monkeypatch: pytest.Monkey
         (change,) = asked.get(f"/api/runs/run_1/calls/{request['id']}").json()["preview"]
         assert "-sage\n+mint" in change["diff"]
         assert (tmp_path / "herbs.txt").read_text() == "sage\n"
+        assert asked.get("/api/session").json()["runs"][0]["waiting"] == 1  # whose page is gone
         assert decided(asked, request, sha256="0" * 64).status_code == 409
         assert decided(asked, request, call_id="another").status_code == 409
         assert asked.post("/api/runs/nobody/decisions", json={}).status_code == 409
@@ -265,6 +266,7 @@ def test_a_file_is_written_after_a_yes_and_not_before(monkeypatch: pytest.Monkey
         with asked.stream("GET", "/api/runs/run_1/stream") as again:
             (result,) = [each for each in received(again) if each["type"] == "FILE_RESULT"]
         assert result["files"][0]["action"] == "changed"
+        assert asked.get("/api/session").json()["runs"][0]["waiting"] == 0
         assert (tmp_path / "herbs.txt").read_text() == "mint\n"
         assert decided(asked, request).status_code == 409  # it does not wait any more
 

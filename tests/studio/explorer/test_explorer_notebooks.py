@@ -24,6 +24,14 @@ def tab(chromium: Browser) -> Iterator[Tab]:
         yield opened
 
 
+THEMES = """window.themes = [];
+new MutationObserver((changes) => {
+    for (const { target, oldValue } of changes)
+        if (oldValue !== null && target.matches(".penstock-explorer")) themes.push([oldValue, target.dataset.theme]);
+}).observe(document, { subtree: true, attributeFilter: ["data-theme"], attributeOldValue: true });"""
+"""Notes each explorer that had another theme first."""
+
+
 def run_cell(page: Page, number: int) -> Locator:
     cell = page.locator(".jp-Cell").nth(number)
     cell.locator(".cm-content").click()
@@ -37,9 +45,12 @@ def test_in_jupyterlab(tab: Tab, tmp_path: Path):
         "print('the item is', explorer.item, explorer.strategy or 'as given', explorer.trace.stages[1])",
         "explorer.item = 2\nexplorer.chunk_size = 100",
         "explorer.strategy = 'nonsense'",
+        "explorer",
     ]
     with jupyterlab(tmp_path, cells) as address:
         page = tab.page
+        page.emulate_media(color_scheme="dark")  # the notebook is light
+        page.add_init_script(THEMES)
         page.goto(address)
         expect(page.get_by_role("button", name="| Idle")).to_be_visible()
         run_cell(page, 0)
@@ -60,6 +71,18 @@ def test_in_jupyterlab(tab: Tab, tmp_path: Path):
         expect_item(page, 2)
         run_cell(page, 3)
         expect(explorer.get_by_role("alert")).to_contain_text("unknown strategy 'nonsense'")
+        explorer.get_by_role("heading", level=3).click()
+        page.keyboard.press("Home")
+        for _ in range(30):
+            page.keyboard.press("ArrowRight")  # faster than the kernel repeats them
+        expect_item(page, 30)
+        run_cell(page, 4)
+        again = page.locator(".penstock-explorer").last
+        expect(again).to_have_attribute("data-item", "30")
+        expect(again).to_have_attribute("data-theme", "light")
+        expect(page.locator(".penstock-explorer")).to_have_count(2)
+        assert page.evaluate("themes") == []
+        explorer = page.locator(".penstock-explorer").first
         page.evaluate("document.body.style.background = '#111'")
         expect(explorer).to_have_attribute("data-theme", "light")  # that of the notebook, which is in front of it
 
@@ -91,3 +114,21 @@ def test_in_marimo(tab: Tab, tmp_path: Path):
         explorer.get_by_role("button", name="Run").click()
         expect(explorer).to_have_attribute("data-choice", "hermes/50")
         expect(page.get_by_text('the item is 10, parse_text("hermes")')).to_be_visible()
+
+
+def test_in_a_row_of_marimo_it_has_the_room_that_there_is(tab: Tab, tmp_path: Path):
+    show = f"""def _():
+    import marimo as mo
+    from penstock.studio import explore
+    mo.hstack([mo.ui.anywidget(explore({str(STREAM)!r})), mo.md("beside it")])
+    return
+"""
+    with marimo(tmp_path, [show]) as address:
+        tab.page.set_viewport_size({"width": 1280, "height": 900})
+        tab.page.goto(address)
+        explorer = tab.page.locator(".penstock-explorer")
+        expect(explorer).to_have_attribute("data-ready", "true")
+        box = explorer.bounding_box()
+        assert box is not None
+        assert box["width"] > 500
+        assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -94,6 +94,51 @@ def test_nothing_is_wider_than_the_page_and_it_has_the_colours_of_the_page(
     assert tab.complaints == []
 
 
+@pytest.mark.slow
+def test_the_page_takes_keys_at_once(tab: Tab, monkeypatch: pytest.MonkeyPatch):
+    with nothing_left(), app_served(monkeypatch, playable=PLAYABLE) as served:
+        page = tab.page
+        page.goto(f"{served.address}/explore#token={TOKEN}")
+        ready(page)
+        page.keyboard.press("ArrowRight")
+        expect_item(page, 1)
+        page.keyboard.press("Shift+ArrowRight")
+        expect_item(page, 11)
+        page.mouse.click(5, 5)
+        page.keyboard.press("Home")
+        expect_item(page, 0)
+        page.get_by_label("Stream", exact=True).focus()
+        page.keyboard.press("End")  # of the field
+        expect(page.get_by_role("heading", level=3)).to_have_text("Two <b>calls</b>")
+        expect_item(page, 0)
+        leave(tab)
+    assert tab.complaints == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/", "/explore"])
+def test_the_chosen_theme_is_there_before_any_module(tab: Tab, monkeypatch: pytest.MonkeyPatch, path: str):
+    with nothing_left(), app_served(monkeypatch, playable=PLAYABLE) as served:
+        page = tab.page
+        page.emulate_media(color_scheme="light")
+        page.goto(f"{served.address}/")
+        page.evaluate("localStorage.setItem('penstock.theme', 'dark')")
+        held: list[Route] = []
+
+        def hold(route: Route) -> None:
+            held.append(route)
+
+        page.route("**/static/app.js", hold)
+        page.route("**/static/explore.js", hold)
+        page.goto(f"{served.address}{path}", wait_until="commit")
+        expect(page.locator("body")).to_have_css("background-color", "rgb(12, 18, 19)")
+        assert len(held) == 1
+        held[0].continue_()
+        if path == "/":
+            expect(page.get_by_label("Theme")).to_have_value("dark")
+        leave(tab)
+
+
 def choose(page: Page, size: int) -> None:
     page.get_by_label("Bytes a chunk").evaluate("(each, size) => { each.max = 9e9; each.value = size; }", size)
     page.get_by_role("button", name="Run").click()

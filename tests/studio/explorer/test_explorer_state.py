@@ -139,6 +139,62 @@ def test_the_keys_go_on_where_the_focus_is(tab: Tab, where: str):
     expect_item(page, 0)
 
 
+@pytest.mark.parametrize("where", ["h3", ".pe-changed", ".pe-help"])
+def test_after_a_click_anywhere_in_it_the_keys_are_its_own(tab: Tab, where: str):
+    page = explorer_page(tab, {"one": data_of()})
+    page.locator(where).first.click()
+    page.keyboard.press("ArrowRight")
+    expect_item(page, 1)
+    page.keyboard.press("End")
+    expect_item(page, len(ANSWER))
+
+
+def test_what_a_kernel_repeats_of_an_earlier_step_takes_no_later_one_back(tab: Tab):
+    page = explorer_page(tab, {"one": data_of()})
+    slider(page).press("ArrowRight")
+    page.clock.run_for(150)  # it is sent
+    assert page.evaluate("stores.one.saved") == 1
+    for _ in range(3):
+        slider(page).press("ArrowRight")
+    page.evaluate("stores.one.set('item', 1)")  # and comes back
+    expect_item(page, 4)
+    assert page.evaluate("stores.one.values.item") == 4
+    page.clock.run_for(150)
+    assert page.evaluate("stores.one.saved") == 2
+    page.evaluate("stores.one.set('item', 1)")  # this is another one's wish
+    expect_item(page, 1)
+
+
+def test_what_is_chosen_is_marked_until_it_is_run(tab: Tab):
+    page = explorer_page(tab, {"one": data_of(), "two": data_of()})
+    one = page.locator("#one .penstock-explorer")
+    mark, run, strategy = (
+        one.get_by_text("chosen, not run yet", exact=True),
+        one.get_by_role("button", name="Run"),
+        one.get_by_label("Strategy"),
+    )
+    expect(mark).to_be_hidden()
+    plain = run.evaluate("each => getComputedStyle(each).backgroundColor")
+    strategy.select_option("hermes")
+    expect(mark).to_be_visible()
+    expect(one.get_by_role("status")).to_have_text("Chosen, not run yet.")
+    assert run.evaluate("each => getComputedStyle(each).backgroundColor") != plain
+    strategy.select_option("as given")
+    expect(mark).to_be_hidden()
+    expect(one.get_by_role("status")).to_have_text("")
+    assert run.evaluate("each => getComputedStyle(each).backgroundColor") == plain
+    one.get_by_label("Bytes a chunk").fill("64")
+    expect(mark).to_be_visible()
+    run.click()
+    expect(one.get_by_role("button", name="Running …")).to_be_visible()
+    expect(mark).to_be_hidden()
+    page.evaluate("stores.one.set('problem', 'no')")
+    expect(run).to_have_text("Run")
+    expect(mark).to_be_visible()  # what was chosen is still not what is shown
+    page.evaluate("show_data('one', 'two')")
+    expect(mark).to_be_hidden()
+
+
 @pytest.mark.parametrize("canvas", [".pe-canvas", ".pe-overview"])
 def test_after_a_click_on_a_column_the_arrows_move(tab: Tab, canvas: str):
     page = explorer_page(tab, {"one": data_of()})

@@ -111,6 +111,23 @@ def test_in_a_page_it_has_the_colour_of_the_page_and_no_ground(tab: Tab, tmp_pat
     assert hatch.removeprefix("url(#").removesuffix(")") in ids
 
 
+@pytest.mark.parametrize("length", [10, 5_000])
+def test_in_a_narrow_page_its_words_stay_as_large_as_they_are_and_it_scrolls(tab: Tab, tmp_path: Path, length: int):
+    page = tmp_path / "page.html"
+    page.write_text(
+        f'<meta charset="utf-8"><meta name="viewport" content="width=device-width">{picture(length).html}',
+        encoding="utf-8",
+    )
+    tab.page.set_viewport_size({"width": 420, "height": 720})
+    tab.page.goto(page.as_uri())
+    svg = tab.page.locator("svg")
+    assert svg.evaluate("each => each.clientWidth === each.viewBox.baseVal.width && each.clientWidth > 420")
+    assert tab.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    svg.evaluate("each => { each.parentElement.scrollLeft = 1e6; }")
+    assert svg.evaluate("each => each.getBoundingClientRect().right <= innerWidth")
+    tab.page.set_viewport_size({"width": 1280, "height": 720})
+
+
 def test_it_is_an_image_with_a_name_and_a_description(tab: Tab, tmp_path: Path):
     tab.page.goto(picture(10).save(tmp_path / "picture.svg").as_uri())
     named = tab.page.get_by_role("img", name="A file, while it is written")

@@ -1,0 +1,3 @@
+// The theme that was chosen, before anything is drawn; a module would come too late.
+
+document.documentElement.dataset.theme = localStorage.getItem("penstock.theme") ?? "";

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from accessibility import faint_texts
 from app_page import app_served
 from app_tab import COMMAND_CARD, ask, card, leave, lines, opened, replay
 from browser import Tab, browser_tab
@@ -121,7 +122,7 @@ def test_what_a_program_writes_for_a_terminal_has_the_colours_of_the_theme(tab: 
 def test_the_result_of_a_command_has_its_colours_and_no_codes(
     tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scheme: Any
 ):
-    run = r"printf '\033[1;31mFAILED\033[0m test\n\033[32mok\033[m\a\n'"
+    run = r"printf '\033[1;31mFAILED\033[0m test\n\033[32mok\033[m\a\n\033[2md\033[33mr\033[34ma\033[35mi\033[36mn'"
     slow = r"printf '\033[31mred\033[0m'; sleep 100"
     events = [
         call(0, json.dumps({"command": run}), "call_1", "run_bash"),
@@ -133,18 +134,19 @@ def test_the_result_of_a_command_has_its_colours_and_no_codes(
         replay(events) as provider,
         app_served(monkeypatch, provider, root=tmp_path, commands=True) as served,
     ):
-        tab.page.emulate_media(color_scheme=scheme)
+        tab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page = opened(tab, served)
         ask(page)
         for _ in range(2):
             page.get_by_role("button", name=f"Approve: {COMMAND_CARD}").first.click()
         shown = card(page, COMMAND_CARD).first
-        expect(lines(shown, "result")).to_have_text(["FAILED test", "ok\\x07"])
+        expect(lines(shown, "result")).to_have_text(["FAILED test", "ok\\x07", "drain"])
         red = shown.locator(".t-red.t-bold")
         expect(red).to_have_text("FAILED")
         colour = {"light": "rgb(168, 42, 30)", "dark": "rgb(255, 147, 133)"}[scheme]
         expect(red).to_have_css("color", colour)
         note = card(page, COMMAND_CARD).last.locator(".note.bad")
         expect(note).to_have_text("UsageError: the command ran longer than 1 seconds: red")
+        assert faint_texts(page) == []
         leave(tab)
     assert tab.complaints == []

@@ -524,7 +524,7 @@ class BlockText(Stateful):
                     return
             if step == "text":
                 self._give(piece, upto)
-                self._call.has_markers = self._call.has_markers or end.inner.has_markers
+                self._call.has_markers = self._call.has_markers or end.inner.has_any
             elif step == "hold":
                 (self.newer or self.tail).append(piece)
             elif step == "mark":
@@ -533,11 +533,12 @@ class BlockText(Stateful):
             elif step == "again":
                 content = "".join(self.tail)
                 self.held_length -= len(content)
-                end.inner.has_markers = self._call.has_markers = True
+                end.inner.has_markers = end.inner.has_any = self._call.has_markers = True
                 self._give(content, upto - self.held_length)
                 self.tail = [*self.newer, piece]
                 self.newer = []
             elif step == "give":
+                self._call.has_markers = True
                 content = "".join(self.tail)
                 self._forget_held()
                 self._give(content, position)

@@ -49,6 +49,8 @@ class InnerCalls(Stateful):
     """For each open call whether the marker between its values has come: `1`, else `0`."""
     has_markers: bool = False
     """Whether a closer was content."""
+    has_any: bool = False
+    """Whether any marker was."""
     begun: str = ""
     """Content that may be the beginning of an opener's first marker."""
     keys: list[str]
@@ -161,6 +163,7 @@ class InnerCalls(Stateful):
 
     def marker(self, marker: str) -> None:
         """Note a marker that is content."""
+        self.has_any = True
         ends = self._ends
         if self._argument or (self.depth and self._count and marker in ends.starts):
             self._argument += marker
@@ -420,7 +423,7 @@ class ValueEnd(Stateful):
             self._state = "held"
             return "hold", position
         self._state = "value"
-        self.inner.has_markers = True
+        self.inner.has_markers = self.inner.has_any = True
         self.inner.text("x")
         return "give", position
 

@@ -154,3 +154,22 @@ def test_an_edit_that_was_written_is_read_again_however_it_is_cut(search: str, r
     check(["aider"], flow_by(random, text), {}, random)
     (call,) = run([text], ["aider"], {})[True].calls
     assert (call.name, call.arguments, call.status) == ("search_replace", edit, "complete")
+
+
+@pytest.mark.parametrize("dialect", ["qwen3_coder", "mimo", "step3p5"])
+@pytest.mark.parametrize(
+    ("path", "y", "content"),
+    [("<function=\n  indented", "", "z"), ("a", "<parameter=> ", "z"), ("a", "b", "</parameter>\n")],
+    ids=["an opener", "an argument's opener", "a closer, and blanks to the end"],
+)
+def test_an_argument_that_the_tool_does_not_have_fails_a_call_with_a_marker_in_a_value(
+    dialect: str, path: str, y: str, content: str
+) -> None:
+    values = "".join(
+        f"<parameter={key}>\n{value}\n</parameter>\n" for key, value in (("path", path), ("y", y), ("content", content))
+    )
+    text = f"<tool_call>\n<function=write_file>\n{values}</function>\n</tool_call>"
+    schema = {"properties": {"path": {"type": "string"}, "content": {"type": "string"}}}
+    for pieces in ([text], list(text)):
+        (call,) = run(pieces, [dialect], {"tools": [{"name": "write_file", "parameters": schema}]})[True].calls
+        assert call.status == "failed"

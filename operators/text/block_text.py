@@ -335,7 +335,8 @@ class BlockText(Stateful):
         if key in call.keys:
             block.double(key)
         call.keys.append(key)
-        if call.undeclared is None and not (block.options.lenient or argument.may_exist):
+        is_named = block.key is not None  # else the name is ours, and no sign of a slip
+        if call.undeclared is None and is_named and not (block.options.lenient or argument.may_exist):
             call.undeclared = key
         self.typing = self._item.typing
         if self.typing == "flagged":

@@ -168,7 +168,8 @@ def test_an_error_behind_the_operators_is_an_attempt_as_well(of: Any, fails: str
         ]
         source = reactivex.defer(lambda _: subscriptions.pop(0))
         segments: Observable[Any] = source.pipe(to_segments(turn_id="t"))
-        chunks = segments.pipe(rx.timeout(0.05))
+        limits = [0.05, 20.0]  # the second attempt is in time also on a machine that has much to do
+        chunks = reactivex.defer(lambda _: segments.pipe(rx.timeout(limits.pop(0))))
     else:
         check = raising_once("SEGMENT_CONTENT")
         behind: Any = rx.map(check) if fails == "a function of Rx" else lift(lambda: Raises(check))

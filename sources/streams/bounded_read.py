@@ -37,8 +37,13 @@ def read_file(path: str | PathLike[str]) -> bytes:
         with open(fspath(path), "rb") as file:  # noqa: PTH123 - a Path would change what was typed
             return read_bounded(file)
     except (OSError, TypeError, ValueError) as error:  # ValueError: a path with a NUL
-        message = f"{reason_of(error)}{_advice(path, error)}"
+        message = why_unreadable(path, error)
     raise UsageError(message)
+
+
+def why_unreadable(path: str | PathLike[str], error: Exception) -> str:
+    """Return why a file cannot be read, and what to do where that is known."""
+    return f"{reason_of(error)}{_advice(path, error)}"
 
 
 def reason_of(error: Exception) -> object:

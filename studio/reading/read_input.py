@@ -24,7 +24,7 @@ from ...sources.recognition.recognised_api import (
     whole_json,
     why_no_stream,
 )
-from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded, read_file, reason_of, too_long
+from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded, read_file, reason_of, too_long, why_unreadable
 from ...sources.streams.taps import Tap
 
 INPUT_IS_CLOSED = "the input is closed; name a file, or pipe something in"
@@ -64,7 +64,7 @@ class TextInput:
         try:
             self._file: Any = standard_input() if path == "-" else Path(path).open("rb")  # noqa: SIM115 - closed below
         except (OSError, ValueError) as error:  # ValueError: a path with a NUL
-            message = f"{path} cannot be read: {reason_of(error)}"
+            message = f"{path} cannot be read: {why_unreadable(path, error)}"
             raise UsageError(message) from error
         self._path = path
         self._left = LONGEST_TEXT

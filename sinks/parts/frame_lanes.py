@@ -14,12 +14,12 @@ TakeText: TypeAlias = Callable[[SegmentContent], str]
 """Takes the text of a CONTENT that its frame has."""
 
 
-def frame_lane(take: TakeText, frames: Iterable[dict[str, Any]], longest: int | None = None) -> FrameLane | None:
-    """Return the lane whose one frame is like this one; None if there is none, or more.
+def frame_lane(
+    take: TakeText, frames: Iterable[dict[str, Any]], pieces_of: Callable[[str], Iterable[str]] | None = None
+) -> FrameLane | None:
+    """Return the lane whose one frame is like this one, with `STAND_IN` for its text; None if there is none, or more.
 
-    The frame has `STAND_IN` in place of its text.
-
-    `longest`: the most characters of a frame's text; a longer one makes several frames.
+    `pieces_of`: what cuts a text that may be too long for one frame.
     """
     found = [*frames]
     if len(found) != 1:
@@ -28,9 +28,8 @@ def frame_lane(take: TakeText, frames: Iterable[dict[str, Any]], longest: int | 
 
     def lane(event: SegmentContent) -> Sequence[bytes]:
         text = take(event)
-        if longest is not None and len(text) > longest:
-            pieces = (text[place : place + longest] for place in range(0, len(text), longest))
-            return [b"%b%b%b" % (before, json_text(piece), behind) for piece in pieces]
+        if pieces_of is not None:
+            return [b"%b%b%b" % (before, json_text(piece), behind) for piece in pieces_of(text)]
         return (b"%b%b%b" % (before, json_text(text), behind),) if text else ()
 
     return lane

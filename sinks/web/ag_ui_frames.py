@@ -25,7 +25,6 @@ from ..parts.answer_parts import CallDelta, CallEnd, CallStart, Media, TextDelta
 from ..parts.frame_lanes import FrameLane, both, frame_lane
 from ..parts.part_reader import PartReader, delta_of
 from .ag_ui_values import (
-    LONGEST_PIECE,
     Frame,
     custom,
     custom_event,
@@ -185,10 +184,10 @@ class AgUi:
         lane = self._reader.lane(event)
         if self._queue is not None or lane is None or not (lane.id in self._texts or self._is_json(lane.part)):
             return None
-        own = frame_lane(lane.take, (frame for frame, _ in self._frames(lane.part)), LONGEST_PIECE)
+        own = frame_lane(lane.take, (frame for frame, _ in self._frames(lane.part)), pieces_of)
         if lane.beside is None:
             return own
-        return both(own, frame_lane(delta_of, (frame for frame, _ in self._frames(lane.beside)), LONGEST_PIECE))
+        return both(own, frame_lane(delta_of, (frame for frame, _ in self._frames(lane.beside)), pieces_of))
 
     def _is_json(self, part: TextDelta | CallDelta) -> bool:
         return isinstance(part, CallDelta) and part.call.form == "json" and part.call.id in self._begun_calls

@@ -278,28 +278,29 @@ class UiFrames:
         self._is_named = protocol_row(protocol).is_named
         self._select = select
         self._new_lane: Callable[[SegmentContent], FrameLane | None] | None = getattr(self._encoder, "lane", None)
-        self._lanes: dict[tuple[str | None, str], FrameLane] = {}
-        """The lanes of segments: most events are further text, and any other may change what follows."""
+        self._lanes: dict[tuple[str | None, str], FrameLane | None] = {}
+        """The lanes of segments, from their second text on: any event that is written but texts ends them all."""
         self._describe_error = describe_error
         self.error: Exception | None = None
 
     def feed(self, event: Any) -> Iterable[bytes]:
         """Return the frames of an event; those before one that cannot be written are yielded before it raises."""
-        if type(event) is not SegmentContent:
-            self._lanes.clear()
-        elif (lane := self._lanes.get((event.turn_id, event.segment_id))) is not None:
+        if type(event) is SegmentContent and (lane := self._lanes.get((event.turn_id, event.segment_id))) is not None:
             return lane(event) if self._select is None or self._select(event) else ()
         return self._frames(event)
 
     def _frames(self, event: Any) -> Iterator[bytes]:
         if isinstance(event, LIVE) or (self._select is not None and not self._select(event)):
             return
+        if type(event) is not SegmentContent:
+            self._lanes.clear()
         for frame in self._encoder.feed(event):
             if frame is event and self._is_named and isinstance(frame, dict):
                 _check_name(cast("dict[str, Any]", frame).get("type"))
             yield _json_form(frame)
-        if type(event) is SegmentContent and self._new_lane is not None and (lane := self._new_lane(event)) is not None:
-            self._lanes[event.turn_id, event.segment_id] = lane
+        if type(event) is SegmentContent and self._new_lane is not None:
+            key = (event.turn_id, event.segment_id)
+            self._lanes[key] = self._new_lane(event) if key in self._lanes else None
 
     def close(self, how: How) -> list[bytes]:
         return [*map(_json_form, self._encoder.close(how, self._described(how)))]

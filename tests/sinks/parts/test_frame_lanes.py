@@ -13,7 +13,6 @@ from reemitted import broken, own_streams, wire_chunks
 from penstock.events import ProviderError, SegmentContent, SegmentEnd, SegmentStart
 from penstock.operators import drive, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, How, Interrupted
-from penstock.sinks.web import ag_ui_frames
 from penstock.sinks.web.protocols import UiFrames, UiProtocol
 
 PROTOCOLS = get_args(UiProtocol)
@@ -63,7 +62,6 @@ PIECES = ("a", "", "é✓", "\ud83d", "\ude00 ", '"\\\n', "\0", "x" * 40, "b")
 def test_any_text_of_any_segment_has_the_frames_of_its_encoder(
     protocol: Any, kind: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(ag_ui_frames, "LONGEST_PIECE", 16)
     monkeypatch.setattr("penstock.sinks.web.ag_ui_values.LONGEST_PIECE", 16)
     metadata: dict[str, Any] = {"tool_name": "f"} if kind in ("tool_call", "write_file") else {}
     for fragments in (None, ()):

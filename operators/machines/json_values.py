@@ -378,8 +378,11 @@ def _written(value: Any) -> bytes:
         return _utf_8(json.dumps(value, sort_keys=True, separators=(",", ":"), default=_no_number))
 
 
-def _no_number(raw: Any) -> float:
-    return float(bytes(raw))
+def _no_number(value: Any) -> float:
+    if not isinstance(value, msgspec.Raw):  # of a validator's: of an integer of another package `bytes` are as many
+        message = f"a {type(value).__name__} cannot be written as JSON"
+        raise TypeError(message)
+    return float(bytes(value))
 
 
 _PLAIN: Final = frozenset((str, int, bool, type(None)))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 import pytest
@@ -12,7 +13,7 @@ from strategies.json_texts import SAMPLE, json_texts, loads
 
 from penstock.events.segment_event import Fragment, JsonError
 from penstock.operators.machines.json_machine import JsonMachine
-from penstock.operators.machines.json_values import FragmentAggregator
+from penstock.operators.machines.json_values import FragmentAggregator, value_digest
 
 
 def fragments_of(text: str) -> list[Fragment | JsonError]:
@@ -170,3 +171,39 @@ def test_a_root_that_begins_where_another_is_open_takes_its_place(begun: str, te
     aggregator = aggregated(moved(JsonMachine().feed(begun)))
     aggregator.feed_all(moved(fragments_of(text)))
     assert (aggregator.path, aggregator.value, aggregator.done) == (path, loads(text), True)
+
+
+def test_digests_are_equal_for_equal_values_and_for_no_others():
+    infinite, half = float("inf"), "\ud83d"
+    same: list[tuple[dict[str, Any], dict[str, Any]]] = [
+        ({"a": 1, "b": [2.0]}, {"b": [2], "a": 1.0}),
+        ({"a": infinite, "b": 1.0}, {"b": 1, "a": infinite}),
+    ]
+    same += [({**one, "c": half}, {"c": half, **other}) for one, other in same]
+    assert all(value_digest(one) == value_digest(other) for one, other in same)
+    others: list[Any] = [
+        None,
+        "inf",
+        "Infinity",
+        infinite,
+        -infinite,
+        float("nan"),
+        1,
+        1.5,
+        True,
+        "1",
+        [],
+        {},
+        half,
+        "?",
+    ]
+    assert len({value_digest([each]) for each in others}) == len(others)
+
+
+def test_a_digest_of_what_is_no_json_is_refused_and_makes_no_memory_of_a_number():
+    class Count:
+        def __index__(self) -> int:
+            return 10**15
+
+    with pytest.raises(TypeError, match="a Count cannot be written as JSON"):
+        value_digest({"a": Count()})

@@ -534,7 +534,7 @@ class BlockText(Stateful):
             elif step == "again":
                 content = "".join(self.tail)
                 self.held_length -= len(content)
-                end.inner.has_markers = end.inner.has_any = self._call.has_markers = True
+                end.inner.has_markers = self._call.has_markers = True
                 self._give(content, upto - self.held_length)
                 self.tail = [*self.newer, piece]
                 self.newer = []
@@ -665,8 +665,9 @@ class BlockText(Stateful):
         super().load(state)
         if self._item.role == "value":
             self._describe()
-            self.slot = TextSlot(self._item)
-            if self.form != "?":
+            if self.form == "?":
+                self.slot = TextSlot(self._item)
+            else:
                 self._open_slot(keep=False)
         self.slot.load(state["slot"])
         if self.end is not None:

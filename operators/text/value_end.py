@@ -352,7 +352,7 @@ class ValueEnd(Stateful):
         found = (search.whole if final else search.pattern).search(text, position)
         stop = len(text) if found is None else found.start()
         is_in_line = self._at_line and stop == position and self.last != "\n"
-        if found is not None and is_in_line and self._counts_not(text, position):
+        if found is not None and is_in_line and self._is_text_in_line(text, position):
             stop = found.end()
         if found is None or stop > position:
             self._is_behind_other = self._is_behind_other and text[position:stop].isspace()
@@ -423,7 +423,7 @@ class ValueEnd(Stateful):
             self._state = "held"
             return "hold", position
         self._state = "value"
-        self.inner.has_markers = self.inner.has_any = True
+        self.inner.has_markers = True
         self.inner.text("x")
         return "give", position
 
@@ -437,7 +437,7 @@ class ValueEnd(Stateful):
         marker = search.literal(found, final=final)
         if not marker:
             return "wait", stop
-        if self._at_line and self.last != "\n" and self._counts_not(text, position):
+        if self._at_line and self.last != "\n" and self._is_text_in_line(text, position):
             return "hold", found.end()
         if marker in ends.first:
             return self._close(ends.first[marker], 1, found.end())
@@ -459,13 +459,13 @@ class ValueEnd(Stateful):
         if not marker:
             return "wait", stop
         is_closer = marker in self._ends.first
-        is_in_line = self.last != "\n" and self._counts_not(text, position)
+        is_in_line = self.last != "\n" and self._is_text_in_line(text, position)
         if is_in_line or not (is_closer or marker in self._ends.starts):
             return "hold", found.end()
         self.inner.is_torn = self.inner.is_torn or is_closer
         return "end", position
 
-    def _counts_not(self, text: str, position: int) -> bool:
+    def _is_text_in_line(self, text: str, position: int) -> bool:
         """Return whether a marker within a line is one that counts only at the beginning of a line."""
         return self._ends.in_line.pattern.match(text, position) is None
 

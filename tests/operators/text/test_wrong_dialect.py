@@ -55,6 +55,18 @@ def invoked(text: str, *own: str, tools: Any = TOOLS) -> list[tuple[str, Any]]:
     return [(each.name, each.arguments) for each in events if isinstance(each, ToolInvocation)]
 
 
+def assert_goes_on_anywhere(text: str, own: str) -> None:
+    """Freeze the reader behind each character: what it has yet to say, one notice in it, is the same."""
+    operator = parse_text(own, turn_id="t", tools=TOOLS)
+    for place in range(len(text)):
+        chain = stage(operator)
+        chain.feed(text[:place])
+        copy = thawed(operator, frozen(chain))
+        wanted = [*chain.feed(text[place:]), *chain.close(Completed())]
+        assert [*copy.feed(text[place:]), *copy.close(Completed())] == wanted
+        assert sum(isinstance(each, Notice) for each in wanted) == 1
+
+
 @looped("dialect, text", lambda: written((*AUTO, "json", "minicpm5_xml", "pythonic")))
 def test_a_call_of_another_dialect_is_told_with_a_dialect_that_reads_it(dialect: str, text: str):
     for tools in (TOOLS, NOTHING) if dialect in AUTO else (TOOLS,):
@@ -70,13 +82,7 @@ def test_so_is_one_that_fails_because_it_begins_as_those_of_its_own_do(dialect: 
         (detail,) = told(f"I do it.\n\n{text}\nDone.", own)
         assert invoked(text, dialect_in(detail)) == [CALL]
         assert invoked(text, own) == []
-        operator = parse_text(own, turn_id="t", tools=TOOLS)
-        for place in range(len(text)):
-            chain = stage(operator)
-            chain.feed(text[:place])
-            copy = thawed(operator, frozen(chain))
-            wanted = [*chain.feed(text[place:]), *chain.close(Completed())]
-            assert [*copy.feed(text[place:]), *copy.close(Completed())] == wanted
+        assert_goes_on_anywhere(text, own)
 
 
 @looped("dialect, text", lambda: written(("hermes", "qwen3_coder", "glm45")))
@@ -163,15 +169,7 @@ def test_so_much_of_a_text_is_looked_at_and_kept():
 
 
 def test_frozen_after_any_piece_it_goes_on_the_same():
-    operator = parse_text("aider", turn_id="t", tools=TOOLS)
-    text = f"Now I do it. {HERMES} Done."
-    for place in range(len(text)):
-        chain = stage(operator)
-        chain.feed(text[:place])
-        copy = thawed(operator, frozen(chain))
-        wanted = [*chain.feed(text[place:]), *chain.close(Completed())]
-        assert [*copy.feed(text[place:]), *copy.close(Completed())] == wanted
-        assert sum(isinstance(each, Notice) for each in wanted) == 1
+    assert_goes_on_anywhere(f"Now I do it. {HERMES} Done.", "aider")
 
 
 @pytest.mark.parametrize("tools", [TOOLS, NOTHING])

@@ -46,6 +46,8 @@ _BESIDE_KEY: Final = frozenset("=:({[\"'<|")
 _BEFORE_NAME: Final = frozenset("=\"'")
 """Where a marker ends with one of these, the name behind it is within a tag."""
 _IN_PATH: Final = frozenset("/\\-.$@~")
+_LOOKED_AT: Final = 16
+"""How many refused calls of an answer are looked at for calls of another dialect, as that reads them once more."""
 
 
 class BrokenCall(Stateful):
@@ -192,8 +194,9 @@ class BrokenCall(Stateful):
         block.source_buffer.position = upto
         if block.start_call(upto) and (call := block.call) is not None and not block.is_cut:
             at = max(block.refused_offset - call.start, 0)
-            block.is_refused = True
-            if isinstance(start := block.source_buffer.events[-1], SegmentStart):
+            block.refused += 1
+            block.is_refused = block.refused <= _LOOKED_AT
+            if block.is_refused and isinstance(start := block.source_buffer.events[-1], SegmentStart):
                 block.note_refused(start.raw)
             block.fail(JsonError("malformed", at, block.refused_for))
         return False

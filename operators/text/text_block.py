@@ -89,6 +89,8 @@ class TextBlock(Stateful):
     """What was expected there."""
     is_refused: bool = False
     """Whether the open call is one that was refused, so that it may be a call of another dialect."""
+    refused: int = 0
+    """How many calls were refused."""
     plain_upto: int = 0
     """No broken call begins before this offset."""
 

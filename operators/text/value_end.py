@@ -177,8 +177,9 @@ class InnerCalls(Stateful):
             self._is_ended = self._is_ended and is_next
             self._reached = ends.after(self._reached)[marker] if is_next else ends.closers[marker]
             if self.depth and not self._is_ended:
-                is_bare = (self._is_bare or ends.is_named) and not ends.after(self._reached)
-                self._is_ended = is_bare or ends.ends_call(self._reached, self._count)
+                is_last = not ends.after(self._reached)
+                is_bare = self._is_bare and (is_last or ends.may_end(self._reached))
+                self._is_ended = is_bare or (ends.is_named and is_last) or ends.ends_call(self._reached, self._count)
                 self.depth -= self._is_ended
             self._opener = ""
             return

@@ -173,3 +173,18 @@ def test_an_argument_that_the_tool_does_not_have_fails_a_call_with_a_marker_in_a
     for pieces in ([text], list(text)):
         (call,) = run(pieces, [dialect], {"tools": [{"name": "write_file", "parameters": schema}]})[True].calls
         assert call.status == "failed"
+
+
+@pytest.mark.parametrize("closer", ["</function>", "</tool_call>"])
+@pytest.mark.parametrize("dialect", ["mimo", "openhands", "qwen3_coder", "step3p5"])
+def test_a_call_without_arguments_in_a_value_ends_with_its_closer_so_that_the_next_call_has_its_own(
+    dialect: str, closer: str
+) -> None:
+    contents = f'<function=y>\n{closer}\n"\n', "</tool_call>\nand </parameter>\n"
+    text = "\n".join(
+        f"<tool_call>\n<function=note>\n<parameter=content>\n{each}\n</parameter>\n</function>\n</tool_call>"
+        for each in contents
+    )
+    for pieces in ([text], list(text)):
+        calls = run(pieces, [dialect], {"tools": {"note": None}})[True].calls
+        assert [call.arguments for call in calls] == [{"content": each} for each in contents]

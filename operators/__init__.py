@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .to_invocations import to_invocations
     from .to_segments import to_segments
     from .tool_call_updates import tool_call_updates
+    from .validate import FieldVerdict, validate
     from .whole_calls import whole_calls
     from .within import within
     from .writing.dialect_instructions import dialect_instructions
@@ -38,6 +39,7 @@ __all__ = [
     "Dialect",
     "Failed",
     "FieldSpec",
+    "FieldVerdict",
     "Interrupted",
     "Limits",
     "Operator",
@@ -66,6 +68,7 @@ __all__ = [
     "to_invocations",
     "to_segments",
     "tool_call_updates",
+    "validate",
     "whole_calls",
     "within",
 ]
@@ -82,6 +85,7 @@ lazy_names(
         "grammar.dialect": ("Dialect",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
+        "validate": ("FieldVerdict",),
         "writing.dialect_instructions": ("dialect_instructions",),
         "writing.render_call": ("render_call",),
     },

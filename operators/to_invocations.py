@@ -122,7 +122,7 @@ def to_invocations(
 
     Arguments that are literally `null` count as `{}`; any other root that is not an object is `invalid`.
     """
-    validators = None if tools is None else _validators(tools)
+    validators = None if tools is None else validators_of(tools)
     own = [spec for several in specs_by_tool((), tools).values() for spec in several]
     by_type = spec_by_type((*fields, *own))
     return lift(
@@ -356,7 +356,8 @@ def _mistyped(tool: str, metadata: dict[str, Any]) -> list[Notice]:
     ]
 
 
-def _validators(tools: Tools) -> dict[str, Model | ToolLike]:
+def validators_of(tools: Tools) -> dict[str, Model | ToolLike]:
+    """Return what validates the arguments of each tool, by name; `UsageError` for what is no tool."""
     given: Any = tools
     if isinstance(given, Mapping):
         named = list(cast("Mapping[str, Any]", given).items())

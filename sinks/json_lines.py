@@ -17,9 +17,10 @@ import msgspec
 
 from ..events.errors import ProviderError, UsageError, error_fields
 from ..events.json_form import Event, from_json, is_event_type, to_json, whole_characters
+from ..operators.machines.live_view import LiveEvent
 from .running.event_pump import LoopStream, close_both
 from .running.sink import TwinSink, each_event
-from .web.final_events import LIVE, FinalEvents
+from .web.final_events import FinalEvents
 from .web.protocols import checked
 
 
@@ -57,8 +58,8 @@ def json_lines(
     `events="all"` stores each event as it arrives, calls with their source text: the form that `store_events` writes,
     and that `stored_events` gives again to every protocol as it was streamed. It takes several times the space.
 
-    Live values (`PartialOutput`, `PartialArguments`) are left out, because the segments have their text. Other values
-    raise a `UsageError`.
+    Live values (`PartialOutput`, `PartialArguments`, `FieldVerdict`) are left out; the segments have the text. Other
+    values raise a `UsageError`.
 
     - `file`: a path, opened with the first event and closed at the end in every case; or a text or binary file, which
       stays open.
@@ -101,7 +102,7 @@ class _JsonLines:
     def feed(self, event: Any) -> None:
         if self._writer is None:
             self._writer = _Writer(self._file, self._mode, flush=self._flush)
-        if isinstance(event, LIVE):
+        if isinstance(event, LiveEvent):
             return
         if not isinstance(event, Event):
             message = f"json_lines writes events, got {type(event).__name__}"
@@ -223,7 +224,7 @@ async def _storing(events: AsyncIterable[Any], write: str | os.PathLike[str] | W
                 said = error_fields(error) if isinstance(error, ProviderError) else said
                 await _done(write(_line({"type": _ERROR, "error": said})))
                 raise
-            if not isinstance(event, LIVE):
+            if not isinstance(event, LiveEvent):
                 await _done(write(_line(event)))
             yield event
     finally:

@@ -150,5 +150,5 @@ class CallFollower(Stateful, ABC, Generic[C]):
 
 
 def _end(call: FollowedCall, status: Status, reason: str | None = None) -> SegmentEnd:
-    told = {"tool_name": call.name}
+    told = {"tool_name": call.name} if call.segment_type != "text" else {}
     return SegmentEnd(call.segment_id, call.segment_type, status, reason, told, turn_id=call.turn_id)

@@ -11,11 +11,6 @@ from ...events.json_form import Event
 from ...events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 from ...operators.calls.field_spec import is_argument
-from ...operators.partial_arguments import PartialArguments
-from ...operators.partial_output import PartialOutput
-
-LIVE = (PartialArguments, PartialOutput)
-"""Values with a live view, which are not written; the segments have their text."""
 
 _Identity: TypeAlias = tuple[str | None, str]
 

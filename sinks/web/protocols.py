@@ -25,13 +25,13 @@ from ...events.tool_invocation import ToolCallUpdate
 from ...operators.calls.open_segments import OpenSegments, end_status
 from ...operators.engine.pump import is_async_stream
 from ...operators.engine.stage import Failed, How, stage
+from ...operators.machines.live_view import LiveEvent
 from ...operators.tool_call_updates import tool_call_updates
 from ..parts.frame_lanes import FrameLane
 from ..running.event_pump import EventPump, log_unread
 from .ag_ui_frames import AgUi, AgUiProfile
 from .ai_sdk_frames import AiSdk, AiSdkVersion
 from .anthropic_frames import AnthropicFrames
-from .final_events import LIVE
 from .openai_chat_frames import ChatChunks
 from .openai_responses_frames import ResponseEvents
 
@@ -290,7 +290,7 @@ class UiFrames:
         return self._frames(event)
 
     def _frames(self, event: Any) -> Iterator[bytes]:
-        if isinstance(event, LIVE) or (self._select is not None and not self._select(event)):
+        if isinstance(event, LiveEvent) or (self._select is not None and not self._select(event)):
             return
         if type(event) is not SegmentContent:
             self._lanes.clear()

@@ -17,6 +17,7 @@ from ...operators.aggregate_fragments import PathValue
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.partial_arguments import PartialArguments
 from ...operators.partial_output import PartialOutput
+from ...operators.validate import FieldVerdict
 from .diagram import Band, Held, Lane, Mark, Shape, one_line
 
 _FRAME = re.compile(r"(?:event: *(?:\S+\.)?(\S+)|data: *)")
@@ -177,6 +178,7 @@ _LABELS: Mapping[type, Callable[[Any], str]] = {
     PathValue: lambda item: f"{_path(item.path)} {value_text(item.value, LABEL)}",
     PartialArguments: lambda item: item.status or _view(item.arguments, item.changed),
     PartialOutput: lambda item: _view(item.live, item.changed),
+    FieldVerdict: lambda item: f"{'✓' if item.is_valid else '✗'} {_path(item.path)}",
     Output: lambda _: "→ output",
     OutputFailed: lambda item: f"✗ {item.reason}",
     JsonError: lambda item: f"✗ {item.reason}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, assert_never, assert_type
 
+from pydantic import BaseModel
 from reactivex import Observable
 
 from penstock import (
@@ -27,7 +28,16 @@ from penstock import (
 )
 from penstock.events import Output, OutputFailed, ProviderEvent, SegmentEvent, ToolCallUpdate
 from penstock.events.segment_event import AnySegmentEvent
-from penstock.operators import Operator, PartialOutput, holdback, parse_text, stream_fields, strip_markers
+from penstock.operators import (
+    FieldVerdict,
+    Operator,
+    PartialOutput,
+    holdback,
+    parse_text,
+    stream_fields,
+    strip_markers,
+    validate,
+)
 from penstock.pipeline import output_options, provider_named, strategy_named, tool_choice, tool_schemas
 from penstock.pipeline.strategies import PipelineEvent, StrategyEvent, hermes
 
@@ -189,3 +199,17 @@ async def called(call: ToolInvocation) -> None:
     add("1")  # wrong
     add(1, c=2)  # wrong
     await add_later()  # wrong
+
+
+class Recipe(BaseModel):
+    name: str
+    minutes: int
+
+
+def checked(chunks: list[ChunkResponse]) -> None:
+    for event in drive(chunks, to_segments(), validate(Recipe)):
+        if isinstance(event, FieldVerdict):
+            assert_type(event, FieldVerdict[Recipe])
+            assert_type(event.closed.minutes, int)
+            _ = event.closed.servings  # wrong
+    validate(Recipe, ignore_case=True)  # wrong

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from inspect import isawaitable
 from typing import Any, NoReturn, Protocol, TypeVar, cast
@@ -136,25 +136,26 @@ async def apump(
 ) -> AsyncGenerator[T, None]:
     """Do the same in an async loop."""
     iterator: Any = None
+    read: Callable[[], Awaitable[Any]] | None = None
+    item: Any = None
     error: BaseException | None = None
     how: How | None = None
     try:
         while how is None:
             try:
-                if iterator is None:
+                if read is None:
                     with begin:
                         iterator = aiter(items) if is_async_stream(items) else _async(items)
-                        item = await anext(iterator, _END)
+                        read = iterator.__anext__
+                        item = await read()
                 else:
-                    item = await anext(iterator, _END)
+                    item = await read()
+            except StopAsyncIteration:
+                how = Completed()
             except Exception as failure:  # noqa: BLE001 - raised below
-                item, how = _END, Failed(failure)
+                how = Failed(failure)
             try:
-                if item is not _END:
-                    events = work.feed(item)
-                else:
-                    how = how or Completed()
-                    events = work.close(how)
+                events = work.feed(item) if how is None else work.close(how)
             except Exception:
                 for event in getattr(work, "last_words", ()):
                     yield event

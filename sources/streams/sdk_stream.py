@@ -121,7 +121,7 @@ class _AsyncStream:
     async def __anext__(self) -> Any:
         self._is_open = True
         try:
-            return await anext(self._stream)
+            return await self._stream.__anext__()
         except BaseException as error:
             self._is_open = False
             _raise_ours(error, self._translate)

@@ -182,6 +182,7 @@ class _State(RunState):
             if self._is_woken and task is not None:  # it ended by itself at that very moment
                 self._is_woken = False
                 task.uncancel()
+            del task  # which holds the exception that it ends with, whose traceback holds this frame
 
     async def feed(self, event: Any) -> SlowSinkError | None:
         """Keep an event, and send it to the sinks; return the error of a slow sink that ends the stream, if any."""
@@ -255,7 +256,11 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
         error = raised
         raise
     finally:
-        await state.finish(error)
+        del flow  # as in a plain loop
+        try:
+            await state.finish(error)
+        finally:
+            del error
 
 
 async def _open(state: _State) -> Any:

@@ -117,14 +117,19 @@ def _pump(
                 yield from getattr(work, "last_words", ())
                 raise
             yield from events
-        _raise_failure(how)
+        if isinstance(how, Failed):
+            raise how.error  # noqa: TRY301 - the frame of a function would hold it, too
     except BaseException as raised:
         error = raised
         raise
     finally:
-        if leave is not None:
-            leave(error)
-        close_all(iterator, items)
+        del work, how  # the exception's traceback holds this frame, which would hold the exception
+        try:
+            if leave is not None:
+                leave(error)
+            close_all(iterator, items)
+        finally:
+            del error
 
 
 async def apump(
@@ -162,19 +167,19 @@ async def apump(
                 raise
             for event in events:
                 yield event
-        _raise_failure(how)
+        if isinstance(how, Failed):
+            raise how.error  # noqa: TRY301 - the frame of a function would hold it, too
     except BaseException as raised:
         error = raised
         raise
     finally:
-        if leave is not None:
-            leave(error)
-        await aclose_all(iterator, items)
-
-
-def _raise_failure(how: How) -> None:
-    if isinstance(how, Failed):
-        raise how.error
+        del work, how  # as above
+        try:
+            if leave is not None:
+                leave(error)
+            await aclose_all(iterator, items)
+        finally:
+            del error
 
 
 async def _async(items: Iterable[T]) -> AsyncGenerator[T, None]:

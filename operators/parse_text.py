@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, Unpack
+from weakref import proxy
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
@@ -119,7 +120,7 @@ def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options
         number, ids, options.limits, eager=False, with_arguments=False, schemas=options.schemas or {}
     )
     positions = compiled(dialects)
-    answer.text_reader = TextEngine(positions, answer, options)
+    answer.text_reader = TextEngine(positions, proxy(answer), options)
     if options.schemas and options.calls:
         answer.reasoning_watch = UnclosedReasoning("reasoning", positions, options, TextEngine)
     return answer

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Iterable, Iterator, Sequence
 from operator import length_hint
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -20,7 +20,7 @@ from ..sinks.running.sink_line import SlowSinkError
 from ..sources.streams.sdk_stream import unwrapped
 from ..sources.streams.workarounds import is_generator_stream
 from .answer import Answer
-from .run import AnyFlow, Emitted, KeptAnswer, PassingFlow, RunState, check_unused
+from .run import AnyFlow, KeptAnswer, PassingFlow, RunState, check_unused
 from .strategies import PipelineEvent
 
 
@@ -132,7 +132,7 @@ class _State(RunState):
         """The provider's run, and what each step made of the one before."""
         self.batch: Iterator[Any] = iter(())
         """The events of the last read that the loop has yet to get."""
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self.loop: asyncio.AbstractEventLoop | None = None
         self._waiting: asyncio.Task[Any] | None = None
         self._is_woken = False
 
@@ -156,8 +156,8 @@ class _State(RunState):
             return
         if self.stopped is None:
             self.stopped = how
-        if self._loop is not None:
-            call_in(self._loop, self._wake)
+        if self.loop is not None:
+            call_in(self.loop, self._wake)
 
     def _wake(self) -> None:
         if self._waiting is not None and not self._is_woken:
@@ -166,8 +166,7 @@ class _State(RunState):
 
     async def wait_for(self, step: Awaitable[Any]) -> Any:
         """Await something that `cancel` may interrupt; raises `_WokenError` if it did."""
-        self._loop = asyncio.get_running_loop()
-        task = self._waiting = asyncio.current_task()
+        task = self._waiting = asyncio.current_task(self.loop)
         before = task.cancelling() if task is not None else 0
         try:
             return await step
@@ -183,6 +182,7 @@ class _State(RunState):
             if self._is_woken and task is not None:  # it ended by itself at that very moment
                 self._is_woken = False
                 task.uncancel()
+            del task  # which holds the exception that it ends with, whose traceback holds this frame
 
     async def feed(self, event: Any) -> SlowSinkError | None:
         """Keep an event, and send it to the sinks; return the error of a slow sink that ends the stream, if any."""
@@ -212,31 +212,43 @@ class _WokenError(Exception):
 
 
 async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
-    running_loop()  # before the request
+    state.loop = running_loop()  # before the request
+    read: Callable[[], Awaitable[Any]] | None = None
     error: BaseException | None = None
     try:
         state.begin()
-        step = Emitted([])
-        while not step.is_last:
-            step = await _step(state, flow)
-            error = step.error
+        while not flow.is_over:
+            # Here rather than in a function of its own, because each await within an await costs every item once more.
+            if state.stopped is not None:
+                events = flow.end(state.stopped)
+            else:
+                try:
+                    if read is None:
+                        state.iterator = await _open(state)
+                        read = state.iterator.__anext__
+                        continue
+                    item = await state.wait_for(read())
+                except Exception as raised:  # noqa: BLE001 - raised after the ENDs
+                    events = state.end(flow, raised)
+                else:
+                    events = state.take(flow, item)
+            error = flow.error
             slow: SlowSinkError | None = None
-            state.batch = iter(step.events)
+            state.batch = iter(events)
             for event in state.batch:
                 if state.fan_out is None:
                     state.kept.feed(event)  # `feed` is for sinks, and would be a coroutine for each event
                 else:
                     slow = await state.feed(event) or slow
                 yield event
-            if slow is not None and not step.is_last:
-                error = slow
+            if slow is not None and not flow.is_over:
                 if state.is_stepped:
                     state.stop(Failed(slow))
                     continue
-                for event in flow.end(Failed(slow)).events:
+                for event in flow.end(Failed(slow)):
                     await state.feed(event)
                     yield event
-                break
+                error = slow
         if error is not None:
             raise error  # noqa: TRY301 - the sinks are told below, as of any other
     except BaseException as raised:
@@ -244,21 +256,11 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
         error = raised
         raise
     finally:
-        await state.finish(error)
-
-
-async def _step(state: _State, flow: AnyFlow) -> Emitted:
-    """Open the stream, or take its next item."""
-    if state.stopped is not None:
-        return flow.end(state.stopped)
-    try:
-        if state.iterator is None:
-            state.iterator = await _open(state)
-            return Emitted([])
-        item = await state.wait_for(anext(state.iterator))
-    except Exception as error:  # noqa: BLE001 - raised after the ENDs
-        return state.end(flow, error)
-    return state.take(flow, item)
+        del flow  # as in a plain loop
+        try:
+            await state.finish(error)
+        finally:
+            del error
 
 
 async def _open(state: _State) -> Any:

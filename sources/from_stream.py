@@ -8,6 +8,7 @@ from json import JSONDecodeError
 from os import PathLike
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from weakref import proxy
 
 from reactivex import Observable
 
@@ -17,7 +18,7 @@ from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Failed, How, Operator, lift
 from .base.answers import Choices
-from .base.endings import provider_error
+from .base.endings import provider_error, raise_ours
 from .base.machine import Machine, MachineStage, Texts, of_machine
 from .bedrock.wire import bedrock_events
 from .framing.served import WireBody
@@ -94,7 +95,7 @@ class AutoDecoder:
         self._of_items: Machine = (
             DetectingDecoder(**self._options) if api is None else checked_machine(api, **self._options)
         )
-        self._machine: Machine = _First(self, self._of_items)
+        self._machine: Machine = _First(proxy(self), self._of_items)
 
     @property
     def is_text(self) -> bool:
@@ -115,7 +116,7 @@ class AutoDecoder:
         if wire is not None:
             self.become_wire(wire)
         elif is_first:
-            self._machine = _First(self, self._of_items)
+            self._machine = _First(proxy(self), self._of_items)
         else:
             self.become_sdk()
         self._machine.load(machine)
@@ -373,8 +374,8 @@ def decode_through(new_machine: Callable[[], Machine]) -> Operator[Any, ChunkRes
 
 class _SdkStage(MachineStage):
     def close(self, how: How, /) -> list[ChunkResponse]:
-        if isinstance(how, Failed) and (ours := any_exception(how.error)):
-            raise ours
+        if isinstance(how, Failed):
+            raise_ours(how.error, any_exception)
         return super().close(how)
 
 

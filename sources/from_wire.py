@@ -15,7 +15,7 @@ from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
 from ..operators.engine.state import Stateful
 from .base.answers import Choices
-from .base.endings import invalid_data
+from .base.endings import invalid_data, raise_again
 from .base.machine import Machine, MachineStage, WireLane, json_value, lane_of
 from .framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .recognition.apis import Decoder, api_of
@@ -104,7 +104,7 @@ class WireMachine(Stateful):
         if self._unread is not None and not self._unread.note(piece):
             self._unread, self._lane = None, lane_of(self._machine)
         if not responses and self._raises and self.failure is not None and (self._failure or self._machine.stopped):
-            raise self.failure
+            raise_again(self.failure)
         return responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
@@ -150,7 +150,7 @@ class WireMachine(Stateful):
                 responses += self._machine.feed(data)
                 return
             self._failure = invalid_data(error)
-            self._failure.__cause__ = error
+            self._failure.__cause__ = error.with_traceback(None)  # whose frames are of this, which keeps it
             responses += self._machine.close(Failed(self._failure))
         else:
             if isinstance(event, str) and is_done(event):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from inspect import isawaitable
 from typing import Any, NoReturn, Protocol, TypeVar, cast
@@ -117,14 +117,19 @@ def _pump(
                 yield from getattr(work, "last_words", ())
                 raise
             yield from events
-        _raise_failure(how)
+        if isinstance(how, Failed):
+            raise how.error  # noqa: TRY301 - the frame of a function would hold it, too
     except BaseException as raised:
         error = raised
         raise
     finally:
-        if leave is not None:
-            leave(error)
-        close_all(iterator, items)
+        del work, how  # the exception's traceback holds this frame, which would hold the exception
+        try:
+            if leave is not None:
+                leave(error)
+            close_all(iterator, items)
+        finally:
+            del error
 
 
 async def apump(
@@ -136,44 +141,45 @@ async def apump(
 ) -> AsyncGenerator[T, None]:
     """Do the same in an async loop."""
     iterator: Any = None
+    read: Callable[[], Awaitable[Any]] | None = None
+    item: Any = None
     error: BaseException | None = None
     how: How | None = None
     try:
         while how is None:
             try:
-                if iterator is None:
+                if read is None:
                     with begin:
                         iterator = aiter(items) if is_async_stream(items) else _async(items)
-                        item = await anext(iterator, _END)
+                        read = iterator.__anext__
+                        item = await read()
                 else:
-                    item = await anext(iterator, _END)
+                    item = await read()
+            except StopAsyncIteration:
+                how = Completed()
             except Exception as failure:  # noqa: BLE001 - raised below
-                item, how = _END, Failed(failure)
+                how = Failed(failure)
             try:
-                if item is not _END:
-                    events = work.feed(item)
-                else:
-                    how = how or Completed()
-                    events = work.close(how)
+                events = work.feed(item) if how is None else work.close(how)
             except Exception:
                 for event in getattr(work, "last_words", ()):
                     yield event
                 raise
             for event in events:
                 yield event
-        _raise_failure(how)
+        if isinstance(how, Failed):
+            raise how.error  # noqa: TRY301 - the frame of a function would hold it, too
     except BaseException as raised:
         error = raised
         raise
     finally:
-        if leave is not None:
-            leave(error)
-        await aclose_all(iterator, items)
-
-
-def _raise_failure(how: How) -> None:
-    if isinstance(how, Failed):
-        raise how.error
+        del work, how  # as above
+        try:
+            if leave is not None:
+                leave(error)
+            await aclose_all(iterator, items)
+        finally:
+            del error
 
 
 async def _async(items: Iterable[T]) -> AsyncGenerator[T, None]:

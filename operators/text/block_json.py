@@ -128,7 +128,7 @@ class BlockJson(Stateful):
     """Text for the answer that came after arguments without a name so far; it is held together with them."""
 
     def __init__(self, block: TextBlock, at: States, start: int) -> None:
-        self._block = block
+        self._block = block.this
         self.at = at
         self.start = start
         limits = self._limits = block.options.limits
@@ -719,7 +719,7 @@ class BlockAttrs:
     """The reader of a tag's attributes at some positions."""
 
     def __init__(self, block: TextBlock, at: States) -> None:
-        self._block = block
+        self._block = block.this
         self.at = at
         self.start = block.source_buffer.offset + block.source_buffer.position
         item = block.grammar.items[at[0]]

@@ -301,7 +301,7 @@ class BlockText(Stateful):
     PIECES = ("literal", "newer", "tail")
 
     def __init__(self, block: TextBlock, at: States) -> None:
-        self._block = block
+        self._block = block.this
         if block.call is not None:
             self._call = block.call  # only values ask for it
         self.at = at

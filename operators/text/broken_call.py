@@ -67,7 +67,7 @@ class BrokenCall(Stateful):
     """Whether a marker has come."""
 
     def __init__(self, block: TextBlock) -> None:
-        self._block = block
+        self._block = block.this
         self._search, self._words = block.grammar.markers_beside(block.refused_at)
         self._closers = block.grammar.partners(block.refused_at)
         self._openers = block.grammar.openers(leading=True).literals

@@ -82,7 +82,7 @@ class CodeAhead(Stateful):
     _at: States = ()
 
     def __init__(self, block: TextBlock, code: CallArgs, tool: str, keys: Sequence[str], at: States) -> None:
-        self._block = block
+        self._block = block.this
         self._code = code
         self._tool = tool
         self.keys = keys

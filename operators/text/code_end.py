@@ -121,7 +121,7 @@ class CodeEnd(Stateful):
     PIECES = ("said",)
 
     def __init__(self, block: TextBlock, code: CallArgs, at: States, keys: list[str]) -> None:
-        self._block = block
+        self._block = block.this
         self._code = code
         self._at = at
         self.keys = keys

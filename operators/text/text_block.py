@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from typing import Any
+from weakref import proxy
 
 from ...events.segment_event import Fragment, JsonError, Status
 from ..calls.answer_segments import AnswerSegments
@@ -102,6 +103,8 @@ class TextBlock(Stateful):
         source_buffer: SourceBuffer,
         new_engine: NewEngine,
     ) -> None:
+        self.this: TextBlock = proxy(self)
+        """This block for what it holds, which refers to it weakly: else only the garbage collector would find them."""
         self.grammar = grammar
         self.answer = answer
         self.options = options

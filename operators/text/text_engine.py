@@ -16,7 +16,9 @@ it does not apply.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Final, TypeAlias
+from weakref import proxy
 
 from ...events.segment_event import Fragment, JsonError, SegmentContent
 from ..calls.answer_segments import AnswerSegments, EngineLane, Plain, SegmentOutput
@@ -118,7 +120,7 @@ class TextEngine(Stateful):
             return
         if block.is_open:
             if not source_buffer.wait:
-                self.lane = _block_lane(block, self._read_on)
+                self.lane = _block_lane(block, partial(TextEngine._read_on, proxy(self)))
         elif not source_buffer.loose and outside.goes_through:
             answer, watch = self._answer, outside.watch
             pieces = None if watch is None else watch.pieces
@@ -127,7 +129,7 @@ class TextEngine(Stateful):
                 self.lane = _holding_lane(source_buffer, block, plain, watch)
             else:
                 self.plain = None if source_buffer.wait else plain
-                self.lane = _waiting_lane(self, source_buffer, block, plain, watch)
+                self.lane = _waiting_lane(proxy(self), source_buffer, block, plain, watch)
 
     def _run(self, *, final: bool) -> None:
         """Read on as far as the buffer goes."""

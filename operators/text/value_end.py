@@ -240,7 +240,7 @@ class ValueEnd(Stateful):
     inner: InnerCalls
 
     def __init__(self, block: TextBlock, call: TextCall, at: States, item: Text) -> None:
-        self._block = block
+        self._block = block.this
         self._call = call
         self._guards = item.guards
         self._at_line = item.at_line

@@ -36,8 +36,6 @@ class EventPump:
         ahead: int,
     ) -> None:
         self._events = events
-        self._feed = feed
-        self._close = close
         self._ahead = ahead
         self.items: deque[Any] = deque()
         self.error: Exception | None = None
@@ -54,7 +52,7 @@ class EventPump:
         self._is_reading = self._is_stopped = False
         self._reason: str | None = None
         """Why the stream was cancelled, if it was."""
-        self._task = self._loop.create_task(self._run())
+        self._task = self._loop.create_task(self._run(feed, close))  # which hold who holds this: until it ends
         _keep(self._task)
 
     async def changed(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
@@ -133,9 +131,9 @@ class EventPump:
             self._is_reading = False
             self._task.cancel()
 
-    async def _run(self) -> None:
+    async def _run(self, feed: Callable[[Any], Iterable[Any]], close: Callable[[How], Iterable[Any]]) -> None:
         try:
-            self.items.extend(self._close(await self._read()))
+            self.items.extend(close(await self._read(feed)))
         except Exception as error:  # noqa: BLE001 - raised by the reader
             self.error = error
         finally:
@@ -144,7 +142,7 @@ class EventPump:
             self._cancel_timer()
             self.wake()
 
-    async def _read(self) -> How:
+    async def _read(self, feed: Callable[[Any], Iterable[Any]]) -> How:
         """Read to the end, and close the events in every case."""
         iterator: Any = None
         try:
@@ -152,7 +150,7 @@ class EventPump:
                 iterator = aiter(self._events)
                 self._is_reading = not self._is_stopped
                 while self._is_reading:
-                    self.items.extend(self._feed(await anext(iterator)))
+                    self.items.extend(feed(await anext(iterator)))
                     if self.items:
                         self.wake()
                     while len(self.items) >= self._ahead:

@@ -388,10 +388,15 @@ class FramePump:
         if self._pump.items:
             frame: bytes = self._pump.take()
             return frame
-        error = self._pump.error or self._error
-        if error is not None:
-            raise error
+        if self._pump.error is not None or self._error is not None:
+            raise self._last_error()
         return None
+
+    def _last_error(self) -> Exception:
+        """Return the exception, and forget it: its traceback holds frames that hold this."""
+        error = self._pump.error or self._error
+        self._pump.error = self._error = None
+        return cast("Exception", error)
 
     async def cancel(self, reason: str) -> None:
         """Cancel the stream: open segments end as interrupted, then the last object follows."""

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from copy import copy
 from types import TracebackType
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from ...events.chunk_response import FinishReason
 from ...events.errors import ProviderError
@@ -346,6 +347,33 @@ def provider_error(error: Exception) -> ProviderError | None:
     if translated is not None and translated is not error:
         translated.__cause__ = error
     return translated
+
+
+Translate: TypeAlias = Callable[[Exception], ProviderError | None]
+"""Returns our error for an exception of the SDK, or None if it is raised unchanged."""
+
+
+def raise_ours(error: Exception, translate: Translate) -> None:
+    """Raise our error in place of another, if there is one.
+
+    Its traceback holds this frame, which so must not go on holding the error: only the collector would find that.
+    """
+    ours = translate(error)
+    try:
+        if ours is not None:
+            raise ours from error
+    finally:
+        del ours
+
+
+def raise_again(failure: Exception) -> NoReturn:
+    """Raise an equal exception, because the traceback of one that is raised leads to who keeps it."""
+    again = copy(failure)
+    again.__cause__ = failure.__cause__
+    try:
+        raise again
+    finally:
+        del again
 
 
 def _translated(error: Exception) -> ProviderError | None:

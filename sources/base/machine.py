@@ -14,7 +14,7 @@ from ...events.chunk_response import ChunkResponse
 from ...events.errors import PenstockError, ProviderError, UsageError, error_fields
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
-from .endings import provider_error
+from .endings import provider_error, raise_again, raise_ours
 from .sdk_fields import HeldSurrogates, rest_of_text, whole_text
 
 
@@ -124,16 +124,16 @@ class MachineStage:
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if self._machine.failure is not None and self._machine.stopped:
-            raise self._machine.failure
+            raise_again(self._machine.failure)
         return self._machine.feed(item)
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        if isinstance(how, Failed) and (ours := provider_error(how.error)) is not None and ours is not how.error:
-            raise ours
+        if isinstance(how, Failed) and not isinstance(how.error, ProviderError):
+            raise_ours(how.error, provider_error)
         responses = self._machine.close(how)
         if self._machine.failure is not None and isinstance(how, Completed):
             self.last_words = responses
-            raise self._machine.failure
+            raise_again(self._machine.failure)
         return responses
 
 
@@ -159,4 +159,5 @@ def json_value(text: str) -> Any:
     try:
         return _decode(text)
     except UNFIT:
-        return loads(text)
+        pass
+    return loads(text)

@@ -263,8 +263,6 @@ class DetectingDecoder:
         self._name: str | None = None
         self._held: list[Any] = []
         self._machine: Machine = Chunks()
-        # After detection it is the `feed` of the provider's machine itself: one call per item, not two.
-        self.feed: Callable[[Any], list[ChunkResponse]] = self._first
 
     @property
     def is_text(self) -> bool:
@@ -282,7 +280,8 @@ class DetectingDecoder:
     def load(self, state: Any, /) -> None:
         """Restore a dumped state."""
         name, held, machine = state
-        self._name, self._held, self._machine, self.feed = None, list(held), Chunks(), self._first
+        self._name, self._held, self._machine = None, list(held), Chunks()
+        vars(self).pop("feed", None)
         if name is not None:
             self._become(name)
         self._machine.load(machine)
@@ -293,9 +292,10 @@ class DetectingDecoder:
             self._machine = _PLAIN[name]()
         else:
             self._machine = machine_of(api_of(name), **self._options)
-        self.feed = self._machine.feed
+        # From now on the `feed` of the provider's machine itself: one call per item, not two.
+        vars(self)["feed"] = self._machine.feed
 
-    def _first(self, item: Any, /) -> list[ChunkResponse]:
+    def feed(self, item: Any, /) -> list[ChunkResponse]:
         if item is None or self._machine.stopped:
             return []
         name = _name_of(item)

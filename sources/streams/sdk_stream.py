@@ -7,13 +7,12 @@ import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Any, Self, TypeAlias
 
-from ...events.errors import ProviderError, UsageError
+from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all, close_all
+from ..base.endings import Translate, raise_ours
 from .taps import AsyncTap, Tap, TappedStart
 from .workarounds import cancel_inside, goes_async, is_of_closed_client, is_over
 
-Translate: TypeAlias = Callable[[Exception], ProviderError | None]
-"""Returns our error for an exception of the SDK, or None if it is raised unchanged."""
 Check: TypeAlias = Callable[[object], Any]
 """Raises `UsageError` for anything but a stream; returns the stream to read in its place, if any."""
 
@@ -75,8 +74,7 @@ def _raise_ours(error: BaseException, translate: Translate) -> None:
             "a client that stays open"
         )
         raise UsageError(message) from error
-    if ours := translate(error):
-        raise ours from error
+    raise_ours(error, translate)
 
 
 def _check_unread(stream: object) -> None:
@@ -121,7 +119,7 @@ class _AsyncStream:
     async def __anext__(self) -> Any:
         self._is_open = True
         try:
-            return await anext(self._stream)
+            return await self._stream.__anext__()
         except BaseException as error:
             self._is_open = False
             _raise_ours(error, self._translate)

@@ -152,11 +152,11 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         return (event,)
 
     def take_lane(self, lane: TextLane) -> bool:
-        """Let the text of a field through as the content of its segment, and that of other segments as it is."""
+        """Let the text of a field through as the content of its segment, and all text of calls that nobody streams."""
         call = self._calls.get((lane.turn_id, lane.segment_id))
         if call is None:
             return True
-        if call.live_path is not lane.path:
+        if lane.path is None or call.live_path is not lane.path:
             return False
         lane.segment_type, lane.is_decoded = call.segment_type, True
         return True

@@ -203,7 +203,7 @@ class _ToInvocations(CallFollower[_Call]):
         if call is not None:
             if call.values is None or lane.kept is not None:
                 return False
-            lane.kept = call.raw, call.values.text
+            lane.kept = call.raw, call.values
         lane.is_heard = self._keep
         return True
 

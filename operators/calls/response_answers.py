@@ -180,7 +180,9 @@ class ResponseAnswers(Stateful):
         """Return the lane of the chunk's call, if nothing in the chunk is new for the whole response."""
         answer, ids, find = self._answer, self.ids, self._find_lane
         call = answer.calls.open.get(chunk.tool_calls[0].index)
-        if call is None or call.inner_pieces != 1 or find is None or chunk.choice != answer.number:
+        if call is None or find is None or chunk.choice != answer.number:
+            return None
+        if call.inner_pieces != 1 and call.goes_straight is not None:
             return None
         if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
             return None

@@ -295,10 +295,12 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
                 continue
             if call.chosen < 0 and piece.value == '"' and len(path) == 1 and piece.kind == "OPEN":
                 call.choose(next((place for place, spec in enumerate(call.specs) if spec.field == path[0]), -1))
-            if not (path == call.field_path and self._field(call, piece, pieces)):
+            may_settle = path == call.field_path
+            if not (may_settle and self._field(call, piece, pieces)):
                 self._argument(call, piece)
+                may_settle = may_settle or call.open_value is None or piece.at > self._limits.deferred_length
             # At the very piece, and not at the end of its chunk: what START says must not depend on the cutting.
-            if call.due is None and not call.started:
+            if may_settle and call.due is None and not call.started:
                 self._settle(call, piece)
         return "".join(pieces)
 

@@ -20,7 +20,7 @@ from ..sinks.running.sink_line import SlowSinkError
 from ..sources.streams.sdk_stream import unwrapped
 from ..sources.streams.workarounds import is_generator_stream
 from .answer import Answer
-from .run import AnyFlow, Emitted, KeptAnswer, PassingFlow, RunState, check_unused
+from .run import AnyFlow, KeptAnswer, PassingFlow, RunState, check_unused
 from .strategies import PipelineEvent
 
 
@@ -216,24 +216,22 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
     error: BaseException | None = None
     try:
         state.begin()
-        step = Emitted([])
-        while not step.is_last:
-            step = await _step(state, flow)
-            error = step.error
+        while not flow.is_over:
+            state.batch = iter(await _step(state, flow))
+            error = flow.error
             slow: SlowSinkError | None = None
-            state.batch = iter(step.events)
             for event in state.batch:
                 if state.fan_out is None:
                     state.kept.feed(event)  # `feed` is for sinks, and would be a coroutine for each event
                 else:
                     slow = await state.feed(event) or slow
                 yield event
-            if slow is not None and not step.is_last:
+            if slow is not None and not flow.is_over:
                 error = slow
                 if state.is_stepped:
                     state.stop(Failed(slow))
                     continue
-                for event in flow.end(Failed(slow)).events:
+                for event in flow.end(Failed(slow)):
                     await state.feed(event)
                     yield event
                 break
@@ -247,18 +245,18 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
         await state.finish(error)
 
 
-async def _step(state: _State, flow: AnyFlow) -> Emitted:
+async def _step(state: _State, flow: AnyFlow) -> list[Any]:
     """Open the stream, or take its next item."""
     if state.stopped is not None:
         return flow.end(state.stopped)
     try:
         if state.iterator is None:
             state.iterator = await _open(state)
-            return Emitted([])
+            return []
         item = await state.wait_for(anext(state.iterator))
     except Exception as error:  # noqa: BLE001 - raised after the ENDs
         return state.end(flow, error)
-    return state.take(flow, item)
+    return flow.feed(item) if state.stopped is None else flow.end(state.stopped)  # it came too late
 
 
 async def _open(state: _State) -> Any:

@@ -6,7 +6,7 @@ import inspect
 import threading
 from collections.abc import Callable, Generator
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
@@ -80,11 +80,7 @@ class RunState:
         if self._sinks is not None:
             self._sinks.start()
 
-    def take(self, flow: AnyFlow, item: Any) -> Emitted:
-        """Return what an item gives, or the end if it came too late."""
-        return flow.feed(item) if self.stopped is None else flow.end(self.stopped)
-
-    def end(self, flow: AnyFlow, error: Exception) -> Emitted:
+    def end(self, flow: AnyFlow, error: Exception) -> list[Any]:
         """Return what the end gives of a stream whose opening or reading raised this."""
         if self.stopped is not None:
             return flow.end(self.stopped)
@@ -102,27 +98,30 @@ class RunState:
             raise self._sinks.failure
 
 
-class Emitted(NamedTuple):
-    """The events of a step; if `is_last`, `error` is the error that the stream ends with."""
-
-    events: list[Any]
-    is_last: bool = False
-    error: Exception | None = None
-
-
 class AnyFlow(Protocol):
-    def feed(self, item: Any, /) -> Emitted: ...
-    def end(self, how: How, /) -> Emitted: ...
+    """Makes events of items; once it `is_over`, `error` is the error that the stream ends with."""
+
+    is_over: bool
+    error: Exception | None
+
+    def feed(self, item: Any, /) -> list[Any]: ...
+    def end(self, how: How, /) -> list[Any]: ...
 
 
 class PassingFlow:
     """Passes events on that were made elsewhere."""
 
-    def feed(self, item: Any) -> Emitted:
-        return Emitted([item])
+    def __init__(self) -> None:
+        self.is_over = False
+        self.error: Exception | None = None
 
-    def end(self, how: How) -> Emitted:
-        return Emitted([], is_last=True, error=how.error if isinstance(how, Failed) else None)
+    def feed(self, item: Any) -> list[Any]:
+        return [item]
+
+    def end(self, how: How) -> list[Any]:
+        self.is_over = True
+        self.error = how.error if isinstance(how, Failed) else None
+        return []
 
 
 class Flow:
@@ -131,7 +130,7 @@ class Flow:
     The two are separate chains, because chains of three stages run faster, and most strategies have three.
     """
 
-    __slots__ = ("_in_text", "_machine", "_strategy")
+    __slots__ = ("_in_text", "_machine", "_strategy", "error", "is_over")
 
     def __init__(
         self,
@@ -142,8 +141,10 @@ class Flow:
         self._machine = machine
         self._strategy = strategy
         self._in_text = in_text
+        self.is_over = False
+        self.error: Exception | None = None
 
-    def feed(self, item: Any) -> Emitted:
+    def feed(self, item: Any) -> list[Any]:
         if self._in_text is not None and item is not None:
             if isinstance(item, str):
                 self._strategy = self._in_text()
@@ -152,36 +153,41 @@ class Flow:
             responses = self._machine.feed(item)
         except Exception as error:  # noqa: BLE001 - a wrong item of the caller's, who gets it after the ENDs
             return self.end(Failed(error))
-        step = self._through(responses)
-        if step.is_last or not self._machine.stopped:
-            return step
-        end = self.end(Completed())
-        return Emitted(step.events + end.events, is_last=True, error=end.error)
+        events = self._through(responses)
+        if self._machine.stopped and not self.is_over:
+            events += self.end(Completed())
+        return events
 
-    def end(self, how: How) -> Emitted:
+    def end(self, how: How) -> list[Any]:
         """Close the machine and the strategy; the stream ends with the error of `how`, or with the machine's."""
         error: Exception | None = None
         if isinstance(how, Failed):
             error = any_exception(how.error) or how.error
             how = Failed(error)
-        step = self._through(self._machine.close(how))
-        if step.is_last:
-            return step
+        events = self._through(self._machine.close(how))
+        if self.is_over:
+            return events
         if isinstance(how, Completed) and (error := self._machine.failure) is not None:
             how = Failed(error)
+        self.is_over, self.error = True, error
         try:
-            return Emitted(step.events + self._strategy.close(how), is_last=True, error=error)
+            events += self._strategy.close(how)
         except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-            return Emitted(step.events + self._strategy.last_words, is_last=True, error=raised)
+            events += self._broken_off(raised)
+        return events
 
-    def _through(self, responses: list[ChunkResponse]) -> Emitted:
+    def _through(self, responses: list[ChunkResponse]) -> list[Any]:
         events: list[Any] = []
-        for response in responses:
-            try:
+        try:
+            for response in responses:
                 events += self._strategy.feed(response)
-            except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-                return Emitted(events + self._strategy.last_words, is_last=True, error=raised)
-        return Emitted(events)
+        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
+            events += self._broken_off(raised)
+        return events
+
+    def _broken_off(self, raised: Exception) -> list[Any]:
+        self.is_over, self.error = True, raised
+        return self._strategy.last_words
 
 
 class Run:
@@ -291,17 +297,20 @@ def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
     error: BaseException | None = None
     try:
         state.begin()
-        step = Emitted([])
-        while not step.is_last:
-            step = _step(state, flow)
-            error = step.error
+        keep, has_sinks = state.kept.feed, state.fan_out is not None
+        while not flow.is_over:
+            events = _step(state, flow)
+            error = flow.error
             slow: SlowSinkError | None = None
-            for event in step.events:
-                slow = state.feed(event) or slow
+            for event in events:
+                if has_sinks:
+                    slow = state.feed(event) or slow
+                else:
+                    keep(event)
                 yield event
-            if slow is not None and not step.is_last:
+            if slow is not None and not flow.is_over:
                 error = slow
-                for event in flow.end(Failed(slow)).events:
+                for event in flow.end(Failed(slow)):
                     state.feed(event)
                     yield event
                 break
@@ -314,18 +323,18 @@ def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
         state.finish(error)
 
 
-def _step(state: _State, flow: Flow) -> Emitted:
+def _step(state: _State, flow: Flow) -> list[Any]:
     """Open the stream, or take its next item."""
     if state.stopped is not None:
         return flow.end(state.stopped)
     try:
         if state.iterator is None:
             state.iterator = _open(state)
-            return Emitted([])
+            return []
         item = next(state.iterator)
     except Exception as error:  # noqa: BLE001 - raised after the ENDs
         return state.end(flow, error)
-    return state.take(flow, item)
+    return flow.feed(item) if state.stopped is None else flow.end(state.stopped)  # it came too late
 
 
 def _open(state: _State) -> Any:

@@ -65,9 +65,9 @@ class ResponseAnswers(Stateful):
             lane = reader.lane
             if lane is not None and text and (given := lane(text)) is not None:
                 return given
-            if isinstance(item, str):
+            if isinstance(item, str) or (text and self.lane is None and self._answer.number == 0):
                 given = list[SegmentOutput]()
-                reader.feed(item, given)
+                reader.feed(text, given)
                 return given
             self._text_only = False
         if self.lane is not None:

@@ -414,7 +414,7 @@ def decode_whole(text: str, limits: Limits) -> dict[str, Any] | None:
     ):
         return None
     try:
-        return cast("dict[str, Any]", json.loads(text, parse_constant=_refuse))
+        return cast("dict[str, Any]", _decode_strictly(text))
     except (ValueError, RecursionError):
         return None
 
@@ -439,6 +439,9 @@ def decode_json(text: str, limits: Limits) -> tuple[Any, JsonError | None]:
 def _refuse(constant: str) -> None:
     message = f"{constant} is not JSON"
     raise ValueError(message)
+
+
+_decode_strictly: Final = json.JSONDecoder(parse_constant=_refuse).decode
 
 
 @lru_cache(maxsize=8)

@@ -335,8 +335,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/stream_fields.py",
-                "(path == call.field_path and self._field",
-                "(path[-1:] == call.field_path and self._field",
+                "may_settle = path == call.field_path",
+                "may_settle = path[-1:] == call.field_path",
             ),
         ),
         (f"{LAWS} inside_another",),
@@ -991,8 +991,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/parse_text.py",
-                "    compiled(found)\n",
-                "    found = tuple(sorted(found, key=lambda each: each.name))\n    compiled(found)\n",
+                "    positions = compiled(",
+                "    found = tuple(sorted(found, key=lambda each: each.name))\n    positions = compiled(",
             ),
         ),
         ("tests/operators/catalogue/test_auto.py first_one_decides",),

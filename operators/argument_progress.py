@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ..events.segment_event import AnySegmentEvent
+from ..events.segment_event import AnySegmentEvent, Fragment
 from ..events.tool_invocation import ToolCallArgumentProgress
 from .calls.call_arguments import CallArguments, each_call
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec
@@ -76,5 +76,11 @@ class _Progress(CallArguments):
 
     def take_lane(self, lane: TextLane) -> bool:
         segment_id, name = self.segment_id, self.name
-        lane.further.insert(0, lambda _, piece: ToolCallArgumentProgress(segment_id, name, piece))
+
+        def told(_: str, pieces: tuple[Fragment, ...]) -> Sequence[ToolCallArgumentProgress]:
+            if len(pieces) == 1:
+                return (ToolCallArgumentProgress(segment_id, name, pieces[0]),)
+            return [ToolCallArgumentProgress(segment_id, name, each) for each in pieces]
+
+        lane.further.insert(0, told)
         return self._parsed

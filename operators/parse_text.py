@@ -15,7 +15,7 @@ from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
 from .engine.turn_ids import TurnIds
-from .grammar.compiled_grammar import compiled
+from .grammar.compiled_grammar import CompiledGrammar, compiled
 from .grammar.dialect import Dialect
 from .schemas.json_schema import tool_parameters
 from .text.text_options import ParseTextOptions, TextOptions, spelled_out
@@ -94,13 +94,12 @@ def parse_text(
         raise UsageError(message)
     schemas = None if tools is None else tool_parameters(tools)
     found = dialects_named(*dialects, has_tools=bool(schemas))
-    found = tuple(with_names(each, schemas or ()) for each in found)
-    compiled(found)
+    positions = compiled(tuple(with_names(each, schemas or ()) for each in found))
     if schemas is not None and not schemas:
         options["unknown_tool"] = "text"
     others = partial(_others, bool(schemas))
     read = TextOptions(schemas=schemas, limits=limits, others=others, **options)
-    return lift(partial(ResponseAnswers, turn_id, partial(_answer, dialects=found, options=read), takes_text=True))
+    return lift(partial(ResponseAnswers, turn_id, partial(_answer, positions=positions, options=read), takes_text=True))
 
 
 @lru_cache(maxsize=2)
@@ -112,14 +111,13 @@ def _others(has_tools: bool) -> OtherDialects:  # noqa: FBT001
     return OtherDialects(dialects, MAY_OPEN if has_tools else openers_of(dialects))
 
 
-def _answer(number: int, ids: TurnIds, *, dialects: tuple[Dialect, ...], options: TextOptions) -> AnswerSegments:
+def _answer(number: int, ids: TurnIds, *, positions: CompiledGrammar, options: TextOptions) -> AnswerSegments:
     from .text.call_in_reasoning import UnclosedReasoning  # noqa: PLC0415 - a pipeline for native calls never reads text
     from .text.text_engine import TextEngine  # noqa: PLC0415 - as above
 
     answer = AnswerSegments(
         number, ids, options.limits, eager=False, with_arguments=False, schemas=options.schemas or {}
     )
-    positions = compiled(dialects)
     answer.text_reader = TextEngine(positions, proxy(answer), options)
     if options.schemas and options.calls:
         answer.reasoning_watch = UnclosedReasoning("reasoning", positions, options, TextEngine)

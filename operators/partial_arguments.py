@@ -108,7 +108,7 @@ class _Partial(CallArguments):
     start = content
 
     def take_lane(self, lane: TextLane) -> bool:
-        lane.further.insert(0, lambda _, piece: self._event((piece,)))
+        lane.further.insert(0, lambda _, pieces: (self._event(pieces),) if pieces else ())
         return self._parsed
 
     def end(self, event: SegmentEnd) -> Sequence[PartialArguments]:

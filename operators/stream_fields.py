@@ -152,11 +152,11 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         return (event,)
 
     def take_lane(self, lane: TextLane) -> bool:
-        """Let the text of a field through as the content of its segment, and that of other segments as it is."""
+        """Let the text of a field through as the content of its segment, and all text of calls that nobody streams."""
         call = self._calls.get((lane.turn_id, lane.segment_id))
         if call is None:
             return True
-        if call.live_path is not lane.path:
+        if lane.path is None or call.live_path is not lane.path:
             return False
         lane.segment_type, lane.is_decoded = call.segment_type, True
         return True
@@ -295,10 +295,12 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
                 continue
             if call.chosen < 0 and piece.value == '"' and len(path) == 1 and piece.kind == "OPEN":
                 call.choose(next((place for place, spec in enumerate(call.specs) if spec.field == path[0]), -1))
-            if not (path == call.field_path and self._field(call, piece, pieces)):
+            may_settle = path == call.field_path
+            if not (may_settle and self._field(call, piece, pieces)):
                 self._argument(call, piece)
+                may_settle = may_settle or call.open_value is None or piece.at > self._limits.deferred_length
             # At the very piece, and not at the end of its chunk: what START says must not depend on the cutting.
-            if call.due is None and not call.started:
+            if may_settle and call.due is None and not call.started:
                 self._settle(call, piece)
         return "".join(pieces)
 

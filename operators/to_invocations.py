@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, overload
 
@@ -125,9 +125,9 @@ def to_invocations(
     validators = None if tools is None else validators_of(tools)
     own = [spec for several in specs_by_tool((), tools).values() for spec in several]
     by_type = spec_by_type((*fields, *own))
-    return lift(
-        partial(_ToInvocations, validators, by_type, limits, keep_segments=keep_segments, ignore_case=ignore_case)
-    )
+    names = {spec.tool: None for spec in by_type.values()} if validators is None else validators
+    options = {"keep_segments": keep_segments, "ignore_case": ignore_case}
+    return lift(partial(_ToInvocations, validators, names, by_type, limits, **options))
 
 
 class _Call(Stateful):
@@ -154,6 +154,7 @@ class _ToInvocations(CallFollower[_Call]):
     def __init__(
         self,
         validators: dict[str, Model | ToolLike] | None,
+        names: Collection[str],
         specs: dict[str, FieldSpec],
         limits: Limits,
         *,
@@ -163,7 +164,7 @@ class _ToInvocations(CallFollower[_Call]):
         super().__init__(keep_segments=keep_segments)
         self._validators = validators
         self._ignore_case = ignore_case
-        self._names = {spec.tool: None for spec in specs.values()} if validators is None else validators
+        self._names = names
         self._specs = specs
         self._limits = limits
         self._settled: set[tuple[str | None, str]] = set()
@@ -203,7 +204,7 @@ class _ToInvocations(CallFollower[_Call]):
         if call is not None:
             if call.values is None or lane.kept is not None:
                 return False
-            lane.kept = call.raw, call.values.text
+            lane.kept = call.raw, call.values
         lane.is_heard = self._keep
         return True
 

@@ -81,7 +81,7 @@ class _Updates(CallArguments):
         return (self._update(text, is_complete=False),) if text else ()
 
     def take_lane(self, lane: TextLane) -> bool:
-        lane.further.insert(0, lambda text, _: self._update(text, is_complete=False))
+        lane.further.insert(0, lambda text, _: (self._update(text, is_complete=False),))
         return self._given
 
     def end(self, event: SegmentEnd) -> Sequence[ToolCallUpdate]:

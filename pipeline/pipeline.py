@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from functools import partial
+from functools import cached_property, partial
 from inspect import signature
 from os import PathLike
 from typing import Any, TypeAlias, TypeVar, Unpack, cast
@@ -524,11 +524,15 @@ class Pipeline:
     def _chain(self, turn_id: str | None) -> Chain:
         return self.chain if turn_id is None else self._new_chain(turn_id)
 
+    @cached_property
+    def _of_stream(self) -> Operator[Any, Any]:
+        return operator_of(self.chain, "stream(...)")
+
     def _flow(self, turn_id: str | None, new_machine: Callable[..., Machine]) -> Flow:
         of_turn, new_text_chain = turn_id or self.turn_id, self._new_text_chain
         return Flow(
             new_machine(turn_id=of_turn),
-            stage(operator_of(self._chain(turn_id), "stream(...)")),
+            stage(self._of_stream if turn_id is None else operator_of(self._new_chain(turn_id), "stream(...)")),
             None if new_text_chain is None else lambda: stage(operator_of(new_text_chain(of_turn), "stream(...)")),
         )
 

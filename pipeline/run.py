@@ -180,11 +180,11 @@ class Flow:
     def _through(self, responses: list[ChunkResponse]) -> list[Any]:
         events: list[Any] = []
         feed = self._strategy.feed
-        for response in responses:
-            try:
+        try:
+            for response in responses:
                 events += feed(response)
-            except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-                return self._broken(events, raised)
+        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
+            return self._broken(events, raised)
         return events
 
     def _broken(self, events: list[Any], error: Exception) -> list[Any]:
@@ -300,6 +300,7 @@ def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
     error: BaseException | None = None
     try:
         state.begin()
+        keep, has_sinks = state.kept.feed, state.fan_out is not None
         while not flow.is_over:
             if state.stopped is not None:
                 events = flow.end(state.stopped)
@@ -316,7 +317,10 @@ def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
             error = flow.error
             slow: SlowSinkError | None = None
             for event in events:
-                slow = state.feed(event) or slow
+                if has_sinks:
+                    slow = state.feed(event) or slow
+                else:
+                    keep(event)
                 yield event
             if slow is not None and not flow.is_over:
                 for event in flow.end(Failed(slow)):

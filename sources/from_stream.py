@@ -163,6 +163,7 @@ def _api_of(body: WireBody) -> str:
 Decode: TypeAlias = Literal["sdk", "wire"]
 """Who decodes the events of an SDK's stream."""
 
+_PLAIN = (list, tuple)
 _HELPERS = ("openai.lib.streaming", "anthropic.lib.streaming")
 _SDKS = frozenset(name for api in APIS for name in api.sdks)
 
@@ -270,6 +271,8 @@ def decoder_factory(
 def stream_to_read(source: Any, *, decode: Decode = "sdk", name: str = "from_stream") -> Any:
     """Return the stream to read of what was passed or opened; raises `UsageError` for anything but a stream."""
     check_decode(decode)
+    if decode == "sdk" and type(source) in _PLAIN:
+        return source
     if (within := stream_within(source)) is not None:
         return within
     check_any_stream(source, name=name)

@@ -308,7 +308,7 @@ class AnswerSegments(Stateful):
                 if machine is None or not has_lanes or call.is_followed:
                     calls.content(call, text, events)
                 else:
-                    items = machine.feed(text)
+                    items = machine.feed(text) if call.read_ahead is None else call.read_ahead
                     # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
                     if isinstance(items, tuple):
                         call.inner_pieces += 1

@@ -320,9 +320,10 @@ class FieldCall(Stateful):
 
 def is_due(call: FieldCall, spec: FieldSpec) -> bool:
     """Return whether all has come that START waits for with this spec."""
-    if not spec.required:
-        return call.opened
-    return all(call.is_text if name == spec.field else name in call.arguments for name in spec.required)
+    for name in spec.required:
+        if not (call.is_text if name == spec.field else name in call.arguments):
+            return False
+    return bool(spec.required) or call.opened
 
 
 def free_form_pieces(call: FieldCall, event: AnySegmentEvent) -> tuple[str, list[Fragment]]:

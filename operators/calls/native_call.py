@@ -1,6 +1,6 @@
 """One open native call: its identity, its arguments so far, whether their root has closed, and its lane.
 
-The lane is for a chunk that has nothing but more text for an open string of one call.
+The lane is for a chunk that has nothing but more text of one call: any, or only that of its open string.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ChunkResponse, ExecutedBy, ToolCallDelta
 from ...events.segment_event import Fragment, JsonError, SegmentContent
-from ..engine.lane import FurtherEvent, Lane, Offer, TextLane
+from ..engine.lane import FurtherEvents, Lane, Offer, TextLane
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..machines.json_machine import JsonMachine, decode_whole
-from ..machines.json_values import MANY, GrowingText
+from ..machines.json_values import MANY, FragmentAggregator, GrowingText
 
 BLANKS = " \t\n\r"
 _BLANKS_KEPT = 1024
@@ -56,7 +56,7 @@ class NativeCall(Stateful):
         "texts",
         "unsaid",
     )
-    __slots__ = (*STATE, "_limits", "inner_pieces")
+    __slots__ = (*STATE, "_limits", "goes_straight", "inner_pieces", "read_ahead")
 
     def __init__(
         self,
@@ -96,6 +96,10 @@ class NativeCall(Stateful):
         root."""
         self.inner_pieces = 0
         """How many texts in a row had nothing but text of the open string; the string is offered a lane after one."""
+        self.goes_straight: bool | None = None
+        """Whether the stages behind take all of its text in a lane; None before they were asked."""
+        self.read_ahead: Sequence[Fragment | JsonError] | None = None
+        """What the machine made of the text last fed, if a lane found the error in it."""
         self._limits = limits
         self.machine: JsonMachine | None = None
         self._whole: str | None = None
@@ -234,45 +238,62 @@ _ANY_TEXT: Any = _AnyText()
 
 
 def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer, others: Lane) -> Lane | None:
-    """Offer the call's open string to the stages behind, and return its lane; `others` reads another call's chunk."""
-    machine = call.machine
-    path = None if machine is None or call.is_followed else machine.open_path
-    if machine is None or path is None:
+    """Offer the call's text to the stages behind, and return its lane; `others` reads another call's chunk.
+
+    Where the stages do not take all of its text, they are offered that of the open string.
+    """
+    machine = None if call.is_followed else call.machine
+    if machine is None:
         return None
-    text_lane = TextLane(call.segment_id, "tool_call", turn_id, path)
-    if not offer(text_lane):
+    whole = TextLane(call.segment_id, "tool_call", turn_id, None)
+    if call.goes_straight is not False:
+        call.goes_straight = offer(whole)
+    if call.goes_straight:
+        lane = _wide_lane(call, machine, whole)
+        return _text_lane(call, machine, whole, chunk, (lane, others))
+    if machine.open_path is None or call.inner_pieces != 1:
         return None
+    of_string = TextLane(call.segment_id, "tool_call", turn_id, machine.open_path)
+    return _text_lane(call, machine, of_string, chunk, (_no_lane, others)) if offer(of_string) else None
+
+
+def _text_lane(
+    call: NativeCall, machine: JsonMachine, text_lane: TextLane, chunk: ChunkResponse, further_lanes: tuple[Lane, Lane]
+) -> Lane:
+    """Return the lane for text of the open string; the further lanes are those for other text, and of other calls."""
     call.inner_pieces = 0
     # A chunk fits if it equals this one, whatever its text; one comparison looks at all fields.
     given, index, segment_id = chunk.tool_calls[0], call.index, call.segment_id
     delta = ToolCallDelta(index, arguments_delta=_ANY_TEXT, kind=given.kind, executed_by=given.executed_by)
     same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
     like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    escaped_text, longest = machine.escaped_text, machine.longest
+    wide, others = further_lanes
+    escaped_text, longest, turn_id = machine.escaped_text, machine.longest, text_lane.turn_id
     segment_type, is_decoded, is_heard = text_lane.segment_type, text_lane.is_decoded, text_lane.is_heard
-    keep_raw, keep_text = text_lane.kept or (GrowingText(), GrowingText())
+    keep_raw, value = text_lane.kept or (GrowingText(), FragmentAggregator())
+    keep_text = value.text
     raws, texts = keep_raw.pieces, keep_text.pieces
     further = tuple(text_lane.further)
     is_kept, is_told = text_lane.kept is not None, is_heard or bool(further)
-    is_held = machine.withheld_length > 0
 
     def lane(chunk: ChunkResponse) -> list[Any] | None:
-        nonlocal is_held
         if chunk != like:
             deltas = chunk.tool_calls
             return others(chunk) if deltas and deltas[0].index != index else None
         text = chunk.tool_calls[0].arguments_delta
-        if "\\" in text or is_held or not text:
+        path = machine.open_path
+        if path is None:
+            return wide(text)
+        if "\\" in text or machine.pending or not text:
             piece = escaped_text(text)
             if piece is None:
-                return None
-            is_held = text[-1] == "\\"
+                return wide(text)
             decoded = piece.value
         else:
             at = machine.at
             end = at + len(text)
             if '"' in text or end > longest or not text.isprintable():
-                return None
+                return wide(text)
             machine.at = end
             decoded = text
             piece = Fragment(path, "TEXT", text, at) if is_told else None
@@ -285,14 +306,50 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
         if piece is None:
             return []
         if not is_heard:
-            return _made(further, text, piece)
+            return _made(further, text, (piece,))
         said = decoded if is_decoded else text
         content = SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))
-        return [content, *_made(further, text, piece)] if further else [content]
+        return [content, *_made(further, text, (piece,))] if further else [content]
 
     return lane
 
 
-def _made(further: Iterable[FurtherEvent], text: str, piece: Fragment) -> list[Any]:
-    # Not in the lane: what a comprehension uses is slower to read everywhere in its function.
-    return [make(text, piece) for make in further]
+def _wide_lane(call: NativeCall, machine: JsonMachine, text_lane: TextLane) -> Lane:
+    """Return the lane for any text of a call."""
+    segment_id, turn_id, feed = call.segment_id, text_lane.turn_id, machine.feed
+    keep_raw, value = text_lane.kept or (GrowingText(), FragmentAggregator())
+    raws, further = keep_raw.pieces, tuple(text_lane.further)
+    is_kept, is_heard = text_lane.kept is not None, text_lane.is_heard
+
+    def lane(text: str) -> list[Any] | None:
+        if not text:
+            return None
+        items = feed(text)
+        if machine.error is not None:
+            call.read_ahead = items
+            return None
+        if is_kept:
+            raws.append(text)
+            if len(raws) >= MANY:
+                keep_raw.join()
+            value.feed_all(items)
+        if not is_heard and not further:
+            return []
+        pieces: Any = tuple(items)
+        if not is_heard:
+            return _made(further, text, pieces)
+        content = SegmentContent(segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=pieces)
+        return [content, *_made(further, text, pieces)] if further else [content]
+
+    return lane
+
+
+def _no_lane(_: str) -> None:
+    """Take no text."""
+
+
+def _made(further: Iterable[FurtherEvents], text: str, pieces: tuple[Fragment, ...]) -> list[Any]:
+    events: list[Any] = []
+    for make in further:
+        events += make(text, pieces)
+    return events

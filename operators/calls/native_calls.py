@@ -307,10 +307,13 @@ class NativeCalls(Stateful):
             found += [Withheld(text, reason) for each in self.waiting.values() if (text := tail_of(each.texts))]
         for index in self.open:
             call = self.open[index]
-            if call.machine is not None and call.machine.held()[0]:
+            machine = call.machine
+            if machine is None or (machine.open_path is not None and not machine.pending):
+                continue  # most withhold nothing, and a trace asks for each open call after each item
+            if machine.held()[0]:
                 schema = self.schemas.get(known_name(self.schemas, call.name) or "")
-                keys = property_names(schema, call.machine.around)
-                found += held_by(call.machine, call.segment_id, keys, in_raw=True)
+                keys = property_names(schema, machine.around)
+                found += held_by(machine, call.segment_id, keys, in_raw=True)
 
     def _wait(self, delta: ToolCallDelta, head: ToolCallDelta | None, events: Events) -> None:
         text = delta.arguments_delta

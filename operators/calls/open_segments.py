@@ -72,6 +72,8 @@ class OpenSegments(Stateful):
 
     def ends(self, how: How) -> list[SegmentEnd]:
         """Return an END for each segment that has none."""
+        if not self._open:
+            return []
         status, reason = end_status(how)
         ends = [
             SegmentEnd(segment_id, segment_type, status, reason, turn_id=turn_id)

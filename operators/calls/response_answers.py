@@ -65,9 +65,9 @@ class ResponseAnswers(Stateful):
             lane = reader.lane
             if lane is not None and text and (given := lane(text)) is not None:
                 return given
-            if isinstance(item, str):
+            if isinstance(item, str) or (text and self.lane is None and self._answer.number == 0):
                 given = list[SegmentOutput]()
-                reader.feed(item, given)
+                reader.feed(text, given)
                 return given
             self._text_only = False
         if self.lane is not None:
@@ -180,7 +180,9 @@ class ResponseAnswers(Stateful):
         """Return the lane of the chunk's call, if nothing in the chunk is new for the whole response."""
         answer, ids, find = self._answer, self.ids, self._find_lane
         call = answer.calls.open.get(chunk.tool_calls[0].index)
-        if call is None or call.inner_pieces != 1 or find is None or chunk.choice != answer.number:
+        if call is None or find is None or chunk.choice != answer.number:
+            return None
+        if call.inner_pieces != 1 and call.goes_straight is not None:
             return None
         if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
             return None

@@ -4,9 +4,10 @@ It returns the item's events; or None, with nothing done, if the item is not suc
 Who has lanes has the one for the next item in an attribute `lane`, None while there is none: a stage, a reader of text,
 a provider's machine. Both ways have the same results.
 
-The lane of a stage goes to the end of its chain. It is for text in the middle of an open string: the stage offers a
-`TextLane` to each stage behind it in turn. A stage that takes it writes into it what becomes of the text there. A stage
-that does not, or has no `take_lane`, declines, and the text goes from stage to stage as events.
+The lane of a stage goes to the end of its chain. It is for all further text of a call, or for text in the middle of an
+open string: the stage offers a `TextLane` to each stage behind it in turn, the wide one first. A stage that takes it
+writes into it what becomes of the text there. A stage that does not, or has no `take_lane`, declines, and the text goes
+from stage to stage as events.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from ...events.segment_event import Fragment, Path
 
 Lane: TypeAlias = Callable[[Any], "list[Any] | None"]
 """Returns the events of the whole chain for an item; None, with nothing done, if it has to be fed to the stages."""
-FurtherEvent: TypeAlias = Callable[[str, Fragment], Any]
-"""Returns an event for a source text and its TEXT."""
+FurtherEvents: TypeAlias = Callable[[str, tuple[Fragment, ...]], Sequence[Any]]
+"""Returns the events for a source text and its fragments."""
 Offer: TypeAlias = Callable[["TextLane"], bool]
 """Offers a lane to all stages behind the first one; False if one of them declines."""
 
@@ -40,30 +41,40 @@ class GrowingPieces(Protocol):
     def join(self) -> None: ...
 
 
+class ValueInText(Protocol):
+    """A value that its fragments make, and the text of its open string."""
+
+    @property
+    def text(self) -> GrowingPieces: ...
+    def feed_all(self, fragments: Sequence[Any], /) -> None: ...
+
+
 class TextLane:
-    """What becomes of further text of one open string: of content events of one segment with one TEXT fragment each.
+    """What becomes of further text of one call: of content events of one segment.
 
     It holds until an item has no lane, or until a `load`.
 
-    - `segment_id`, `turn_id`: of the segment; `path`: the path object of the string.
+    - `segment_id`, `turn_id`: of the segment.
+    - `path`: the path object of the open string that the text is in the middle of, each event with one TEXT fragment;
+      None for any text without an error.
     - `segment_type`: the type that the event has in the end.
     - `is_decoded`: whether the delta of the event is the decoded text rather than the source text.
     - `is_heard`: whether an event comes out at all; a stage that emits none sets it to False.
     - `further`: makers of further events, which follow it and which all stages pass; a stage puts its own first.
-    - `kept`: where the source text and the decoded text are kept, if a stage needs them later.
+    - `kept`: where the source text and the value are kept, if a stage needs them later.
     """
 
     __slots__ = ("further", "is_decoded", "is_heard", "kept", "path", "segment_id", "segment_type", "turn_id")
 
-    def __init__(self, segment_id: str, segment_type: str, turn_id: str | None, path: Path) -> None:
+    def __init__(self, segment_id: str, segment_type: str, turn_id: str | None, path: Path | None) -> None:
         self.segment_id = segment_id
         self.segment_type = segment_type
         self.turn_id = turn_id
         self.path = path
         self.is_decoded = False
         self.is_heard = True
-        self.further: list[FurtherEvent] = []
-        self.kept: tuple[GrowingPieces, GrowingPieces] | None = None
+        self.further: list[FurtherEvents] = []
+        self.kept: tuple[GrowingPieces, ValueInText] | None = None
 
 
 def with_lanes(stages: Sequence[Any]) -> OffersLanes | None:

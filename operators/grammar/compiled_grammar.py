@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
@@ -113,6 +113,9 @@ class CompiledGrammar:
         self._exhausted = [
             not any(self._is_inside(here, after) for after in following) for here, following in enumerate(self.follow)
         ]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return compiled, (self.dialects,)
 
     def with_suffix(self, suffix: str) -> CompiledGrammar:
         """Return the same positions for tags with a suffix, which is then known."""

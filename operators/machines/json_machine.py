@@ -75,10 +75,10 @@ class JsonMachine(ValueMachine):
 
     def feed(self, text: str) -> Sequence[Parsed]:
         """Return the fragments that this text makes certain."""
-        path = self._text_path
+        path = self.open_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but short escapes.
-            if "\\" in text or self._pending:
+            if "\\" in text or self.pending:
                 if (piece := self.escaped_text(text)) is not None:
                     return (piece,)
             elif '"' not in text and text.isprintable():
@@ -91,7 +91,7 @@ class JsonMachine(ValueMachine):
             self.bare = []
         out: list[Parsed] = []
         end = self.at + len(text)
-        if self._pending or self.error is not None or not self.at < end <= self._longest:
+        if self.pending or self.error is not None or not self.at < end <= self._longest:
             self._feed(text, out)
         else:
             self._read_plain(text, end, out)
@@ -220,7 +220,7 @@ class JsonMachine(ValueMachine):
             position = self.STEPS[state](self, text, position, out)
             state, path = self._state, self._path
         self._state, self._path = state, path
-        self._text_path = path if state == "string" else None
+        self.open_path = path if state == "string" else None
         if state == "end" and self.error is None:
             self.root_closed = True
 
@@ -229,7 +229,7 @@ class JsonMachine(ValueMachine):
 
         For text with escapes, or after one that was cut. Rare texts, such as one with `\u`, are left to `feed`.
         """
-        pending, path, at = self._pending, self._text_path, self.at
+        pending, path, at = self.pending, self.open_path, self.at
         raw, end, held = pending + text, at + len(text), ""
         if path is None or "\\u" in raw or not at < end <= self._longest or not text.isprintable():
             return None
@@ -241,7 +241,7 @@ class JsonMachine(ValueMachine):
             return None
         if stop <= len(raw) or not decoded:
             return None
-        self.at, self._pending = end, held
+        self.at, self.pending = end, held
         return Fragment(path, "TEXT", decoded, at - len(pending))
 
     def _escapes_from(self, text: str) -> tuple[str, ...]:
@@ -250,11 +250,6 @@ class JsonMachine(ValueMachine):
             pair = text + _LOW[len(text) - length :]
             return (text, pair) if len(text) == length else (pair,)
         return tuple(each for each in (*_SHORT_ESCAPES, text + _LONE[len(text) :]) if text and each.startswith(text))
-
-    @property
-    def open_path(self) -> Path | None:
-        """The path object of the open string, if the next text may be all its own."""
-        return self._text_path
 
     def _read_value(self, text: str, position: int, out: list[Parsed]) -> int:
         char = text[position]
@@ -296,7 +291,7 @@ class JsonMachine(ValueMachine):
         if limit < len(text) and limit <= wrong and not (closed and limit == end):
             return self._fail_at_key_limit(text, limit, out)
         if cut is not None:
-            self._pending = cut[0]
+            self.pending = cut[0]
         if end == len(text):
             return end
         if not closed:
@@ -329,7 +324,7 @@ class JsonMachine(ValueMachine):
         cut = _match_cut_escape(text, end)
         if cut is None:
             return self._fail_in_text(text, end, out)
-        self._pending = cut[0]
+        self.pending = cut[0]
         return len(text)
 
     def _open_number(self, char: str, text: str, position: int, out: list[Parsed]) -> int:
@@ -350,7 +345,7 @@ class JsonMachine(ValueMachine):
         wrong = _wrong_in_escape(text, position)
         expected = "four hex digits" if wrong > position + 1 else 'one of " \\ / b f n r t u'
         end = self._fail("malformed", text, wrong, expected, out)
-        self._pending = text[position:wrong]  # what was withheld of the wrong escape stays so
+        self.pending = text[position:wrong]  # what was withheld of the wrong escape stays so
         return end
 
     EXPECTED: ClassVar[dict[str, str]] = {
@@ -419,7 +414,7 @@ def decode_whole(text: str, limits: Limits) -> dict[str, Any] | None:
     ):
         return None
     try:
-        return cast("dict[str, Any]", json.loads(text, parse_constant=_refuse))
+        return cast("dict[str, Any]", _decode_strictly(text))
     except (ValueError, RecursionError):
         return None
 
@@ -444,6 +439,9 @@ def decode_json(text: str, limits: Limits) -> tuple[Any, JsonError | None]:
 def _refuse(constant: str) -> None:
     message = f"{constant} is not JSON"
     raise ValueError(message)
+
+
+_decode_strictly: Final = json.JSONDecoder(parse_constant=_refuse).decode
 
 
 @lru_cache(maxsize=8)

@@ -146,6 +146,12 @@ class GrowingText(Stateful):
             self.blocks[:] = ["".join(self.blocks)]
         return self.blocks[0] if self.blocks else ""
 
+    def taken(self) -> str:
+        """Return the whole text, and forget it."""
+        text = self.joined() if self.blocks else "".join(self.pieces)
+        self.clear()
+        return text
+
     @property
     def last_pieces(self) -> list[str]:
         """The pieces of the text; of a long one the last of them, behind a `…`."""
@@ -223,10 +229,10 @@ class FragmentAggregator(Stateful):
         if type(fragment) is not Fragment:
             return
         kind = fragment.kind
-        if kind == "TEXT":
-            self.text.add(fragment.value)
-        elif kind == "DONE":
+        if kind == "DONE":
             self._close(fragment.path)
+        elif kind == "TEXT":
+            self.text.add(fragment.value)
         elif kind == "SCALAR":
             self._put(fragment.path, fragment.value)
             self._open = "scalar"
@@ -277,8 +283,7 @@ class FragmentAggregator(Stateful):
 
     def _close(self, path: Path) -> None:
         if self._open == "text":
-            self._put(path, self.text.joined())
-            self.text.clear()
+            self._put(path, self.text.taken())
             self._open = ""
         elif self._open:
             self._open = ""

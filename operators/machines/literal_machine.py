@@ -155,24 +155,24 @@ class LiteralMachine(ValueMachine):
 
     def feed(self, text: str) -> Sequence[Parsed]:
         """Return the fragments that this text makes certain."""
-        path = self._text_path
+        path = self.open_path
         if path is not None:
             # Inside a string: most chunks have nothing but its text, many of the others nothing but whole escapes.
             at = self.at
             end = at + len(text)
             if at < end <= self._longest and self._first not in text:
                 form = self._form
-                if not self._pending and ("\\" not in text or form.reads == "plain"):
+                if not self.pending and ("\\" not in text or form.reads == "plain"):
                     if text.isprintable() or not _find_surrogate(text):
                         self.at = end
                         return (Fragment(path, "TEXT", text, at),)
                 elif form.reads == "escapes":
-                    raw = self._pending + text
+                    raw = self.pending + text
                     match = form.pattern.match(raw)
                     if match is not None and match.end() == len(raw):
-                        at -= len(self._pending)
+                        at -= len(self.pending)
                         self.at = end
-                        self._pending = ""
+                        self.pending = ""
                         decoded = form.decode(raw)
                         return (Fragment(path, "TEXT", decoded, at + form.skipped(raw)),) if decoded else ()
         self._feed(text, self._groups.held)
@@ -204,13 +204,13 @@ class LiteralMachine(ValueMachine):
     def take_quote(self) -> Sequence[Parsed]:
         """Read the quote of the open string as a part of its text."""
         quote = self._form.quote
-        is_in_escape = self._pending and self._form.reads == "escapes"
+        is_in_escape = self.pending and self._form.reads == "escapes"
         if is_in_escape or self.at + len(quote) > self._longest:
             return self.feed(quote)
-        said = self._pending + quote
-        self._pending = ""
+        said = self.pending + quote
+        self.pending = ""
         self._state = "string"
-        self._text_path = self._path
+        self.open_path = self._path
         self.at = self.read = self.at + len(quote)
         return (Fragment(self._path, "TEXT", said, self.at - len(said)),)
 
@@ -226,7 +226,7 @@ class LiteralMachine(ValueMachine):
 
     def _note_text(self) -> None:
         if self._in_key or self._groups.undecided:
-            self._text_path = None
+            self.open_path = None
         self._first = self._form.quote[0]
 
     def _read_open(self, text: str, position: int, out: list[Parsed]) -> int:
@@ -277,7 +277,7 @@ class LiteralMachine(ValueMachine):
                 break
             stop = _find_stop(text, end + 1)
         if stop is None and len(text) - position <= _MOST_BARE:
-            self._pending = text[position:]
+            self.pending = text[position:]
             return len(text)
         upto = position if stop is None or stop.start() - position > _MOST_BARE else stop.start()
         return self._unexpected(text, upto, out)
@@ -289,7 +289,7 @@ class LiteralMachine(ValueMachine):
         if behind - position > _MOST_BARE:
             return self._unexpected(text, position, out)
         if behind == len(text):
-            self._pending = text[position:]
+            self.pending = text[position:]
             return len(text)
         if text[behind : behind + 1] not in (",", closer) or _is_other_key(said) or (bracket != "{" and "," in said):
             return self._unexpected(text, end, out)
@@ -380,7 +380,7 @@ class LiteralMachine(ValueMachine):
                 return self._open_text(quote, right, out)
             wrong = max(wrong, right)
         if wrong == len(text):
-            self._pending = text[position:]
+            self.pending = text[position:]
             return wrong
         return self._fail("malformed", text, wrong, "the rest of a quote", out)
 
@@ -413,7 +413,7 @@ class LiteralMachine(ValueMachine):
             return position
         if position + 1 == len(text):
             self._state = "opening"
-            self._pending = quote
+            self.pending = quote
             return position + 1
         if text[position + 1] == quote:
             self._form = string_form(3 * quote, form.reads)
@@ -447,7 +447,7 @@ class LiteralMachine(ValueMachine):
             if not is_cut_escape(text, end):
                 wrong, expected = wrong_in_escape(text, end)
                 return self._fail("malformed", text, wrong, expected, out)
-        self._pending = text[end:]
+        self.pending = text[end:]
         return len(text)
 
     def _read_guarded(self, text: str, position: int, out: list[Parsed]) -> int:

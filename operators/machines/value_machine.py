@@ -1,6 +1,6 @@
 """What the machines of JSON and of literals share: containers, numbers, words, limits and errors.
 
-A machine is a table of steps, one for each state. What a chunk cut in two waits in `_pending` (an escape, a long quote)
+A machine is a table of steps, one for each state. What a chunk cut in two waits in `pending` (an escape, a long quote)
 or in `_pieces` (a number, a key), and no character is read a second time because of later text. So the cost is linear
 for any chunking. There is no recursion: each level of depth costs one entry of a list.
 """
@@ -48,7 +48,7 @@ class ValueMachine(Stateful):
     STATE: ClassVar[tuple[str, ...]] = (
         "_number_state",
         "_path",
-        "_pending",
+        "pending",
         "_start",
         "_state",
         "_word",
@@ -65,7 +65,7 @@ class ValueMachine(Stateful):
         "_limits",
         "_longest",
         "_numbers",
-        "_text_path",
+        "open_path",
         "excess",
         "read",
     )
@@ -79,9 +79,9 @@ class ValueMachine(Stateful):
         """The open containers, each with its bracket (`(` while its type is unknown), what closes it, and its path."""
         self._path: Path = ()
         """The path of the value that is open, comes next, or closed last."""
-        self._text_path: Path | None = None
-        """The path of the open string, if the next text may be all its own; `feed` then takes its lane."""
-        self._pending = ""
+        self.open_path: Path | None = None
+        """The path object of the open string, if the next text may be all its own; `feed` then takes its lane."""
+        self.pending = ""
         """Raw text, such as an unfinished escape, that is held until the next chunk decides it."""
         self._pieces: list[str] = []
         """The pieces so far of a key (decoded) or a number (raw)."""
@@ -101,14 +101,14 @@ class ValueMachine(Stateful):
     @property
     def withheld_length(self) -> int:
         """The number of raw characters held until the next chunk decides them."""
-        return len(self._pending)
+        return len(self.pending)
 
     def held(self, keys: Iterable[str] = ()) -> tuple[str, str, tuple[str, ...]]:
         """Return the text of a key, word, number or escape that no fragment has yet, why, and what it may become.
 
         `keys`: those that the open object is known to have.
         """
-        if self._text_path is not None and not self._pending:
+        if self.open_path is not None and not self.pending:
             return _NOTHING
         if self._state == "word":
             return self._word[: self.at - self._start], "the word is not whole", (self._word,)
@@ -116,9 +116,9 @@ class ValueMachine(Stateful):
         if self._state == "number":
             return text, "a number ends at the character behind it", self._numbers_from(text)
         if self._state in ("key_text", "bare_key"):
-            may_become = () if self._pending else tuple(key for key in keys if key.startswith(text))
-            return text + self._pending, _A_KEY if may_become else f"{_A_KEY}; it may be any", may_become
-        return self._pending, "the escape is not whole", self._escapes_from(self._pending)
+            may_become = () if self.pending else tuple(key for key in keys if key.startswith(text))
+            return text + self.pending, _A_KEY if may_become else f"{_A_KEY}; it may be any", may_become
+        return self.pending, "the escape is not whole", self._escapes_from(self.pending)
 
     def ahead(self, keys: Iterable[str] = (), words: Iterable[str] = ()) -> list[str]:
         """Return some texts that may come next: the rest of what has begun, and signs.
@@ -203,7 +203,7 @@ class ValueMachine(Stateful):
         """Restore a dumped state."""
         super().load(state)
         self._containers = [(*brackets, self._path[:depth]) for depth, brackets in enumerate(state["brackets"])]
-        self._text_path = self._path if self._state == "string" else None
+        self.open_path = self._path if self._state == "string" else None
 
     def _feed(self, text: str, out: list[Parsed]) -> None:
         """Add to `out` the fragments that this text makes certain."""
@@ -217,9 +217,9 @@ class ValueMachine(Stateful):
             text = text[: -self.excess]
             end = self._longest
         self.at = self.read = end
-        if self._pending:
-            text = self._pending + text
-            self._pending = ""
+        if self.pending:
+            text = self.pending + text
+            self.pending = ""
         position, length, steps = 0, len(text), self.STEPS
         self._base = end - length
         while position < length:
@@ -227,7 +227,7 @@ class ValueMachine(Stateful):
         if excess and self.error is None:
             self._base = self.at
             self._fail("limit", excess, 0, f"at most {self._longest} characters", out)
-        self._text_path = self._path if self._state == "string" else None
+        self.open_path = self._path if self._state == "string" else None
 
     def _open_container(self, bracket: str, text: str, position: int, out: list[Parsed]) -> int:
         path = self._path
@@ -368,10 +368,10 @@ class ValueMachine(Stateful):
         self.at = self._base + position
         self.error = JsonError(reason, self.at, expected, found, path)
         out.append(self.error)
-        self._pending = ""
+        self.pending = ""
         self._pieces = []
         self._state = "end"
-        self._text_path = None
+        self.open_path = None
         return len(text)
 
     EXPECTED: ClassVar[dict[str, str]] = {

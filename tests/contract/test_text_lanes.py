@@ -31,6 +31,8 @@ TEXTS = st.text(st.sampled_from('abc xyz"\\\n\té€🔧\ud83d<a/>'), max_size=9
 ENDINGS = ('"}', '", "n": 1}', '"', "", '", "content": "again"}', '\\x"}', "\n", '"} {', '\\ud8"}')
 
 
+ROWS = '"rows": [{"id": 1, "tags": ["a\\n", true]}, [ ], -2.5e3, {"": null}], '
+
 PASSING: Operator[Any, Any] = raising_after(10**9, ValueError("never"))
 
 
@@ -75,7 +77,7 @@ def streams(draw: st.DrawFn) -> list[ChunkResponse]:
         tool = draw(st.sampled_from(("write_file", "run_bash", "other")))
         field = {"run_bash": "command"}.get(tool, "content")
         content = json.dumps(draw(TEXTS), ensure_ascii=draw(st.booleans()))[1:-1]
-        path = draw(st.sampled_from(("", '"path": "a.py", ')))
+        path = draw(st.sampled_from(("", '"path": "a.py", ', ROWS)))
         text = f'{{{path}"{field}": "{content}{draw(st.sampled_from(ENDINGS))}'
         pieces: list[str] = []
         while text:
@@ -265,6 +267,18 @@ def test_nearly_all_text_takes_a_lane(name: str) -> None:
         assert not counted.taken
     else:
         assert counted.taken > 0.9 * len(DELTAS)
+
+
+@looped("name", [name for name in CHAINS if name not in ("eager", "with arguments", "short", "two of one kind")])
+def test_nearly_all_text_of_a_call_that_nobody_streams_takes_a_lane(name: str) -> None:
+    chain: Any = stage(CHAINS[name])
+    chain._lanes = counted = Counted(chain._lanes)
+    text = json.dumps({"rows": [{"id": number, "tags": ["a", None], "in": True} for number in range(40)]})
+    deltas = [text[place : place + 4] for place in range(0, len(text), 4)]
+    chain.feed(ChunkResponse(tool_calls=(ToolCallDelta(0, "call_1", "save_rows"),)))
+    for delta in deltas:
+        chain.feed(ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=delta),)))
+    assert counted.taken == len(deltas) - 1
 
 
 def test_a_stage_that_has_no_lane_declines_for_the_chain() -> None:

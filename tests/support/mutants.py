@@ -151,8 +151,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/calls/native_call.py",
-                "if machine is None or call.is_followed else",
-                "if machine is None else",
+                "None if call.is_followed else call.machine",
+                "call.machine",
             ),
         ),
         (f"{TEXT_LANES} each_item",),
@@ -192,7 +192,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "text of a lane is not kept for the invocation",
-        (Edit("operators/calls/native_call.py", "        if is_kept:\n", "        if False:\n"),),
+        (Edit("operators/calls/native_call.py", "            texts.append(decoded)\n", ""),),
+        (f"{TEXT_LANES} each_item",),
+    ),
+    Mutant(
+        "what is not text of a string is not kept for the invocation where it has a lane",
+        (Edit("operators/calls/native_call.py", "            value.feed_all(items)\n", ""),),
         (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
@@ -200,8 +205,24 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/stream_fields.py",
-                "        if call.live_path is not lane.path:\n",
-                "        if call.segment_type == 'tool_call':\n",
+                "        if lane.path is None or call.live_path is not lane.path:\n",
+                "        if lane.path is None or call.segment_type == 'tool_call':\n",
+            ),
+        ),
+        (f"{TEXT_LANES} each_item",),
+    ),
+    Mutant(
+        "a lane takes all text of a call that streams",
+        (Edit("operators/stream_fields.py", "if lane.path is None or call.live_path", "if call.live_path"),),
+        (f"{TEXT_LANES} each_item",),
+    ),
+    Mutant(
+        "what a lane has read before an error is read again",
+        (
+            Edit(
+                "operators/calls/answer_segments.py",
+                "machine.feed(text) if call.read_ahead is None else call.read_ahead",
+                "machine.feed(text)",
             ),
         ),
         (f"{TEXT_LANES} each_item",),
@@ -304,7 +325,7 @@ MUTANTS: tuple[Mutant, ...] = (
             Edit(
                 "operators/machines/value_machine.py",
                 'super().dump(), "brackets"',
-                'super().dump(), "_pending": "", "brackets"',
+                'super().dump(), "pending": "", "brackets"',
             ),
         ),
         (MACHINE,),
@@ -314,8 +335,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/stream_fields.py",
-                "(path == call.field_path and self._field",
-                "(path[-1:] == call.field_path and self._field",
+                "may_settle = path == call.field_path",
+                "may_settle = path[-1:] == call.field_path",
             ),
         ),
         (f"{LAWS} inside_another",),
@@ -970,8 +991,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/parse_text.py",
-                "    compiled(found)\n",
-                "    found = tuple(sorted(found, key=lambda each: each.name))\n    compiled(found)\n",
+                "    positions = compiled(",
+                "    found = tuple(sorted(found, key=lambda each: each.name))\n    positions = compiled(",
             ),
         ),
         ("tests/operators/catalogue/test_auto.py first_one_decides",),

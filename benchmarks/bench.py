@@ -27,11 +27,12 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import checkout  # noqa: F401 - first of all
 import piece_cost
 from client_streams import client_rows
+from pydantic import BaseModel
 from start_up import start_rows
 from strategies.marked_texts import MODEL_MARKERS
 
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
-from penstock.operators import compose, holdback, stage, stream_fields, to_invocations, to_segments
+from penstock.operators import compose, holdback, stage, stream_fields, to_invocations, to_segments, validate
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
@@ -120,6 +121,15 @@ def json_machine() -> Feed:
 
 def chain() -> Feed:
     return stage(to_segments(), stream_fields(), to_invocations()).feed
+
+
+class WriteFile(BaseModel):
+    path: str
+    content: str
+
+
+def validated_chain() -> Feed:
+    return stage(to_segments(), validate({"write_file": WriteFile}), stream_fields(), to_invocations()).feed
 
 
 def strategy_updates_off() -> Feed:
@@ -313,6 +323,7 @@ def main() -> int:
         ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 13),
         ("JSON machine, 200 small objects", calls_per_delta(json_machine, cut(small_objects(200)), as_they_are), 45),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
+        ("the same, with validate", calls_per_delta(validated_chain, inputs[-1], call_deltas), 59),
         ("the same, 200 small objects that nobody streams", calls_per_delta(chain, rows_deltas(), rows_call), 80),
         # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.
         ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 40),

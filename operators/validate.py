@@ -16,6 +16,7 @@ from .calls.answer_segments import SegmentInput, SegmentOutput
 from .calls.call_arguments import CallArguments
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, Specs, called_name, spec_by_type
 from .calls.open_segments import CallFollower, error_detail
+from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
@@ -230,6 +231,7 @@ class _Checker(Stateful):
         "_is_behind",
         "_is_lost",
         "_last_at",
+        "_length",
         "_of",
         "_seen",
         "_steps",
@@ -253,8 +255,10 @@ class _Checker(Stateful):
         """What is wanted of the open string."""
         self._in_text: Path | None = None
         """Its path."""
+        self._length = 0
+        """The characters of it that have come."""
         self._begun = ""
-        """Its text, as far as that may contradict it."""
+        """Its text, where only some words may come."""
         self._last_at = 0
         """The offset of the last fragment."""
         self._is_behind = False
@@ -271,6 +275,13 @@ class _Checker(Stateful):
 
     def read(self, pieces: Sequence[Fragment], text: str, end: int, whole: Whole) -> list[FieldVerdict[Any]]:
         """Return the verdicts of some fragments and of the source text that they are in, which ends at an offset."""
+        if len(pieces) == 1 and pieces[0].kind == "TEXT" and (node := self._text) is not None and not node.words:
+            piece = pieces[0].value
+            length = self._length = self._length + len(piece)
+            if node.longest is None or length <= node.longest or self._is_lost:
+                self.values.text.add(piece)
+                return []
+            self._length -= len(piece)
         told: list[FieldVerdict[Any]] = []
         source = self._tail + text
         for piece in pieces:
@@ -322,7 +333,7 @@ class _Checker(Stateful):
                 self._look_at_number(node, number[0], path, told)
             return
         if kind == "string":
-            self._text, self._in_text, self._begun = node, path, ""
+            self._text, self._in_text, self._length, self._begun = node, path, 0, ""
             return
         self._nodes.append(node)
         self._steps += path[-1:]
@@ -412,13 +423,13 @@ class _Checker(Stateful):
             self._contradict(path, "type", f"the value should be of type {wanted}, and begins as {kind}", told)
 
     def _read_text(self, node: Expected, piece: Fragment, told: list[FieldVerdict[Any]]) -> None:
-        self._begun += piece.value
-        if not node.may_be(self._begun, is_whole=False):
-            if node.longest is not None and len(self._begun) > node.longest:
-                self._contradict(
-                    piece.path, "string_too_long", f"the text should have at most {node.longest} characters", told
-                )
-            else:
+        self._length += len(piece.value)
+        if node.longest is not None and self._length > node.longest:
+            message = f"the text should have at most {node.longest} characters"
+            self._contradict(piece.path, "string_too_long", message, told)
+        if node.words:
+            self._begun += piece.value
+            if not node.may_begin(self._begun):
                 words = ", ".join(map(repr, node.words))
                 self._contradict(piece.path, "enum", f"the text should be one of {words}", told)
 
@@ -489,8 +500,15 @@ class _Call(CallArguments):
     def verdicts(self, event: AnySegmentEvent) -> list[FieldVerdict[Any]]:
         """Return what an event makes certain."""
         source = (event.raw or event.delta) if type(event) is SegmentContent else event.raw
+        return self._read(source, self.fragments(event))
+
+    def take_lane(self, lane: TextLane) -> bool:
+        """Add the verdicts to a lane."""
+        lane.further.insert(0, self._read)
+        return self._parsed
+
+    def _read(self, source: str, pieces: Sequence[Fragment]) -> list[FieldVerdict[Any]]:
         self._end += len(source)
-        pieces = self.fragments(event)
         return self.checker.read(pieces, source if self._is_native else "", self._end, _arguments)
 
 
@@ -515,6 +533,11 @@ class _ValidateCalls(CallFollower[_Call]):
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
         return (event,)
+
+    def take_lane(self, lane: TextLane) -> bool:
+        """Let the event of the text pass, and add the verdicts of its call."""
+        call = self._calls.get((lane.turn_id, lane.segment_id))
+        return call is None or call.take_lane(lane)
 
     def new_part(self, _name: str, state: Any, /) -> _Call:
         return self._call(SegmentStart("", "tool_call"), state["name"], cast("_Wanted", self._of(state["name"])))
@@ -594,6 +617,10 @@ class _ValidateText(CallFollower[_Text]):
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
         return (event,)
+
+    def take_lane(self, lane: TextLane) -> bool:
+        """Let calls pass."""
+        return lane.segment_id is not None
 
     def new_part(self, _name: str, _state: Any, /) -> _Text:
         return self._text(SegmentStart("", "text"))

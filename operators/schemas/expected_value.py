@@ -107,13 +107,9 @@ class Expected:
         """Whether the characters of a string may contradict it."""
         return bool(self.words) or self.longest is not None
 
-    def may_be(self, text: str, *, is_whole: bool) -> bool:
-        """Return whether a string that is a text, or begins with it, may validate."""
-        if self.longest is not None and len(text) > self.longest:
-            return False
-        if not self.words:
-            return True
-        return text in self.words if is_whole else any(each.startswith(text) for each in self.words)
+    def may_begin(self, text: str) -> bool:
+        """Return whether a string that begins with a text may be one of the words."""
+        return not self.words or any(each.startswith(text) for each in self.words)
 
     def may_count(self, begun: str) -> bool:
         """Return whether a number that begins so may come to lie within the bounds.

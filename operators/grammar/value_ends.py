@@ -38,7 +38,7 @@ class ValueEnds:
     - `first`: the closers that may directly follow the value; `closers`: all that may follow it, now or later.
     - `arguments`, `calls`: the openers of other arguments, and of calls; `starts`: with which the former begin.
     - `texts`: all markers, each in one spelling; `marked`: finds one of them that is more than one character.
-    - `blocks`: the openers of calls from the beginning of their block on.
+    - `blocks`: the openers of calls from the beginning of their block on. `inert`: the markers that are none of these.
     - `is_open`: whether the end of the answer ends the value, which has no closer.
     - `has_direct_argument`: whether another argument may follow without a closer. `has_argument_closer`: whether it may
       follow a closer. `is_named`: whether a closer repeats the argument's name. `is_separated`: whether there is only a
@@ -78,8 +78,10 @@ class ValueEnds:
         self.is_separated = is_row and any(each.has_no_key for each in self.arguments)
         self.not_openers = frozenset(f"{each}/" for each in self.starts if len(each) == 1)
         """Texts that begin as an opener of one character does, but are the beginning of a closer."""
+        known = {*self._call_starts, *self.starts, *self.closers, *self.not_openers}
+        self.inert = frozenset(each for each in self.texts if len(each) > 1) - known
         self.candidates = self.search(())
-        self.openers = self._search((*self._call_starts, *self.starts, *self.closers, *self.not_openers))
+        self.openers = self._search((*known, *self.inert))
         is_end = self.has_direct_argument or self.is_separated
         self.ending = self._search((*self.first, *(self.starts if is_end else ())))
         self.held = self.held_search(())
@@ -87,13 +89,18 @@ class ValueEnds:
 
     def search(self, others: Iterable[str]) -> MarkerSearch:
         """Return the search for the markers that mean something in the value, and others."""
-        return self._search((*self.closers, *self.starts, *self._call_starts, *others, *self.not_openers))
+        known = (*self.closers, *self.starts, *self._call_starts, *others, *self.not_openers)
+        return self._search((*known, *self.inert))
 
     def held_search(self, others: Iterable[str]) -> MarkerSearch:
         """Return the search for the markers that mean something behind the end of a block, and others."""
         return self._search(
             (*self.first, *self._block_starts, *(self.starts if others or self.is_separated else ()), *others)
         )
+
+    def may_open(self, marker: str) -> bool:
+        """Return whether a marker may be the last one of an opener."""
+        return marker in self.starts or marker not in self.first
 
     def others(self, keys: Sequence[str]) -> Mapping[str, int]:
         """Return the closers of other arguments with -1, if they have the names of these, and their openers with 1."""

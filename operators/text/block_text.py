@@ -19,7 +19,7 @@ from ..machines.entities import Entities
 from ..machines.marker_search import BLANK_RUN, BLANKS, Marker, MarkerSearch, characters, end_of_run, literal_search
 from ..schemas.argument_schema import argument_schema
 from ..schemas.value_typing import is_container
-from .value_end import ValueEnd
+from .value_end import ValueEnd, is_word
 
 if TYPE_CHECKING:
     from ..grammar.compiled_grammar import States
@@ -336,8 +336,10 @@ class BlockText(Stateful):
             block.double(key)
         call.keys.append(key)
         is_named = block.key is not None  # else the name is ours, and no sign of a slip
-        if call.undeclared is None and is_named and not (block.options.lenient or argument.may_exist):
-            call.undeclared = key
+        if is_named and not (block.options.lenient or argument.may_exist):
+            call.undeclared = call.undeclared or key
+            if is_word(key) is None:
+                call.doom = call.doom or JsonError("malformed", self._here, "an argument of the tool", key)
         self.typing = self._item.typing
         if self.typing == "flagged":
             self.typing = "json"

@@ -16,6 +16,7 @@ The left column is the state, the middle one what comes, and the right one what 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
     from .text_block import TextBlock
 
 
+is_word: Final = re.compile(r"[\w.:/$ -]+").fullmatch
+"""Whether a text may be a name that nobody has declared."""
 _USUAL_GAPS: Final = ("", "\n", "\r\n")
 """What templates write between the arguments."""
 
@@ -94,10 +97,18 @@ class InnerCalls(Stateful):
         if not marker:
             self.begun = joined[found.start() :]
             return len(joined) - len(begun)
-        self.settle(marker)
-        self.marker(marker)
+        if marker in self._ends.inert:
+            self.inert(marker)
+        else:
+            self.settle(marker)
+            self.marker(marker)
         self.text(joined[found.end() : len(begun)])
         return max(0, found.end() - len(begun))
+
+    def inert(self, marker: str) -> None:
+        """Note a marker of the format that neither opens nor closes anything here."""
+        self.has_any = True
+        self.text(marker)
 
     def text(self, text: str) -> None:
         """Note content without a marker."""
@@ -139,7 +150,12 @@ class InnerCalls(Stateful):
             return
         for each in self._ends.calls:
             found = each.whole.match(self._opener + marker)
-            is_whole = found is not None and (each.has_value or found.end() > len(self._opener))
+            # The closer of the value may begin as the opener of an argument does.
+            is_whole = found is not None and (
+                each.has_value
+                or found.end() == len(self._opener) + len(marker)
+                or (found.end() > len(self._opener) and self._ends.may_open(marker))
+            )
             if found is not None and is_whole and self._is_name(each, found[found.lastindex or 0]):
                 self.depth += 1
                 if self._ends.is_separated:
@@ -155,7 +171,9 @@ class InnerCalls(Stateful):
         name, knows = opener.said(text).get("name"), self._knows
         if name is None and opener.attrs is not None and "name" in dict(opener.attrs.roles).values():
             return opener.attrs.form == "json"  # of which nothing is read here
-        return opener.is_marked or (name is not None and knows is not None and knows(name))
+        if opener.is_marked:
+            return name is None or opener.has_no_key or is_word(name) is not None
+        return name is not None and knows is not None and knows(name)
 
     def continues(self, marker: str) -> bool:
         """Return whether a marker is another closer of the call that has just been closed."""
@@ -223,6 +241,8 @@ class ValueEnd(Stateful):
     _state: Literal["begin", "guarded", "value", "closed", "held", "held_closed", "next"] = "value"
     _guard: str = ""
     """The marker that closes the guard that is open."""
+    _is_torn_guard: bool = False
+    """Whether a closer of the value has come in a guard, so that this is one only if the value ends with it."""
     _count: int = 0
     """The closers in a row."""
     _is_enough: bool = False
@@ -260,6 +280,8 @@ class ValueEnd(Stateful):
     @property
     def is_plain(self) -> bool:
         """Whether a text without a marker is content, and changes nothing but `last`."""
+        if self._is_torn_guard and not self.is_ambiguous:
+            return self._state == "guarded"
         return self._state == "guarded" or (self._state == "value" and self.inner.is_plain)
 
     @property
@@ -275,7 +297,9 @@ class ValueEnd(Stateful):
     @property
     def search(self) -> MarkerSearch:
         """The search for the markers that mean something in the value now."""
-        return literal_search([Marker(self._guard)]) if self._state == "guarded" else self._search
+        if self._state != "guarded":
+            return self._search
+        return literal_search([Marker(self._guard), *map(Marker, self._ends.first)])
 
     def read(self, text: str, position: int, *, final: bool) -> Action:
         """Return the next step from a position on, which is before the text's end."""
@@ -340,12 +364,16 @@ class ValueEnd(Stateful):
         found = (search.whole if final else search.pattern).search(text, position)
         if found is None or found.start() > position:
             return "text", len(text) if found is None else found.start()
-        if not search.literal(found, final=final):
+        marker = search.literal(found, final=final)
+        if not marker:
             return "wait", position
-        self._state = "value"
+        if marker == self._guard:
+            self._state = "value"
+        else:
+            self._is_torn_guard = True
         return "text", found.end()
 
-    def _read_value(self, text: str, position: int, *, final: bool) -> Action:
+    def _read_value(self, text: str, position: int, *, final: bool) -> Action:  # noqa: PLR0911 - for its speed
         ends, inner, search = self._ends, self.inner, self._search
         length = inner.go_on(text, position) if inner.begun else 0
         if length:
@@ -357,6 +385,7 @@ class ValueEnd(Stateful):
             stop = found.end()
         if found is None or stop > position:
             self._is_behind_other = self._is_behind_other and text[position:stop].isspace()
+            self.is_ambiguous = self.is_ambiguous or (self._is_torn_guard and not text[position:stop].isspace())
             inner.text(text[position:stop])
             return "text", stop
         marker = search.literal(found, final=final)
@@ -365,6 +394,9 @@ class ValueEnd(Stateful):
                 return "wait", position
             inner.begun = text[position:]  # it can only open a call: content
             return "text", len(text)
+        if marker in ends.inert:
+            inner.inert(marker)
+            return "text", found.end()
         if self._others.get(marker, 0) >= 0:
             inner.settle(marker)
         if ends.is_open and (opened := self._opens_call(ends.blocks, text, position, final=final)) is not None:

@@ -188,3 +188,47 @@ def test_a_call_without_arguments_in_a_value_ends_with_its_closer_so_that_the_ne
     for pieces in ([text], list(text)):
         calls = run(pieces, [dialect], {"tools": {"note": None}})[True].calls
         assert [call.arguments for call in calls] == [{"content": each} for each in contents]
+
+
+def calls_of(dialect: str, text: str) -> list[Any]:
+    """Return the calls of a text, which are the same however it is cut."""
+    properties = {"path": {"type": "string"}, "content": {"type": "string"}}
+    tools = {"tools": [{"name": name, "parameters": {"properties": properties}} for name in ("f", "write_file")]}
+    whole, cut = (run(pieces, [dialect], tools)[True].calls for pieces in ([text], list(text)))
+    assert [(each.arguments, each.status) for each in whole] == [(each.arguments, each.status) for each in cut]
+    return list(whole)
+
+
+@pytest.mark.parametrize("key", [")'", '\\"', "a,b"])
+def test_an_argument_that_the_tool_does_not_have_and_whose_name_is_no_word_fails_the_call(key: str) -> None:
+    text = f"<function=f>\n<parameter=content>\nx</parameter><parameter={key}>\n</parameter>\n</function>\n"
+    (call,) = calls_of("seed_oss", f"<seed:tool_call>\n{text}</seed:tool_call>")
+    assert call.status == "failed"
+
+
+def test_the_closer_of_a_key_in_a_value_counts_as_a_marker_beside_an_argument_that_the_tool_does_not_have() -> None:
+    rows = "".join(
+        f"<arg_key>{key}</arg_key><arg_value>{value}</arg_value>"
+        for key, value in (("path", ""), ("x", "y"), ("content", "></arg_key>"))
+    )
+    (call,) = calls_of("poolside_v1", f"<tool_call>f{rows}</tool_call>")
+    assert call.status == "failed"
+
+
+def test_a_guard_that_closes_in_the_next_call_fails_both() -> None:
+    contents = "<![CDATA[x", "y]]> z"
+    text = "\n".join(
+        f'<tool name="write_file">\n<arguments>\n<arg name="content">{each}</arg>\n</arguments>\n</tool>'
+        for each in contents
+    )
+    (call,) = calls_of("xml", text)
+    assert call.status == "failed"
+    (call,) = calls_of("xml", text.replace("]]> z", "]]>"))  # letter for letter one value in a guard
+    assert call.status == "complete"
+
+
+def test_the_closer_of_a_value_does_not_make_what_is_before_it_the_opener_of_a_call() -> None:
+    mark = "]<]minimax[>["
+    one = f'{mark}<invoke name="f">{mark}<content>{mark}<invoke name="x">{mark}</content>{mark}</invoke>'
+    calls = calls_of("minimax_m3", f"{mark}<tool_call>{one}{one}{mark}</tool_call>")
+    assert [call.arguments for call in calls] == [{"content": f'{mark}<invoke name="x">'}] * 2

@@ -255,6 +255,12 @@ class _Named(msgspec.Struct):
     type: str
 
 
+def sse_event(frame: bytes, row: ProtocolRow, number: int | None) -> bytes:
+    """Return the server-sent event of a frame."""
+    name = b"event: %b\n" % msgspec.json.decode(frame, type=_Named).type.encode() if row.is_named else b""
+    return b"%b%bdata: %b\n\n" % (b"" if number is None else b"id: %d\n" % number, name, frame)
+
+
 async def sse_chunks(
     opened: Callable[[], FrameSource],
     row: ProtocolRow,
@@ -275,11 +281,7 @@ async def sse_chunks(
             frame = source.take()
             if frame is None:
                 break
-            said = b"data: %b\n\n" % frame
-            if row.is_named:
-                said = b"event: %b\n%b" % (msgspec.json.decode(frame, type=_Named).type.encode(), said)
-            number = None if next_id is None else next_id()
-            yield said if number is None else b"id: %d\n%b" % (number, said)
+            yield sse_event(frame, row, None if next_id is None else next_id())
         if row.ending and source.has_end:
             yield b"data: %b\n\n" % row.ending
     finally:

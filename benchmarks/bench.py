@@ -30,6 +30,7 @@ from client_streams import client_rows
 from pydantic import BaseModel
 from start_up import start_rows
 from strategies.marked_texts import MODEL_MARKERS
+from way_out import way_out_rows
 
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
 from penstock.operators import compose, holdback, stage, stream_fields, to_invocations, to_segments, validate
@@ -181,6 +182,7 @@ def written(dialect: Dialect, source: str) -> tuple[str, bool]:
         ways: tuple[tuple[str, dict[str, str]], ...] = (
             ("write_file", {"path": "src/app.py", "content": each}),
             ("search_replace", {"search": each, "replace": ""}),
+            ("search_replace", {"search": f"{each}\n", "replace": ""}),
         )
         for name, arguments in ways:
             if can_render(dialect, name, arguments) is None:
@@ -360,6 +362,9 @@ def main() -> int:
     for name, cost, bound in start_rows():
         failed |= cost > bound
         print(f"{name:70} {cost:8.2f}   (bound {bound})")
+    for name, cost, bound in way_out_rows():
+        failed |= cost > bound
+        print(f"{name:55} {cost:5.1f} calls   (bound {bound})")
     for name, cheaper, least in client_rows():
         failed |= cheaper < least
         print(f"{name:70} {cheaper:5.2f} times cheaper   (bound {least})")

@@ -129,6 +129,7 @@ class BlockJson(Stateful):
 
     def __init__(self, block: TextBlock, at: States, start: int) -> None:
         self._block = block.this
+        self._source_buffer, self._options = block.source_buffer, block.options
         self.at = at
         self.start = start
         limits = self._limits = block.options.limits
@@ -178,7 +179,7 @@ class BlockJson(Stateful):
             return self.code.ways()
         begun = "".join(self._pieces) if self._reading == "name" else ""
         is_name = self._prefix is not None and self.machine.path[len(self._prefix) :] in self._keys.names
-        names = self._block.options.names_from(begun) if is_name else ()
+        names = self._options.names_from(begun) if is_name else ()
         rests = [each[len(begun) :] for each in names]
         is_enough = self.found_any or (bool(self.name or self._bare) and not (self._whole and self._args_from < 0))
         found = self.machine.ahead(self.keys_here(), rests)
@@ -188,15 +189,15 @@ class BlockJson(Stateful):
         """Return the keys that the open object is known to have, as far as the grammar or the tool's schema says it."""
         around = self.machine.around
         if self._at_args is not None:
-            return self._block.options.keys_of(self.name, around[len(self._at_args) :]) if self._inner is None else ()
+            return self._options.keys_of(self.name, around[len(self._at_args) :]) if self._inner is None else ()
         outer = around if self._prefix is None else around[len(self._prefix) :]
         inside = tuple(step for step in outer if not isinstance(step, int))
-        names = self._block.options.names_from("") if self._keys.is_sole and not inside else ()
+        names = self._options.names_from("") if self._keys.is_sole and not inside else ()
         return names or _keys_in(self._keys, inside, is_call=self._prefix is not None)
 
     def read(self, *, final: bool) -> None:
         """Read on in the buffer."""
-        source_buffer = self._block.source_buffer
+        source_buffer = self._source_buffer
         buffer, position = source_buffer.buffer, source_buffer.position
         if self.code is not None and isinstance(self.machine, LiteralMachine):
             self._read_code(self.code, self.machine, final=final)
@@ -215,8 +216,7 @@ class BlockJson(Stateful):
 
     def _read_code(self, code: CodeEnd, machine: LiteralMachine, *, final: bool) -> None:
         """Read on in arguments as code."""
-        block, limit = self._block, self._limits.held_length
-        source_buffer = block.source_buffer
+        block, source_buffer, limit = self._block, self._source_buffer, self._limits.held_length
         while block.reader is self and (position := source_buffer.position) < len(source_buffer.buffer):
             buffer = source_buffer.buffer
             step, upto = code.read(buffer, position, machine, final=final)
@@ -240,7 +240,7 @@ class BlockJson(Stateful):
 
     def _overflow(self, code: CodeEnd, limit: int) -> None:
         """Fail the call, because more text is held than may be."""
-        source_buffer = self._block.source_buffer
+        source_buffer = self._source_buffer
         source_buffer.position -= code.held_length - limit
         code.held_length = 0
         at = source_buffer.here - self.start
@@ -250,7 +250,7 @@ class BlockJson(Stateful):
         """End a string of code where its end was held, if the end of the answer proves it; return whether it does."""
         if self.code is None or not self.code.ends_with(how, finish):
             return False
-        self._block.source_buffer.unread(self.code.held_length)
+        self._source_buffer.unread(self.code.held_length)
         self.code.held_length = 0
         return True
 
@@ -278,7 +278,7 @@ class BlockJson(Stateful):
         """Read on in the buffer; the machine has already parsed all of it into `items`."""
         machine = self.machine
         begin = (machine.at if machine.error is None else machine.read + machine.excess) - len(text)
-        self._block.source_buffer.offset = self.start + begin
+        self._source_buffer.offset = self.start + begin
         self._take_all(items, begin, len(text))
 
     def _take_all(self, items: Sequence[Fragment | JsonError], begin: int, length: int) -> None:
@@ -313,7 +313,7 @@ class BlockJson(Stateful):
             is_open = not isinstance(self.machine, LiteralMachine) or self.machine.in_string
             if is_open and isinstance(last, Fragment) and last.kind == "TEXT":
                 self.live = self._strip(last.path)
-        self._block.source_buffer.position += length
+        self._source_buffer.position += length
 
     def _note_mended(self) -> None:
         if isinstance(self.machine, LiteralMachine) and self.machine.mended and self._block.call is not None:
@@ -397,7 +397,7 @@ class BlockJson(Stateful):
     def _give_said(self, at: int) -> None:
         if self._said and not self._is_done:
             if self._block.call is not None:
-                self._block.call.flush(self._block.source_buffer.events)
+                self._block.call.flush(self._source_buffer.events)
             self._block.outside.give("text", "".join(self._said), self._upto(at))
             self._note_said(at)
             self._said.clear()
@@ -408,7 +408,7 @@ class BlockJson(Stateful):
 
     def _upto(self, at: int) -> int:
         """Return the position in the buffer of an offset in the JSON."""
-        return self.start + at - self._block.source_buffer.offset
+        return self.start + at - self._source_buffer.offset
 
     def _is_too_late(self, at: int) -> bool:
         """Make the block text if more than allowed came before anything was certain, independent of the chunks."""
@@ -540,7 +540,7 @@ class BlockJson(Stateful):
 
     def _start(self, at: int) -> None:
         """Begin the call; `at` is the offset at which it became certain."""
-        block, source_buffer = self._block, self._block.source_buffer
+        block, source_buffer = self._block, self._source_buffer
         if self._is_done:
             return
         self._started = self.found_any = True
@@ -573,7 +573,7 @@ class BlockJson(Stateful):
         self._given = upto
         if call is not None:
             shift = self.start - call.start
-            raw = self._block.source_buffer.take(self._upto(upto))
+            raw = self._source_buffer.take(self._upto(upto))
             fragments = [Fragment(each.path, each.kind, each.value, each.at + shift) for each in self._fragments]
             call.emit(raw, "".join(self._text) if self._coded else raw, fragments)
         self._fragments.clear()
@@ -623,7 +623,7 @@ class BlockJson(Stateful):
             block.reach(self.at)
 
     def _fail(self, error: JsonError, at: int) -> None:
-        block, source_buffer = self._block, self._block.source_buffer
+        block, source_buffer = self._block, self._source_buffer
         call, upto = block.call, self._upto(at)
         if self._is_done or self._is_too_late(at):
             return

@@ -83,6 +83,7 @@ class CodeAhead(Stateful):
 
     def __init__(self, block: TextBlock, code: CallArgs, tool: str, keys: Sequence[str], at: States) -> None:
         self._block = block.this
+        self._options = block.options
         self._code = code
         self._tool = tool
         self.keys = keys
@@ -259,7 +260,7 @@ class CodeAhead(Stateful):
         return end
 
     def _has(self, tool: str, key: str) -> bool:
-        return self._block.options.argument(tool, key).may_exist
+        return self._options.argument(tool, key).may_exist
 
     def _behind(self, text: str, position: int) -> int:
         """Read what follows the arguments, or the opener of a block; -1 if more text must come."""
@@ -301,13 +302,13 @@ class CodeAhead(Stateful):
         elif end < len(text):
             self._tool = self._word
             self._state = "named"
-            if not (self._is_sure or self._block.options.knows(self._tool)):
+            if not (self._is_sure or self._options.knows(self._tool)):
                 self.found = "end" if self._may_end else "no"
         return end
 
     def _may_be_tool(self, begin: str) -> bool:
         """Return whether a declared tool has a name that begins so."""
-        return bool(begin) and (self._block.options.schemas is None or bool(self._block.options.names_from(begin)))
+        return bool(begin) and (self._options.schemas is None or bool(self._options.names_from(begin)))
 
     def _named(self, text: str, position: int) -> int:
         """Read on to the beginning of its arguments."""

@@ -122,6 +122,7 @@ class CodeEnd(Stateful):
 
     def __init__(self, block: TextBlock, code: CallArgs, at: States, keys: list[str]) -> None:
         self._block = block.this
+        self._options = block.options
         self._code = code
         self._at = at
         self.keys = keys
@@ -280,7 +281,7 @@ class CodeEnd(Stateful):
         """Note a quote that is content."""
         self.is_dirty = True
         found = _OPENER.search(self._before)
-        if found is not None and self._block.options.argument(self._block.name, found[1]).may_exist:
+        if found is not None and self._options.argument(self._block.name, found[1]).may_exist:
             if self._is_sure(found[1]) and found[1] != self.keys[-1]:
                 self.has_opener = True
             else:
@@ -303,7 +304,7 @@ class CodeEnd(Stateful):
     def _decide(self, ahead: CodeAhead) -> CodeAction:
         """Decide on a quote in a string, or on the end of the arguments, by what is behind it."""
         self.kept = 0
-        if ahead.found == "end" and self._block.options.seal == "end":
+        if ahead.found == "end" and self._options.seal == "end":
             self._is_behind = self._is_adjacent = True
             return "hold"
         if ahead.found == "no" and not self.quote:
@@ -431,7 +432,7 @@ class CodeEnd(Stateful):
 
     def _may_be_joined(self, keys: Sequence[str]) -> bool:
         """Return whether a string may have gone on over arguments that the tool does not require."""
-        required = self._block.options.required(self._block.name)
+        required = self._options.required(self._block.name)
         for (place, quote), (later, other) in zip(self.strings, self.strings[1:], strict=False):
             if quote == other and not any(key in required for key in keys[place + 1 : later + 1]):
                 return True

@@ -62,6 +62,8 @@ class TextEngine(Stateful):
         self._outside = self._block.outside
         self.plain: Plain | None = None
         self.lane: EngineLane | None = None
+        self._this = proxy(self)  # lanes, which this holds, hold it weakly
+        self._lane_ends: ReadOn = partial(TextEngine._read_on, self._this)
 
     @property
     def reader(self) -> BlockText | BlockJson | BlockAttrs | BrokenCall | None:
@@ -120,7 +122,7 @@ class TextEngine(Stateful):
             return
         if block.is_open:
             if not source_buffer.wait:
-                self.lane = _block_lane(block, partial(TextEngine._read_on, proxy(self)))
+                self.lane = _block_lane(block, self._lane_ends)
         elif not source_buffer.loose and outside.goes_through:
             answer, watch = self._answer, outside.watch
             pieces = None if watch is None else watch.pieces
@@ -129,7 +131,7 @@ class TextEngine(Stateful):
                 self.lane = _holding_lane(source_buffer, block, plain, watch)
             else:
                 self.plain = None if source_buffer.wait else plain
-                self.lane = _waiting_lane(proxy(self), source_buffer, block, plain, watch)
+                self.lane = _waiting_lane(self._this, source_buffer, block, plain, watch)
 
     def _run(self, *, final: bool) -> None:
         """Read on as far as the buffer goes."""

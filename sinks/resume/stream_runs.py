@@ -57,6 +57,10 @@ class RunReader:
     def has_end(self) -> bool:
         return self._is_over or self._stream.has_end
 
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._gap) or not (self._is_over or self.taken == self._stream.frames.last)
+
     async def wait(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
         """Wait until a frame is there; return False after `timeout` seconds without one."""
         self._stream.attach(self)

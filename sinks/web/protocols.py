@@ -343,10 +343,13 @@ class FrameSource(Protocol):
     """The frames for one reader: `wait` until there is one, `take` it, `cancel` the stream, or leave by `aclose`.
 
     - `has_end`: whether the last frame is the last object of the protocol; not so where the events were just closed.
+    - `is_ready`: whether `take` gives a frame without waiting.
     """
 
     @property
     def has_end(self) -> bool: ...
+    @property
+    def is_ready(self) -> bool: ...
 
     async def wait(self, timeout: float | None = None) -> bool: ...  # noqa: ASYNC109 - no error here
     def take(self) -> bytes | None: ...
@@ -375,6 +378,10 @@ class FramePump:
         self._error: Exception | None = None
         self.has_end = False
         self._pump = EventPump(events, encoder.feed, self._last_frames, AHEAD)
+
+    @property
+    def is_ready(self) -> bool:
+        return bool(self._pump.items)
 
     async def wait(self, timeout: float | None = None) -> bool:  # noqa: ASYNC109 - what timed out is no error here
         """Wait until a frame is there; return False after `timeout` seconds without one."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from sse_stream import one_by_one
 
 from penstock.pipeline import Pipeline, call_tools
 from penstock.sinks import to_sse
@@ -47,7 +48,7 @@ WAYS: dict[str, Any] = {
     "with two steps": lambda source: Pipeline(turn_id="t", steps=[call_tools([add]), call_tools([subtract])]).astream(
         source
     ),
-    "as frames": lambda source: to_sse(Pipeline(turn_id="t").astream(source)),
+    "as frames": lambda source: one_by_one(to_sse(Pipeline(turn_id="t").astream(source))),
 }
 
 

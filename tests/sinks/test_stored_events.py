@@ -13,6 +13,7 @@ from ai_sdk_served import VERSIONS, every_version, sent
 from checkout import ROOT
 from looped import looped
 from reemitted import own_streams, wire_chunks
+from sse_stream import one_by_one
 
 from penstock import ChunkResponse, Pipeline, ProviderError, ToolCallDelta, ToolResult, UsageError, call_tools, turns
 from penstock.events import Notice, ToolCallStatus, ToolInvocation
@@ -38,7 +39,7 @@ def _one_time(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def shown(events: Any, protocol: Any, options: dict[str, Any]) -> list[bytes]:
-    return [line async for line in to_json_lines(events, protocol=protocol, **options)]
+    return [line async for line in one_by_one(to_json_lines(events, protocol=protocol, **options))]
 
 
 async def stored(events: Any) -> tuple[list[Any], list[bytes], Exception | None]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import virtual_time
-from sse_stream import EVENTS, START, Stream, chunks_of
+from sse_stream import EVENTS, START, Stream, chunks_of, one_by_one
 
 from penstock.events import ProviderError, SegmentStart, UsageError
 from penstock.sinks import JSON_LINES_HEADERS, to_json_lines
@@ -17,7 +17,7 @@ from penstock.sinks import JSON_LINES_HEADERS, to_json_lines
 
 def lines_of(stream: Any, **options: Any) -> list[bytes]:
     async def main() -> list[bytes]:
-        return [line async for line in to_json_lines(stream, **options)]
+        return [line async for line in one_by_one(to_json_lines(stream, **options))]
 
     return asyncio.run(main())
 
@@ -49,7 +49,7 @@ def timed(**options: Any) -> list[tuple[float, bytes]]:
 
     async def main() -> list[tuple[float, bytes]]:
         now = asyncio.get_running_loop().time
-        return [(now(), line) async for line in to_json_lines(events(), **options)]
+        return [(now(), line) async for line in one_by_one(to_json_lines(events(), **options))]
 
     return virtual_time.run(main())
 
@@ -63,7 +63,7 @@ def test_there_are_no_empty_lines_unless_asked_for():
 def test_a_reader_that_closes_closes_the_events():
     async def main() -> None:
         stream = Stream(EVENTS, endless=True)
-        reader = to_json_lines(stream)
+        reader = one_by_one(to_json_lines(stream))
         await anext(reader)
         await reader.aclose()
         assert stream.closed == 1

@@ -17,7 +17,7 @@ from every_sdk import CHAT, all_have_ended, nothing_left
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
-from sse_stream import EVENTS, START, Stream, chunks_of
+from sse_stream import EVENTS, START, Stream, chunks_of, one_by_one
 
 from penstock.events import (
     ChunkResponse,
@@ -39,9 +39,10 @@ from penstock.operators import (
     partial_output,
     to_segments,
 )
+from penstock.operators.engine.stage import Completed
 from penstock.pipeline import api_tool_call
-from penstock.sinks.remote_readers import HEARTBEAT, SSE_HEADERS, to_sse
-from penstock.sinks.web.protocols import AHEAD
+from penstock.sinks.remote_readers import HEARTBEAT, LONGEST_CHUNK, SSE_HEADERS, sse_event, to_sse
+from penstock.sinks.web.protocols import AHEAD, PROTOCOLS, ProtocolOptions, UiFrames, UiProtocol, protocol_row
 from penstock.sources import decode_sdk, from_recording
 from penstock.sources.framing.sse import SseDecoder
 
@@ -53,7 +54,7 @@ def chunks_before(exception: type[Exception], stream: Stream) -> list[bytes]:
     chunks: list[bytes] = []
 
     async def main() -> None:
-        async for chunk in to_sse(stream):
+        async for chunk in one_by_one(to_sse(stream)):
             chunks.append(chunk)  # noqa: PERF401 - a comprehension would keep nothing of what came before
 
     with pytest.raises(exception):
@@ -74,7 +75,7 @@ def objects_in(chunks: list[bytes]) -> list[Any]:
 # Framing
 
 
-def test_each_chunk_is_one_event_with_its_json_form_and_a_terminal_is_last():
+def test_each_event_has_its_json_form_and_a_terminal_is_last():
     assert chunks_of(EVENTS) == [*(b"data: " + to_json(event) + b"\n\n" for event in EVENTS), END]
 
 
@@ -90,6 +91,59 @@ def test_any_text_comes_back_through_a_decoder_of_server_sent_events(texts: list
     *read, _, terminal = [each.data for each in [*decoder.feed(body), *decoder.close()]]
     assert [from_json(data) for data in read] == events
     assert json.loads(terminal) == {"type": "STREAM_END"}
+
+
+@given(groups=st.lists(st.tuples(st.integers(1, 3), st.integers(1, 2 * AHEAD)), max_size=8), ids=st.booleans())
+def test_what_is_ready_together_leaves_together_and_at_once(groups: list[tuple[int, int]], *, ids: bool):
+    """In each group, some seconds pass, and then a number of events comes at once."""
+    times = [sum(seconds for seconds, _ in groups[: place + 1]) for place in range(len(groups))]
+    events = [Notice("n", str(time)) for time, (_, count) in zip(times, groups, strict=True) for _ in range(count)]
+
+    async def arriving() -> AsyncIterator[Notice]:
+        for event in events:
+            if (pause := float(event.detail) - asyncio.get_running_loop().time()) > 0:
+                await asyncio.sleep(pause)
+            yield event
+
+    async def main() -> list[tuple[float, bytes]]:
+        now = asyncio.get_running_loop().time
+        return [(now(), chunk) async for chunk in to_sse(arriving(), ids=ids)]
+
+    sent = virtual_time.run(main())
+    frames = [*map(to_json, events), b'{"type":"STREAM_END"}']
+    written = [b"id: %d\ndata: %b\n\n" % each if ids else b"data: %b\n\n" % each[1] for each in enumerate(frames, 1)]
+    assert b"".join(chunk for _, chunk in sent) == b"".join(written)
+    decoder = SseDecoder()
+    for at, chunk in sent:
+        of_chunk = [json.loads(each.data) for each in decoder.feed(chunk)]
+        assert all(float(each.get("detail", at)) == at for each in of_chunk)
+    for time, (_, count) in zip(times, groups, strict=True):
+        assert sum(at == time for at, _ in sent) <= count // AHEAD + 2
+
+
+def test_no_frame_joins_a_chunk_that_is_long():
+    long = Notice("n", "x" * (LONGEST_CHUNK // 3))
+
+    async def main() -> list[bytes]:
+        return [chunk async for chunk in to_sse(Stream([long] * 10))]
+
+    assert [chunk.count(b"data: ") for chunk in asyncio.run(main())] == [
+        3,
+        3,
+        3,
+        1,
+        1,
+    ]  # the last one comes after the events are closed
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+def test_a_whole_body_is_that_of_its_frames_one_by_one(protocol: UiProtocol):
+    options: ProtocolOptions = {"thread_id": "t", "run_id": "r"} if protocol == "ag-ui" else {}
+    frames, row = UiFrames(protocol, **options), protocol_row(protocol)
+    written = [sse_event(frame, row, None) for event in EVENTS for frame in frames.feed(event)]
+    written += [sse_event(frame, row, None) for frame in frames.close(Completed())]
+    ending = [b"data: %b\n\n" % row.ending] if row.ending else []
+    assert chunks_of(EVENTS, protocol=protocol, **options) == written + ending
 
 
 def test_characters_of_several_bytes_are_sent_as_they_are():
@@ -256,7 +310,7 @@ def test_wrong_arguments_are_told_at_the_call(events: Any, options: Any, words: 
 def timed(source: Any, **options: Any) -> list[tuple[float, bytes]]:
     async def main() -> list[tuple[float, bytes]]:
         now = asyncio.get_running_loop().time
-        return [(now(), chunk) async for chunk in to_sse(source, **options)]
+        return [(now(), chunk) async for chunk in one_by_one(to_sse(source, **options))]
 
     return virtual_time.run(main())
 
@@ -299,12 +353,12 @@ def test_a_time_limit_of_the_events_themselves_is_no_heartbeat():
 def test_a_slow_reader_slows_the_events_down():
     async def main() -> None:
         stream = Stream([Notice("n", str(number)) for number in range(1000)])
-        reader = to_sse(stream)
-        for number in range(5):
-            await anext(reader)
+        reader, sent = to_sse(stream), 0
+        for _ in range(5):
+            sent += (await anext(reader)).count(b"data: ")
             for _ in range(100):
                 await asyncio.sleep(0)
-            assert stream.asked <= number + 1 + AHEAD
+            assert stream.asked <= sent + AHEAD
         await reader.aclose()
         assert stream.closed == 1
 
@@ -313,7 +367,10 @@ def test_a_slow_reader_slows_the_events_down():
 
 def test_two_readers_at_once_share_nothing():
     async def read(name: str) -> list[bytes]:
-        return [chunk async for chunk in to_sse(Stream([Notice(name, str(number)) for number in range(50)]), ids=True)]
+        return [
+            chunk
+            async for chunk in one_by_one(to_sse(Stream([Notice(name, str(number)) for number in range(50)]), ids=True))
+        ]
 
     async def main() -> list[list[bytes]]:
         return await asyncio.gather(*map(read, "ab"))
@@ -326,7 +383,7 @@ def test_two_readers_at_once_share_nothing():
 def test_a_reader_that_closes_closes_the_events(read: int):
     async def main() -> None:
         stream = Stream(EVENTS, endless=True)
-        reader = to_sse(stream)
+        reader = one_by_one(to_sse(stream))
         for _ in range(read):
             await anext(reader)
         await reader.aclose()
@@ -342,7 +399,7 @@ def test_a_reader_that_is_cancelled_while_it_waits_closes_the_events_however_oft
         started = asyncio.Event()
 
         async def read() -> None:
-            async for _ in to_sse(stream):
+            async for _ in one_by_one(to_sse(stream)):
                 started.set()
 
         task = asyncio.create_task(read())
@@ -361,7 +418,7 @@ def test_a_reader_that_is_cancelled_while_it_waits_closes_the_events_however_oft
 def test_a_reader_that_is_forgotten_closes_the_events():
     async def main() -> None:
         stream = Stream([START, START], endless=True)
-        reader = to_sse(stream)
+        reader = one_by_one(to_sse(stream))
         await anext(reader)
         del reader
         gc.collect()
@@ -384,7 +441,7 @@ def test_what_fails_after_the_reader_left_is_logged_and_its_message_is_not(caplo
             raise ValueError(message)
 
     async def main() -> None:
-        reader = to_sse(failing())
+        reader = one_by_one(to_sse(failing()))
         await anext(reader)
         await asyncio.sleep(0)
         await reader.aclose()
@@ -405,7 +462,7 @@ def test_the_providers_connection_closes_when_the_reader_leaves_in_mid_call(when
     async def main(server: BodyServer) -> None:
         async with async_client(server.url) as client:
             stream = await create(client)
-            reader = to_sse(adrive(stream, decode_sdk("openai-chat"), api_tool_call()))
+            reader = one_by_one(to_sse(adrive(stream, decode_sdk("openai-chat"), api_tool_call())))
             content = asyncio.Event()
 
             async def read() -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable
 from typing import Any
 
 from penstock.events import InvocationFailed, Notice, SegmentContent, SegmentEnd, SegmentStart, ToolInvocation
@@ -51,11 +52,26 @@ class Stream:
             self.closed += 1
 
 
+_FRAME = re.compile(rb"(?:[^\n]+\n)+\n|[^\n]*\n")
+
+
+async def one_by_one(chunks: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:
+    """Yield each server-sent event, or each line, of chunks that hold those which were ready together."""
+    try:
+        async for chunk in chunks:
+            frames = _FRAME.findall(chunk)
+            assert b"".join(frames) == chunk
+            for frame in frames:
+                yield frame
+    finally:
+        await chunks.aclose()
+
+
 def chunks_of(events: Any, **options: Any) -> list[bytes]:
-    """Return what a reader gets of events that may be a plain iterable."""
+    """Return the server-sent events that a reader gets of events that may be a plain iterable."""
 
     async def main() -> list[bytes]:
         stream = events if hasattr(events, "__aiter__") else Stream(events)
-        return [chunk async for chunk in to_sse(stream, **options)]
+        return [chunk async for chunk in one_by_one(to_sse(stream, **options))]
 
     return asyncio.run(main())

@@ -13,7 +13,7 @@ import virtual_time
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
-from sse_stream import EVENTS
+from sse_stream import EVENTS, one_by_one
 
 from penstock.events import ChunkResponse, Notice, ProviderError
 from penstock.operators import adrive
@@ -30,7 +30,7 @@ Frames = list[tuple[int | None, bytes]]
 
 async def by_sse(run: StreamRun, after: int | None, most: int) -> Frames:
     frames: Frames = []
-    chunks = run.sse(after, heartbeat=None)
+    chunks = one_by_one(run.sse(after, heartbeat=None))
     while len(frames) < most and (chunk := await anext(chunks, None)) is not None:
         lines = chunk.decode().rstrip("\n").split("\n")
         fields = dict(line.split(": ", 1) for line in lines)
@@ -42,7 +42,7 @@ async def by_sse(run: StreamRun, after: int | None, most: int) -> Frames:
 
 async def by_lines(run: StreamRun, after: int | None, most: int) -> Frames:
     frames: Frames = []
-    lines = run.json_lines(after)
+    lines = one_by_one(run.json_lines(after))
     while len(frames) < most and (line := await anext(lines, None)) is not None:
         frames.append(((after or 0) + len(frames) + 1, line.rstrip(b"\n")))
     await lines.aclose()
@@ -133,7 +133,7 @@ def test_readers_that_come_and_go_at_once_all_get_what_to_sse_sends(
         run = StreamRuns().start(paced(stream(), pauses))
         readers = [in_pieces(read, run, left) for read, left in zip(FORMS, pieces, strict=True)]
         all_read = await asyncio.gather(*readers)
-        whole = [chunk.partition(b"data: ")[2].rstrip(b"\n") async for chunk in to_sse(stream())]
+        whole = [chunk.partition(b"data: ")[2].rstrip(b"\n") async for chunk in one_by_one(to_sse(stream()))]
         assert all_read == [[*zip(count(1), whole, strict=False)]] * 3
 
     virtual_time.run(main())
@@ -143,12 +143,14 @@ def test_readers_that_come_and_go_at_once_all_get_what_to_sse_sends(
 def test_who_comes_late_gets_what_to_sse_sends_with_ids(protocol: UiProtocol):
     async def main() -> None:
         run = StreamRuns().start(each(EVENTS), protocol=protocol)
-        first = [chunk async for chunk in run.sse()]
-        assert [chunk async for chunk in run.sse("")] == first
-        assert [chunk async for chunk in run.sse(str(run.last_event_id - 1))] == first[run.last_event_id - 1 :]
+        first = [chunk async for chunk in one_by_one(run.sse())]
+        assert [chunk async for chunk in one_by_one(run.sse(""))] == first
+        assert [chunk async for chunk in one_by_one(run.sse(str(run.last_event_id - 1)))] == first[
+            run.last_event_id - 1 :
+        ]
         assert len(first) == run.last_event_id + bool(PROTOCOLS[protocol].ending)
         if PROTOCOLS[protocol].goes_on_after_gap:  # ours, in which nothing is random
-            assert first == [chunk async for chunk in to_sse(each(EVENTS), protocol=protocol, ids=True)]
+            assert first == [chunk async for chunk in one_by_one(to_sse(each(EVENTS), protocol=protocol, ids=True))]
 
     virtual_time.run(main())
 

@@ -15,6 +15,7 @@ from law_oracles import comparable, raw_by_segment
 from looped import looped
 from reactivex.testing import ReactiveTest, TestScheduler
 from segment_events import content, end, start
+from sse_stream import one_by_one
 from strategies.answers import answers
 
 from penstock.events import ChunkResponse, Notice, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, UsageError
@@ -274,7 +275,7 @@ def letters(number: int, seconds: float = 0) -> AsyncIterator[ChunkResponse]:
 def test_a_thousand_deltas_of_one_character_are_fewer_frames(bounds: Any, pause: float, frames: int):
     async def main() -> list[bytes]:
         events: Any = Pipeline().astream(letters(1000, pause))
-        return [frame async for frame in to_sse(events if bounds is None else coalesce(**bounds)(events))]
+        return [frame async for frame in one_by_one(to_sse(events if bounds is None else coalesce(**bounds)(events)))]
 
     assert len(virtual_time.run(main())) == frames
 

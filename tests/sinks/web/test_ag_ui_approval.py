@@ -14,6 +14,7 @@ from ag_ui_rules import checked
 from app_server import serving
 from checkout import ROOT
 from npm_clients import client_answers
+from sse_stream import one_by_one
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
@@ -54,7 +55,7 @@ def request(call_id: str, sha256: str = "abc") -> ApprovalRequest:
 
 
 async def frames(events: Any) -> list[dict[str, Any]]:
-    sent = [frame async for frame in to_sse(events, protocol="ag-ui")]
+    sent = [frame async for frame in one_by_one(to_sse(events, protocol="ag-ui"))]
     return [json.loads(frame.removeprefix(b"data: ")) for frame in sent if frame.startswith(b"data: ")]
 
 

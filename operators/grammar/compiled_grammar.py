@@ -121,14 +121,14 @@ class CompiledGrammar:
         """Return the same positions for tags with a suffix, which is then known."""
         return compiled(tuple(_with_suffix(each, suffix) if each.has_suffix else each for each in self.dialects))
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def boundary(self, at: States, back: tuple[tuple[str, str], ...] = ()) -> Boundary:
         """Return what may follow these positions; `back`: the last slot of each role, if `says_back`."""
         may_end = any(here in self.last for here in at)
         following = sorted({after for here in at for after in self.follow[here]})
         return self.choice(following, dict(back), may_end=may_end)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def openers(self, *, leading: bool) -> Boundary:
         """Return what a block may begin with; `leading`: whether only blanks came before it."""
         return self.choice(self.first if leading else self.anywhere, {}, may_end=False)
@@ -170,12 +170,12 @@ class CompiledGrammar:
         """Return the dialects of some positions."""
         return frozenset(self.owners[here] for here in at)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def ahead(self, opener: str, at: States) -> re.Pattern[str] | None:
         """Return what must stand behind the opener of a block at these positions; None if anything may."""
         return look_ahead(self, opener, at)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def is_name(self, text: str, at: States) -> bool:
         """Return whether a text can be an argument's name: it is not empty, and no marker of the dialect is in it."""
         owners = self.owned(at)
@@ -191,12 +191,12 @@ class CompiledGrammar:
         begins = (self.items[here] for here in self.first)
         return all(says_name(item) for item in begins if isinstance(item, Json))
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def is_json(self, at: States) -> bool:
         """Return whether a block at these positions begins with the bracket of JSON."""
         return bool(at) and all(isinstance(self.items[here], Json) for here in at)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def only_declared(self, at: States) -> bool:
         """Return whether a call at some positions is text unless its tool was declared."""
         return any(self.dialects[owner].only_declared for owner in self.owned(at))
@@ -220,7 +220,7 @@ class CompiledGrammar:
         """Return the search for the literals at these positions."""
         return self._search(tuple(literals.items()))
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def _search(self, literals: tuple[tuple[str, States], ...]) -> MarkerSearch:
         return literal_search(self.literal(text, at) for text, at in literals)
 
@@ -237,7 +237,7 @@ class CompiledGrammar:
             return BLANKS + "".join(each[0] for each in after if isinstance(each, str))
         return ""
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def ends_name(self, before: States, at: States) -> bool:
         """Return whether a name has just ended, at the only item that can end it, and more of the call can come."""
         left = [here for here in before if not self.follow[here].isdisjoint(at)]
@@ -247,27 +247,27 @@ class CompiledGrammar:
         )
         return bool(left) and is_name and not self.is_exhausted(at)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def is_first(self, at: States) -> bool:
         """Return whether a block may begin at each of these positions."""
         return all(here in self.first for here in at)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def has_content(self, at: States) -> bool:
         """Return whether JSON at one of these positions has text for the answer, too."""
         return any(isinstance(item := self.items[here], Json) and item.content for here in at)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def goes_on(self, at: States) -> bool:
         """Return whether anything may follow one of these positions."""
         return any(self.follow[here] for here in at)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def has_attributes(self, at: States) -> bool:
         """Return whether attributes of a tag are at one of these positions."""
         return any(isinstance(self.items[here], Attrs) for here in at)
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def inside(self, before: States, after: States) -> States:
         """Return those positions of `after` that one step from `before` reaches without leaving the call."""
         return tuple(
@@ -276,12 +276,12 @@ class CompiledGrammar:
             if any(next_ in self.follow[here] and self._is_inside(here, next_) for here in before)
         )
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def is_exhausted(self, at: States) -> bool:
         """Return whether nothing more of the call can come."""
         return all(self._exhausted[here] for here in at)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def reachable(self, at: States) -> frozenset[int]:
         """Return all positions of the call that may come after these, directly or later."""
         found: set[int] = set()
@@ -294,7 +294,7 @@ class CompiledGrammar:
                     todo.append(after)
         return frozenset(found)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def closers(self, at: States) -> Mapping[str, States]:
         """Return the literals after these positions with which the call or the block may end."""
         literals: dict[str, States] = {}
@@ -305,13 +305,13 @@ class CompiledGrammar:
                     literals[literal] = (*literals.get(literal, ()), here)
         return literals
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def ends_skipped(self, at: States) -> bool:
         """Return whether a text that is skipped could have stood before these positions; it may be empty."""
         skipped = (here for here, item in self.texts.items() if item.role == "skip")
         return any(not self.follow[here].isdisjoint(at) for here in skipped if self.calls[here] < 0)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def block_closers(self, at: States) -> Mapping[str, States]:
         """Return the markers of more than one character after these positions with which the block may end."""
         found: set[int] = set()
@@ -326,7 +326,7 @@ class CompiledGrammar:
                 closers[text] = (*closers.get(text, ()), here)
         return {text: after for text, after in closers.items() if len(text) > 1}
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def partners(self, at: States) -> Mapping[str, States]:
         """Return those of `closers` with which a call ends that failed at these positions.
 
@@ -342,7 +342,7 @@ class CompiledGrammar:
         is_begun = {text for text in own for each in markers if each != text and each.startswith(text)}
         return {text: after for text, after in own.items() if len(text) > 1 and text not in is_begun} or own
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def ends_of_failed(self, at: States) -> MarkerSearch:
         """Return the search for what ends a failed call: its closers after these positions, and all other openers."""
         own = {text for here in (*self.reachable(at), *at) for text in self._spelled(here)}
@@ -355,7 +355,7 @@ class CompiledGrammar:
         item = self.items[here]
         return self.spellings(here, item, {}) if isinstance(item, str) else ()
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def markers_beside(self, at: States) -> tuple[MarkerSearch, MarkerSearch]:
         """Return the searches for the markers of the dialects of some positions: for tokens, and for words."""
         own = {text: after for text, after in self._markers(self.owned(at)).items() if len(text) > 1}
@@ -372,7 +372,7 @@ class CompiledGrammar:
         return found
 
     @staticmethod
-    @lru_cache(maxsize=1024)
+    @lru_cache(maxsize=4096)
     def is_unmistakable(marker: str) -> bool:
         """Return whether prose has a marker only if it is about the format: a whole tag or token, no word or bracket.
 
@@ -382,24 +382,24 @@ class CompiledGrammar:
         """
         return _UNMISTAKABLE.fullmatch(marker) is not None
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def constant_name(self, at: States) -> str:
         """Return the tool's name if the call of these positions always has the same one; else an empty text."""
         names = {self.names.get(self.calls[here], "") for here in at}
         return names.pop() if len(names) == 1 else ""
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def expects_body(self, at: States) -> bool:
         """Return whether JSON or arguments as code may still come, which contain their own opening."""
         return any(isinstance(self.items[here], Json | CallArgs) for here in self.reachable(at))
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def expects_arguments(self, at: States) -> bool:
         """Return whether arguments may still come, so that no marker here is the call's closer."""
         items = (self.items[here] for here in self.reachable(at))
         return any(isinstance(item, Json | CallArgs) or is_for_argument(item) for item in items)
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def has_closer(self, at: States) -> bool:
         """Return whether a marker may come that no arguments can follow."""
         reachable = (here for here in self.reachable(at) if isinstance(self.items[here], str | Back))
@@ -420,12 +420,12 @@ class CompiledGrammar:
         begins_anew = here in self.call_last and after in self.call_first and self.calls[here] >= 0
         return not begins_anew or after > here
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def says_back(self, at: States) -> bool:
         """Return whether what may come next repeats a slot."""
         return any(isinstance(self.items[after], Back) for here in at for after in self.follow[here])
 
-    @lru_cache(maxsize=256)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=2048)  # noqa: B019 - grammars live as long as the program
     def back_roles(self, at: States) -> frozenset[str]:
         """Return the roles of the slots that are repeated anywhere in the dialects of some positions."""
         owners = self.owned(at)
@@ -555,7 +555,7 @@ def _with_suffix(dialect: Dialect, suffix: str) -> Dialect:
     )
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)  # more than there are dialects: a process that reads each in turn would compile each anew
 def compiled(dialects: tuple[Dialect, ...]) -> CompiledGrammar:
     """Return the positions of these dialects; the same dialects are compiled once."""
     return CompiledGrammar(dialects)

@@ -147,7 +147,7 @@ def matching(attrs: Attrs, said: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return said if _needed(attrs) <= said.keys() else None
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def _needed(attrs: Attrs) -> frozenset[str]:
     return attrs.needed
 
@@ -220,7 +220,7 @@ class Opener(NamedTuple):
             said = renamed(said, self.attrs.also)
         return {role: said[name] for name, role in self.attrs.roles if name in said}
 
-    @lru_cache(maxsize=1024)  # noqa: B019 - grammars live as long as the program
+    @lru_cache(maxsize=4096)  # noqa: B019 - grammars live as long as the program
     def rests(self, begun: str, keys: tuple[str, ...], markers: tuple[str, ...]) -> list[str]:
         """Return how the beginning of an opener may go on: with one of the keys, or one of the grammar's markers.
 

@@ -250,7 +250,7 @@ class Markers(NamedTuple):
     """Their beginnings that are not those of other markers."""
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=4096)
 def markers_at(grammar: CompiledGrammar, rules: MarkerRules, where: Where) -> Markers:
     """Return the markers that mean something where the text is."""
     search, meant, *_ = _compiled(grammar, tuple(_markers(grammar, rules, where).items()))
@@ -344,7 +344,7 @@ def _drops_repeated(rules: MarkerRules, opener: str) -> bool:
     return rules.repeated_opener == "drop" or (rules.repeated_opener is None and not is_sentence)
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=2048)
 def _compiled(grammar: CompiledGrammar, markers: tuple[tuple[str, tuple[States, ...]], ...]) -> Markers:
     """Return the search for some markers, and the meanings of each; those of a marker that is its prefix come last."""
     literals = {

@@ -108,7 +108,7 @@ class ValueEnds:
         openers = {f"{each.before.removesuffix('/')}{key}{each.after}": 1 for each, key in named}
         return openers | {f"{each.before}{key}{each.after}": -1 for each, key in named}
 
-    @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
+    @lru_cache(maxsize=256)  # noqa: B019 - the markers around a value are kept with its grammar
     def after(self, at: States) -> dict[str, States]:
         """Return the closers that may come next, each with the positions that it leads to."""
         found: dict[str, States] = {}
@@ -118,7 +118,7 @@ class ValueEnds:
                     found[text] = (*found.get(text, ()), here)
         return found
 
-    @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
+    @lru_cache(maxsize=256)  # noqa: B019 - the markers around a value are kept with its grammar
     def behind(self, at: States) -> Behind:
         """Return what may follow closers."""
         closers = self.after(at)
@@ -132,7 +132,7 @@ class ValueEnds:
         blank = self._search(begin_blank) if begin_blank else None
         return Behind(self._search((*markers, *others)), closers, arguments, calls, others, blank)
 
-    @lru_cache(maxsize=64)  # noqa: B019 - the markers around a value are kept with its grammar
+    @lru_cache(maxsize=256)  # noqa: B019 - the markers around a value are kept with its grammar
     def ends_call(self, reached: States, count: int) -> bool:
         """Return whether some closers in a row are the end of a call, rather than only of an argument."""
         behind = self.behind(reached)
@@ -260,7 +260,7 @@ def _before(path: Sequence[PathStep]) -> list[Item]:
     return [item for step in path for item in step.row[: step.place]]
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=2048)
 def value_ends(grammar: CompiledGrammar, at: States, back: tuple[tuple[str, str], ...]) -> ValueEnds:
     """Return the markers around the values at some positions; `back`: the last slot of each role."""
     return ValueEnds(grammar, at, dict(back))

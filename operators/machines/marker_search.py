@@ -2,8 +2,11 @@ r"""Search for markers, whole or at the text's end, with one regular expression.
 
 The expression is the trie of the markers with `\Z` beside every step inside it, so one `search` gives the leftmost
 place where either a whole marker stands (the longest one, if several do) or the text ends inside one. A stretch with
-only one way on is written flat, `<(?:a|\Z)(?:b|\Z)`: once `\Z` has matched, every later step matches it too. Groups
-nest only where markers part, so a marker may be long.
+only one way on is written flat, in short pieces and their beginnings, `<(?:abcd|abc?\Z|a?\Z)(?:ef|e?\Z)`: once `\Z` has
+matched, every later piece matches it too. Groups nest only where markers part, so a marker may be long.
+
+Compiling takes milliseconds, and a grammar has many sets, of which a text needs few: each is compiled when it is first
+searched with.
 
 How to use it on a text that arrives in pieces, so that the cost does not depend on the pieces:
 
@@ -18,8 +21,9 @@ How to use it on a text that arrives in pieces, so that the cost does not depend
         {}                      kept + character is a marker, and none is longer
 
 The bound: a place is tried as a marker's first character by one search, which the walk through the trie continues
-without looking back, and by one more search after a walk that failed. A try reads at most `longest` characters, so a
-character is read at most 3 * `longest` times, whatever the pieces, and in prose about once.
+without looking back, and by one more search after a walk that failed. A try reads at most `longest` characters, and
+nine again where it fails within a piece, so a text costs at most 3 * (`longest` + 9) readings for each of its
+characters, however it is cut, and in prose about one.
 
 A literal of a grammar is a marker with conditions. It may be written in any case, and it may count only before certain
 characters: `<arg` is the beginning of a tag if a blank follows, and none of `<args>`. The condition is a lookahead, so
@@ -29,8 +33,8 @@ that a match is the literal alone; at the text's end it is unfinished.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 from typing import Final, NamedTuple, TypeAlias, cast
 
 from ...events.errors import UsageError
@@ -74,28 +78,36 @@ class Marker(NamedTuple):
         )
 
 
-class MarkerSearch(NamedTuple):
+class MarkerSearch:
     """A set of markers, ready to be looked for."""
 
-    pattern: re.Pattern[str]
-    """Finds the leftmost whole marker, or a marker cut by the end of the text."""
-    whole: re.Pattern[str]
-    """Finds the leftmost whole marker, the longest there: for a text to which nothing will be added."""
-    literals: tuple[Marker, ...]
-    longest: int
-    """The length of the longest marker; at most that, and without conditions one character less, is ever held back."""
-    unfinished: Mapping[str, Node]
-    """The node in the trie for every prefix of a marker that further text may extend or refute, such as the empty one;
-    without those that may be written in any case."""
-    lowered: Mapping[str, str]
-    """The literals that may be written in any case, by their lower case form."""
-    unfinished_lowered: Collection[str]
-    """Their prefixes, in lower case."""
+    def __init__(self, literals: tuple[Marker, ...]) -> None:
+        self.literals = literals
+        self.longest = max((len(each.text) for each in literals), default=0)
+        """The length of the longest marker; at most that, and without conditions one character less, is held back."""
+        self._exact = _Trie(each for each in literals if not each.ignore_case)
+        self._lowered = _Trie(Marker(each.text.lower(), each.before) for each in literals if each.ignore_case)
+        self.unfinished: Mapping[str, Node] = self._exact.nodes
+        """The node in the trie for every prefix of a marker that further text may extend or refute, such as the empty
+        one; without those that may be written in any case."""
+        self.lowered: Mapping[str, str] = {each.text.lower(): each.text for each in literals if each.ignore_case}
+        """The literals that may be written in any case, by their lower case form."""
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds the leftmost whole marker, or a marker cut by the end of the text."""
+        return _either(self._exact, self._lowered, r"|\Z")
+
+    @cached_property
+    def whole(self) -> re.Pattern[str]:
+        """Finds the leftmost whole marker, the longest there: for a text to which nothing will be added."""
+        return _either(self._exact, self._lowered, "")
 
     def is_unfinished(self, found: re.Match[str]) -> bool:
         """Return whether further text may extend a match of `pattern`, or make it fail."""
+        text = found[0]
         return found.end() == len(found.string) and (
-            found[0] in self.unfinished or (bool(self.lowered) and found[0].lower() in self.unfinished_lowered)
+            text in self.unfinished or (bool(self.lowered) and bool(text) and text.lower() in self._lowered.nodes)
         )
 
     def literal(self, found: re.Match[str], *, final: bool = True) -> str:
@@ -172,7 +184,9 @@ def marker_search(markers: Iterable[str]) -> MarkerSearch:
 
     Raises `UsageError` without markers, and for an empty marker or one that is not a str.
     """
-    return literal_search(Marker(marker) for marker in _checked(markers))
+    search = literal_search(Marker(marker) for marker in _checked(markers))
+    search.pattern.search("")  # markers that nest too deeply are refused here, not in the midst of a stream
+    return search
 
 
 def literal_search(literals: Iterable[Marker]) -> MarkerSearch:
@@ -187,7 +201,7 @@ def literal_search(literals: Iterable[Marker]) -> MarkerSearch:
     If one literal is a prefix of another, the longer one wins, provided that both ignore case or neither does. Without
     literals, nothing is ever found.
     """
-    return _compiled(tuple(sorted(set(literals))))
+    return _search_for(tuple(sorted(set(literals))))
 
 
 def _checked(markers: Iterable[str]) -> Iterable[str]:
@@ -208,18 +222,9 @@ def _checked(markers: Iterable[str]) -> Iterable[str]:
     return cast("tuple[str, ...]", given)
 
 
-@lru_cache(maxsize=512)
-def _compiled(literals: tuple[Marker, ...]) -> MarkerSearch:
-    exact = _Trie(each for each in literals if not each.ignore_case)
-    lowered = _Trie(Marker(each.text.lower(), each.before) for each in literals if each.ignore_case)
-    try:
-        pattern, whole = _either(exact, lowered, r"|\Z"), _either(exact, lowered, "")
-    except RecursionError as error:
-        message = f"{len(literals)} markers that are prefixes of each other nest too deeply; pass fewer"
-        raise UsageError(message) from error
-    longest = max((len(each.text) for each in literals), default=0)
-    texts = {each.text.lower(): each.text for each in literals if each.ignore_case}
-    return MarkerSearch(pattern, whole, literals, longest, exact.nodes, texts, frozenset(lowered.nodes) - {""})
+@lru_cache(maxsize=2048)  # all dialects together have some 1,600 sets, of 20 KB each
+def _search_for(literals: tuple[Marker, ...]) -> MarkerSearch:
+    return MarkerSearch(literals)
 
 
 class _Trie:
@@ -243,11 +248,11 @@ class _Trie:
 
     def after(self, prefix: str, end: str) -> str:
         """Return the regular expression for what may follow a prefix; `end` is what may stand instead."""
-        steps: list[str] = []
+        begin = len(prefix)
         while prefix not in self.before and len(self.nodes[prefix]) == 1:
             (letter,) = self.nodes[prefix]
-            steps.append(f"(?:{re.escape(letter)}{end})")
             prefix += letter
+        steps = [_flat(prefix[begin:], end)]
         ways = self.branches(prefix, end)
         before = self.before.get(prefix)
         if before:
@@ -259,15 +264,35 @@ class _Trie:
         return "".join(steps)
 
 
+def _flat(text: str, end: str) -> str:
+    """Return the regular expression for a text; for its beginnings too, if an end may stand instead of the rest."""
+    if not end:
+        return re.escape(text)
+    pieces = (text[at : at + 6] for at in range(0, len(text), 6))
+    return "".join(f"(?:{re.escape(piece)}{''.join(_cuts(piece))})" for piece in pieces)
+
+
+def _cuts(piece: str) -> Iterator[str]:
+    r"""Yield the alternatives for the beginnings of a text, two in each: `|abc?\Z` is `ab` and `abc`."""
+    yield from (rf"|{re.escape(piece[:at])}?\Z" for at in range(len(piece) - 1, 0, -2))
+    if len(piece) % 2:
+        yield r"|\Z"
+
+
 def _either(exact: _Trie, lowered: _Trie, end: str) -> re.Pattern[str]:
     """Return the regular expression for all literals; each alternative begins with a plain character."""
-    ways = {letter: [exact.after(letter, end)] for letter in exact.nodes[""]}
-    for letter in lowered.nodes[""]:
-        rest = lowered.after(letter, end)
-        for each in dict.fromkeys((letter, letter.upper() if letter.isascii() else letter)):
-            ways.setdefault(each, []).append(f"(?ai:{rest})")
-    pattern = "|".join(f"{re.escape(letter)}(?:{'|'.join(ways[letter])})" for letter in sorted(ways))
-    return re.compile(pattern or "(?!)")
+    try:
+        ways = {letter: [exact.after(letter, end)] for letter in exact.nodes[""]}
+        for letter in lowered.nodes[""]:
+            rest = lowered.after(letter, end)
+            for each in dict.fromkeys((letter, letter.upper() if letter.isascii() else letter)):
+                ways.setdefault(each, []).append(f"(?ai:{rest})")
+        pattern = "|".join(f"{re.escape(letter)}(?:{'|'.join(ways[letter])})" for letter in sorted(ways))
+        return re.compile(pattern or "(?!)")
+    except RecursionError as error:
+        number = len(exact.before) + len(lowered.before)
+        message = f"{number} markers that are prefixes of each other nest too deeply; pass fewer"
+        raise UsageError(message) from error
 
 
 @lru_cache(maxsize=64)

@@ -13,6 +13,8 @@ REFUSED: Final = {
 }
 """Cases that end otherwise than the suite expects, with the law that says so."""
 
+pytestmark = pytest.mark.laws
+
 
 @pytest.mark.parametrize("way", WAYS)
 def test_almost_all_cases_are_read_as_the_suite_says(way: str) -> None:

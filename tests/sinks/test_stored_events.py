@@ -11,6 +11,7 @@ import pytest
 from acted import acted
 from ai_sdk_served import VERSIONS, every_version, sent
 from checkout import ROOT
+from depth import some_of
 from looped import looped
 from reemitted import own_streams, wire_chunks
 from sse_stream import one_by_one
@@ -66,7 +67,8 @@ def test_every_stream_is_shown_as_it_was_streamed(api: str, path: str) -> None:
     asyncio.run(assert_same(Pipeline(turn_id="t", choices="all").astream(sent(chunks, error))))
 
 
-@looped("name", [*DIALECTS])
+@pytest.mark.laws
+@looped("name", some_of(DIALECTS, 27))
 def test_calls_in_text_are_shown_as_they_were_streamed(name: str) -> None:
     text = "Let me see. "
     for tool, arguments in (("write_file", {"path": "a.py", "content": "x = '<b>'\n\ty\n"}), ("look", {"n": 1})):

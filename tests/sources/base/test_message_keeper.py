@@ -13,6 +13,7 @@ from body_server import BodyServer
 from chat_client import collected
 from chunk_grammar import checked
 from counted_calls import counted
+from depth import some_of
 from every_sdk import OLLAMA, SDKS, STREAMS, Sdk
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,8 +158,9 @@ def test_nothing_that_a_server_may_send_raises(sdk: Sdk, data: st.DataObject):
 OTHERWISE = {"ollama-arguments_as_text", "ollama-ids_and_indexes", "ollama-generate", "ollama-separators"}
 
 
+@pytest.mark.laws
 @pytest.mark.slow
-@looped("sdk, path", [each for each in OWN if each.id not in OTHERWISE])
+@looped("sdk, path", some_of((each for each in OWN if each.id not in OTHERWISE), 40))
 def test_the_sdks_objects_give_the_message_of_the_wire(sdk: Sdk, path: Any):
     body = path.read_bytes()
     kind = "application/x-ndjson" if sdk is OLLAMA else "text/event-stream"

@@ -153,8 +153,14 @@ class Flow:
             responses = self._machine.feed(item)
         except Exception as error:  # noqa: BLE001 - a wrong item of the caller's, who gets it after the ENDs
             return self.end(Failed(error))
-        events = self._through(responses)
-        if self._machine.stopped and not self.is_over:
+        events: list[Any] = []
+        try:
+            for response in responses:
+                events += self._strategy.feed(response)
+        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
+            self.is_over, self.error = True, raised
+            return events + self._strategy.last_words
+        if self._machine.stopped:
             events += self.end(Completed())
         return events
 
@@ -164,30 +170,19 @@ class Flow:
         if isinstance(how, Failed):
             error = any_exception(how.error) or how.error
             how = Failed(error)
-        events = self._through(self._machine.close(how))
-        if self.is_over:
-            return events
+        responses = self._machine.close(how)
         if isinstance(how, Completed) and (error := self._machine.failure) is not None:
             how = Failed(error)
         self.is_over, self.error = True, error
-        try:
-            events += self._strategy.close(how)
-        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-            events += self._broken_off(raised)
-        return events
-
-    def _through(self, responses: list[ChunkResponse]) -> list[Any]:
         events: list[Any] = []
         try:
             for response in responses:
                 events += self._strategy.feed(response)
-        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-            events += self._broken_off(raised)
+            events += self._strategy.close(how)
+        except Exception as raised:  # noqa: BLE001 - as above
+            self.error = raised
+            events += self._strategy.last_words
         return events
-
-    def _broken_off(self, raised: Exception) -> list[Any]:
-        self.is_over, self.error = True, raised
-        return self._strategy.last_words
 
 
 class Run:

@@ -14,7 +14,7 @@ import json
 import sys
 import tempfile
 import tracemalloc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import log
 from pathlib import Path
@@ -41,11 +41,14 @@ from penstock.operators.machines.json_machine import JsonMachine
 from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
 from penstock.operators.writing.render_call import can_render, render_call
+from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.strategies import api_tool_call
 
 DELTA = 4
 ROUNDS = 9
 TURN = 500  # items between two measurements
+STREAMS = 20
+SMALL = json.dumps({"path": "src/app.py", "content": "print('hello, world')\n"})
 SIZES = (2_000, 20_000, 200_000)
 DELTAS_A_ROUND = 50_000
 FLOOR_REPEATS = 8  # so that both take about as long
@@ -224,6 +227,47 @@ def calls_per_delta(make: Callable[[], Feed], deltas: list[str], as_items: Items
     return median(ratios)
 
 
+def small_call(delta: int, tool: str = "read_file") -> list[Any]:
+    """Return the chunks of a call of sixty characters."""
+    pieces = [SMALL[place : place + delta] for place in range(0, len(SMALL), delta)]
+    return [*call_deltas(pieces, True, tool), chunks([])[-1]]
+
+
+def read(pipeline: Pipeline, items: list[Any]) -> None:
+    for _ in pipeline.stream(items):
+        pass
+
+
+def calls_per_stream(pipeline: Pipeline, items: list[Any]) -> float:
+    """Return the median cost of a whole stream in plain calls; the call is measured beside each turn."""
+    ratios: list[float] = []
+    for _ in range(ROUNDS * ROUNDS):
+        beside = call_deltas([str(number) for number in range(TURN)], False)
+        begin = thread_time()
+        for _ in range(STREAMS):
+            read(pipeline, items)
+        work = (thread_time() - begin) / STREAMS
+        ratios.append(work / (seconds(nothing, beside) / len(beside)))
+    return median(ratios)
+
+
+def stream_rows() -> Iterator[tuple[str, float, float]]:
+    """Yield what a small call costs through a pipeline that was made before, from the chunks to the invocation."""
+    native, in_text = Pipeline("api_tool_call"), Pipeline("hermes")
+    cost = calls_per_stream(native, small_call(60))
+    yield "a stream of one call of 60 characters, in one piece, in plain calls", cost, 2500
+    text = f'<tool_call>{{"name": "write_file", "arguments": {SMALL}}}</tool_call>'
+    for name, pipeline, items, most in (
+        ("in one piece", native, small_call(60, "write_file"), 600),
+        ("in pieces of 4", native, small_call(DELTA, "write_file"), 1060),
+        ("as text, in one piece", in_text, [text], 950),
+        ("as text, in pieces of 4", in_text, cut(text), 2550),
+    ):
+        once = partial(read, pipeline)
+        once(items)
+        yield f"functions called for one whose text streams, {name}", operations(partial(partial, once), [items]), most
+
+
 def exponents(make: Callable[[], Feed], inputs: list[list[Any]]) -> tuple[float, float]:
     """Return the exponents of time over size: of the work, and of the floor, measured in turns."""
     work: list[list[float]] = [[] for _ in inputs]
@@ -359,6 +403,9 @@ def main() -> int:
         for what, figure, bound in figures:
             failed |= figure > bound
             print(f"{name + ' dialects, ' + what:55} {figure:5.1f}   (bound {bound})")
+    for name, cost, bound in stream_rows():
+        failed |= cost > bound
+        print(f"{name:70} {cost:5.0f}   (bound {bound})")
     for name, cost, bound in start_rows():
         failed |= cost > bound
         print(f"{name:70} {cost:8.2f}   (bound {bound})")

@@ -572,6 +572,8 @@ def _for_model(
 
 
 def _checked_sinks(sinks: Any) -> tuple[Callable[..., Any], ...]:
+    if sinks == ():
+        return ()
     if isinstance(sinks, str | bytes) or not isinstance(sinks, Iterable):
         message = f"sinks= must be an iterable of sinks, got {sinks!r}; put it in a list"
         raise UsageError(message)

@@ -157,8 +157,16 @@ class Flow:
             responses = self._machine.feed(item)
         except Exception as error:  # noqa: BLE001 - a wrong item of the caller's, who gets it after the ENDs
             return self.end(Failed(error))
-        events = self._through(responses)
-        return events + self.end(Completed()) if self._machine.stopped and not self.is_over else events
+        events: list[Any] = []
+        try:
+            for response in responses:
+                events += self._strategy.feed(response)
+        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
+            self.is_over, self.error = True, raised
+            return events + self._strategy.last_words
+        if self._machine.stopped:
+            events += self.end(Completed())
+        return events
 
     def end(self, how: How) -> list[Any]:
         """Close the machine and the strategy; the stream ends with the error of `how`, or with the machine's."""
@@ -166,30 +174,19 @@ class Flow:
         if isinstance(how, Failed):
             error = any_exception(how.error) or how.error
             how = Failed(error)
-        events = self._through(self._machine.close(how))
-        if self.is_over:
-            return events
+        responses = self._machine.close(how)
         if isinstance(how, Completed) and (error := self._machine.failure) is not None:
             how = Failed(error)
         self.is_over, self.error = True, error
-        try:
-            return events + self._strategy.close(how)
-        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-            return self._broken(events, raised)
-
-    def _through(self, responses: list[ChunkResponse]) -> list[Any]:
         events: list[Any] = []
-        feed = self._strategy.feed
         try:
             for response in responses:
-                events += feed(response)
-        except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
-            return self._broken(events, raised)
+                events += self._strategy.feed(response)
+            events += self._strategy.close(how)
+        except Exception as raised:  # noqa: BLE001 - as above
+            self.error = raised
+            events += self._strategy.last_words
         return events
-
-    def _broken(self, events: list[Any], error: Exception) -> list[Any]:
-        self.is_over, self.error = True, error
-        return events + self._strategy.last_words
 
 
 class Run:

@@ -7,7 +7,7 @@ from functools import partial
 from json import JSONDecodeError
 from os import PathLike
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 from weakref import proxy
 
 from reactivex import Observable
@@ -232,8 +232,8 @@ def without_await(source: Any) -> Any:
 
     Every Observable can be awaited, too, as the answer of an async client can.
     """
-    kinds: tuple[type, ...] = (Observable, Iterable)
-    return _Loops(source) if all(isinstance(source, each) for each in kinds) else source
+    loops = isinstance(source, Observable) and isinstance(cast("object", source), Iterable)
+    return _Loops(source) if loops else source
 
 
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:

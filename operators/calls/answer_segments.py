@@ -309,9 +309,9 @@ class AnswerSegments(Stateful):
                     calls.content(call, text, events)
                 else:
                     items = machine.feed(text) if call.read_ahead is None else call.read_ahead
-                    # The machine gives a tuple for plain text inside a string, where nothing can have gone wrong.
-                    if isinstance(items, tuple):
-                        call.inner_pieces += 1
+                    if machine.error is None:
+                        # The machine gives a tuple for text that lies wholly inside the open string.
+                        call.inner_pieces = call.inner_pieces + 1 if type(items) is tuple else 0
                         events.append(
                             SegmentContent(
                                 call.segment_id,
@@ -319,7 +319,7 @@ class AnswerSegments(Stateful):
                                 text,
                                 turn_id=self.ids.turn_id,
                                 raw=text,
-                                fragments=items,  # pyright: ignore[reportArgumentType]
+                                fragments=tuple(items),  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
                             )
                         )
                     else:

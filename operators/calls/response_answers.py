@@ -17,7 +17,7 @@ from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
 from .answer_segments import PIECES_AT_ONCE, AnswerSegments, SegmentOutput
-from .native_call import open_lane
+from .native_call import NativeCall, open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""
@@ -167,7 +167,10 @@ class ResponseAnswers(Stateful):
         index = deltas[0].index
         lane = self._lanes.get(index)
         if lane is None:
-            lane = self._opened_lane(chunk, offer)
+            call = self._answer.calls.open.get(index)
+            if call is None or (call.inner_pieces != 1 and call.goes_straight is not None):
+                return None
+            lane = self._opened_lane(call, chunk, offer)
             if lane is None:
                 return None
             self._lanes[index] = lane
@@ -176,13 +179,10 @@ class ResponseAnswers(Stateful):
         self._last_index = index
         return lane(chunk)
 
-    def _opened_lane(self, chunk: ChunkResponse, offer: Offer) -> Lane | None:
+    def _opened_lane(self, call: NativeCall, chunk: ChunkResponse, offer: Offer) -> Lane | None:
         """Return the lane of the chunk's call, if nothing in the chunk is new for the whole response."""
         answer, ids, find = self._answer, self.ids, self._find_lane
-        call = answer.calls.open.get(chunk.tool_calls[0].index)
-        if call is None or find is None or chunk.choice != answer.number:
-            return None
-        if call.inner_pieces != 1 and call.goes_straight is not None:
+        if find is None or chunk.choice != answer.number:
             return None
         if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
             return None

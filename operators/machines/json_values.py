@@ -215,40 +215,35 @@ class FragmentAggregator(Stateful):
         self.path: Path = ()
 
     def feed_all(self, fragments: Sequence[Fragment | JsonError]) -> None:
-        """Add fragments; a single piece of text has a lane of its own."""
-        if len(fragments) == 1:
-            only = fragments[0]
-            if type(only) is Fragment and only.kind == "TEXT":
-                self.text.add(only.value)
-                return
+        """Add fragments."""
         for fragment in fragments:
-            self.feed(fragment)
+            if type(fragment) is not Fragment:
+                continue
+            kind = fragment.kind
+            if kind == "TEXT":
+                self.text.add(fragment.value)
+            elif kind == "DONE":
+                self._close(fragment.path)
+            elif kind == "SCALAR":
+                self._put(fragment.path, fragment.value)
+                self._open = "scalar"
+            elif fragment.value == '"':
+                if not self._containers or len(fragment.path) <= len(self.path):
+                    self._put(fragment.path, None)
+                self.text.clear()
+                self._open = "text"
+                self._text_path = fragment.path
+            else:
+                container: dict[str, Any] | list[Any] = {} if fragment.value == "{" else []
+                self._put(fragment.path, container)
+                self._open = ""
+                if self._containers:
+                    self._keys.append(fragment.path[-1])
+                self._containers.append(container)
 
     def feed(self, fragment: Fragment | JsonError) -> None:
         """Add one fragment."""
-        if type(fragment) is not Fragment:
-            return
-        kind = fragment.kind
-        if kind == "DONE":
-            self._close(fragment.path)
-        elif kind == "TEXT":
-            self.text.add(fragment.value)
-        elif kind == "SCALAR":
-            self._put(fragment.path, fragment.value)
-            self._open = "scalar"
-        elif fragment.value == '"':
-            if not self._containers or len(fragment.path) <= len(self.path):
-                self._put(fragment.path, None)
-            self.text.clear()
-            self._open = "text"
-            self._text_path = fragment.path
-        else:
-            container: dict[str, Any] | list[Any] = {} if fragment.value == "{" else []
-            self._put(fragment.path, container)
-            self._open = ""
-            if self._containers:
-                self._keys.append(fragment.path[-1])
-            self._containers.append(container)
+        self.feed_all((fragment,))
 
     def show_open(self) -> None:
         """Put the text so far of the open string into the value; it is joined again only if it has grown."""

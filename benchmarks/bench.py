@@ -57,6 +57,7 @@ PROSE = (
     "June nobody looks at it any more. What comes down the hill (some forty cubic metres a second, they say) turns "
     "the wheels of three mills, and after them a small, stubborn dynamo that somebody's uncle put in before the war. "
 )
+ESCAPED = "闸门立在管道的上端、水库在两面灰色石墙之间变窄。🌊"
 
 
 def python_source(size: int) -> str:
@@ -69,6 +70,11 @@ def python_source(size: int) -> str:
 
 def arguments(size: int) -> str:
     return json.dumps({"path": "src/app.py", "content": python_source(size)})
+
+
+def escapes(size: int) -> str:
+    """Return W1 with text of which every character is an escape where it is written in ASCII."""
+    return json.dumps({"path": "src/app.py", "content": ESCAPED * (size // (6 * len(ESCAPED)))}, ensure_ascii=True)
 
 
 def small_objects(number: int) -> str:
@@ -303,6 +309,11 @@ def main() -> int:
     words = cut(prose(SIZES[-1]))
     rows: list[tuple[str, float, float]] = [
         ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 13),
+        (
+            "JSON machine, text in escapes (W1e)",
+            calls_per_delta(json_machine, cut(escapes(SIZES[-1])), as_they_are),
+            40,
+        ),
         ("JSON machine, 200 small objects", calls_per_delta(json_machine, cut(small_objects(200)), as_they_are), 45),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
         # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.

@@ -35,9 +35,9 @@ def groups(work: str, absent: list[str]) -> list[Group]:
                 text_reader("Penstock: all dialects", language, *DIALECTS),
             ]
             found.append(Group(f"from the text of a {model} model", [*own, *engine_peers(language, absent)]))
-    if work in ("W1", "W1u", "W2", "W5"):
+    if work in ("W1", "W1u", "W1e", "W2", "W5"):
         found.append(Group("from the deltas of the arguments", [*FLOORS, OWN_MACHINE, chain(), *json_peers(absent)]))
-    if work not in ("W1u", "W4"):
+    if work not in ("W1u", "W1e", "W4"):
         sdks = sdk_peers(work)
         for api in TEXT_WIRES if work in ("W1", "W3") else WIRES:
             theirs = [peer for peer in sdks if peer.takes == f"bytes of {api}" and installed(peer, absent)]

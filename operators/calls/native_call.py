@@ -248,7 +248,7 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
     delta = ToolCallDelta(index, arguments_delta=_ANY_TEXT, kind=given.kind, executed_by=given.executed_by)
     same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
     like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    escaped_text, longest = machine.escaped_text, machine.longest
+    read_inside, longest = machine.read_inside, machine.longest
     segment_type, is_decoded, is_heard = text_lane.segment_type, text_lane.is_decoded, text_lane.is_heard
     keep_raw, keep_text = text_lane.kept or (GrowingText(), GrowingText())
     raws, texts = keep_raw.pieces, keep_text.pieces
@@ -263,11 +263,12 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
             return others(chunk) if deltas and deltas[0].index != index else None
         text = chunk.tool_calls[0].arguments_delta
         if "\\" in text or is_held or not text:
-            piece = escaped_text(text)
-            if piece is None:
+            pieces = read_inside(text)
+            if pieces is None:
                 return None
-            is_held = text[-1] == "\\"
-            decoded = piece.value
+            is_held = machine.withheld_length > 0
+            piece: Fragment | None = pieces[0]
+            decoded = pieces[0].value
         else:
             at = machine.at
             end = at + len(text)

@@ -260,6 +260,37 @@ MUTANTS: tuple[Mutant, ...] = (
         (MACHINE,),
     ),
     Mutant(
+        "escaped text is read past its closing quote",
+        (
+            Edit(
+                "operators/machines/json_machine.py", "            if stop <= len(raw):\n", "            if not stop:\n"
+            ),
+        ),
+        (MACHINE,),
+    ),
+    Mutant(
+        "of an escape that is held a lane reads the next text",
+        (
+            Edit(
+                "operators/calls/native_call.py",
+                "withheld_length > 0\n            piece:",
+                "withheld_length < 0\n            piece:",
+            ),
+        ),
+        (f"{TEXT_LANES} each_item",),
+    ),
+    Mutant(
+        "the straight way takes half a surrogate pair for a whole one",
+        (
+            Edit(
+                "operators/machines/json_machine.py",
+                "[89abAB][0-9A-Fa-f]{2}\\\\u[dD][c-fC-F]))",
+                "[89abAB]))",
+            ),
+        ),
+        (MACHINE,),
+    ),
+    Mutant(
         "fixed holdback (the longest marker less one)",
         (
             Edit(

@@ -20,6 +20,7 @@ from math import log
 from pathlib import Path
 from statistics import median
 from time import thread_time
+from types import MethodType
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -35,7 +36,7 @@ from penstock.operators import compose, holdback, stage, stream_fields, to_invoc
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
-from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
 from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
 from penstock.operators.writing.render_call import can_render, render_call
@@ -114,6 +115,10 @@ def seconds(feed: Feed, items: list[Any]) -> float:
 
 def json_machine() -> Feed:
     return JsonMachine().feed
+
+
+def pure_json_machine() -> Feed:
+    return MethodType(pure_feed, JsonMachine())
 
 
 def chain() -> Feed:
@@ -294,6 +299,21 @@ def idle_stream(operator: Any) -> Any:
     return run
 
 
+def machine_rows() -> list[tuple[str, float, float]]:
+    """Return a row for each text and each twin of the JSON machine that is here."""
+    twins = [("in Python", pure_json_machine, 0), ("in C", json_machine, 1)][: 1 + IS_NATIVE]
+    texts: tuple[tuple[str, str, tuple[int, int]], ...] = (
+        ("200 KB of Python source", arguments(SIZES[-1]), (13, 7)),
+        ("text in escapes (W1e)", escapes(SIZES[-1]), (40, 9)),
+        ("200 small objects", small_objects(200), (45, 15)),
+    )
+    return [
+        (f"JSON machine {how}, {what}", calls_per_delta(make, cut(text), as_they_are), bounds[number])
+        for what, text, bounds in texts
+        for how, make, number in twins
+    ]
+
+
 def in_mid_call(operator: Any, size: int) -> Any:
     """Return a chain in the middle of a call, each of whose deltas is gone."""
     run = stage(operator)
@@ -308,13 +328,7 @@ def main() -> int:
     inputs = [cut(arguments(size)) for size in SIZES]
     words = cut(prose(SIZES[-1]))
     rows: list[tuple[str, float, float]] = [
-        ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 13),
-        (
-            "JSON machine, text in escapes (W1e)",
-            calls_per_delta(json_machine, cut(escapes(SIZES[-1])), as_they_are),
-            40,
-        ),
-        ("JSON machine, 200 small objects", calls_per_delta(json_machine, cut(small_objects(200)), as_they_are), 45),
+        *machine_rows(),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
         # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.
         ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 40),

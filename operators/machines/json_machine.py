@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, cast
 
 from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
+from . import native_readers
 from .json_values import FragmentAggregator
 from .number_states import JSON_NUMBER_STATES
 from .value_machine import BLANKS, WORD_VALUES, WORDS, Parsed, StateReader, ValueMachine, replace_surrogates
@@ -32,11 +33,11 @@ _CUT_ESCAPE: Final = (
     r"\\(?:u(?:[0-9A-Fa-f]{0,3}|[dD][89abAB][0-9A-Fa-f]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?))?\Z"
 )
 _match_cut_escape: Final = re.compile(_CUT_ESCAPE).match
-# Text without a lone surrogate, which may begin with what was held and end with what is held.
+# Printable text without half a surrogate pair, which may begin with what was held and end with what is held.
 _match_inside: Final = re.compile(
-    r'([^"\\\x00-\x1f\ud800-\udfff]*+(?:\\(?:["\\/bfnrt]|'
+    r'([^"\\]*+(?:\\(?:["\\/bfnrt]|'
     r"u(?:[0-9abcefABCEF][0-9A-Fa-f]|[dD](?:[0-7]|[89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F]))[0-9A-Fa-f]{2})"
-    rf'[^"\\\x00-\x1f\ud800-\udfff]*+)*+)({_CUT_ESCAPE}|\Z)',
+    rf'[^"\\]*+)*+)({_CUT_ESCAPE}|\Z)',
 ).match
 _match_cut_low: Final = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?\Z").match
 _match_hex: Final = re.compile(r"[0-9A-Fa-f]*+").match
@@ -235,21 +236,19 @@ class JsonMachine(ValueMachine):
         r"""Return the one TEXT of a text that lies wholly inside the open string; None, with nothing read, for others.
 
         For text with escapes, or after one that was cut. Most are short, and then the decoder alone is faster than the
-        expression. Errors and lone surrogates are left to `feed`.
+        expression. Rare text, such as lone surrogates, and errors are left to `feed`.
 
         - `if_held`: what to return where all of the text is held; with None, nothing is read then either.
         """
         pending, path, at = self._pending, self._text_path, self.at
         raw, end, held = pending + text, at + len(text), ""
-        if path is None or not at < end <= self._longest:
+        if path is None or not at < end <= self._longest or not text.isprintable():
             return None
         if "\\u" in raw:
             found = _match_inside(raw, 0)
             if found is None:
                 return None
             raw, held = found.groups()
-        elif not text.isprintable():
-            return None
         elif raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
             raw, held = raw[:-1], "\\"
         given: tuple[Fragment, ...] | None = if_held
@@ -394,6 +393,13 @@ class JsonMachine(ValueMachine):
         "assign": _read_assign,
         "string": _read_string,
     }
+
+
+pure_feed: Final = JsonMachine.feed
+"""`feed` in Python, whose results the one in C has."""
+_native: Final = native_readers()
+IS_NATIVE: Final = _native is not None and bool(_native.install(JsonMachine, Fragment))
+"""Whether `feed` is the one in C."""
 
 
 def _decode(text: str, position: int) -> tuple[str, int]:

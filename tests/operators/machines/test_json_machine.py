@@ -18,7 +18,7 @@ from strategies.json_texts import SAMPLE, in_words, json_texts, loads, nearly_js
 from penstock.events.segment_event import Fragment, JsonError, Path
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines import json_machine, value_machine
-from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_machine import JsonMachine, pure_feed
 from penstock.operators.machines.json_values import FragmentAggregator
 
 Item = Fragment | JsonError
@@ -294,7 +294,14 @@ def test_control_characters_may_stand_bare_where_that_is_asked_for(data: st.Data
         assert places[:1] == first_of_runs[:1]
 
 
-class Stepwise(JsonMachine):
+class Pure(JsonMachine):
+    """The machine in Python, wherever this runs."""
+
+    __slots__ = ()
+    feed = pure_feed
+
+
+class Stepwise(Pure):
     """The machine without its fast loop and its straight way for escapes."""
 
     __slots__ = ()
@@ -342,7 +349,7 @@ def test_the_fast_loop_gives_what_the_steps_give(data: st.DataObject):
     text = data.draw(st.one_of(plain, plain.map('[{"k": 1, "a": '.__add__), json_texts(), nearly_json_texts()))
     text += data.draw(st.sampled_from(["", "", "`", " x", " \n", ","]))
     limits = data.draw(st.sampled_from([Limits(), Limits(key_length=4, number_length=5, depth=2, arguments_length=40)]))
-    fast, stepwise = JsonMachine(limits), Stepwise(limits)
+    fast, stepwise = data.draw(st.sampled_from([JsonMachine, Pure]))(limits), Stepwise(limits)
     for piece in data.draw(st.one_of(st.just(list(text)), cuts(text))):
         assert list(fast.feed(piece)) == list(stepwise.feed(piece))
         assert (fast.error, fast.root_closed, fast.at) == (stepwise.error, stepwise.root_closed, stepwise.at)
@@ -361,7 +368,8 @@ ANY_TEXT = st.text(st.one_of(st.sampled_from('ab"\\\n\t/\x7f\u2028é日😀\ud83
 def test_escapes_cut_anywhere_give_what_one_piece_gives(data: st.DataObject):
     value = {"a": [data.draw(ANY_TEXT)], "b": data.draw(ANY_TEXT)}
     text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
-    machine, stepwise, items = JsonMachine(), Stepwise(), list[Item]()
+    kind = data.draw(st.sampled_from([JsonMachine, Pure]))
+    machine, stepwise, items = kind(), Stepwise(), list[Item]()
     pieces = data.draw(
         st.one_of(cuts(text), st.integers(1, 5).map(lambda size: re.findall(f"(?s).{{1,{size}}}", text)))
     )
@@ -372,7 +380,7 @@ def test_escapes_cut_anywhere_give_what_one_piece_gives(data: st.DataObject):
         state = machine.dump()
         assert (state["_pending"], state["at"]) == (stepwise._pending, stepwise.at)
         if data.draw(st.booleans()):
-            machine = JsonMachine()
+            machine = kind()
             machine.load(msgspec.json.decode(msgspec.json.encode(state)))
     aggregator = FragmentAggregator()
     aggregator.feed_all(items)
@@ -761,6 +769,7 @@ def test_each_character_is_looked_at_a_constant_number_of_times(text: str, monke
         looked_at += end - position
         return decoded, end
 
+    monkeypatch.setattr(JsonMachine, "feed", pure_feed)
     original_scan = json_machine._scan
     for name in ("number", "digits", "text", "cut_escape", "cut_low", "hex", "inside"):
         monkeypatch.setattr(json_machine, f"_match_{name}", counted(getattr(json_machine, f"_match_{name}")))

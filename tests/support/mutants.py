@@ -303,7 +303,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 NATIVE,
-                "        || set_slot(machine, STATE, Py_NewRef(states[reader->state])) < 0\n"
+                "        || set_slot(machine, STATE, Py_NewRef(names[reader->state])) < 0\n"
                 "        || set_slot(machine, PATH",
                 "        || set_slot(machine, PATH",
             ),

@@ -29,7 +29,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test laws check lint links types tooling clients litellm lowest page test-all test-shared mutants fuzz bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients litellm lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -39,6 +39,10 @@ demo: $(READY) ## show a file being written while the model is still writing it,
 
 test: $(READY) ## run the tests of the library, on two cores in some three minutes: few examples, costly tables in part
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(TWICE_ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep'
+
+test-pure: $(READY) ## run the tests of operators, laws and events as they are where nothing was compiled
+	$(COMPILE_ONCE) PENSTOCK_PURE=1 $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep' \
+		tests/operators tests/laws tests/events
 
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=$(PROFILE) -m '(hypothesis or laws) and not tooling'
@@ -126,6 +130,18 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 		h.settings.register_profile("fuzz", max_examples=$(EXAMPLES), deadline=None, derandomize=False); \
 		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
 
+ASAN := build/asan
+ASAN_TESTS ?= tests/operators tests/laws tests/sinks/parts/test_json_text.py
+asan: $(READY) ## run the tests of operators, laws and JSON with the readers in C built to find what is read or written beside memory
+	rm -rf $(ASAN) && mkdir -p $(ASAN)
+	cp -r penstock $(ROOMS) tests examples pyproject.toml $(ASAN)
+	find $(ASAN) -name '_native*.so' -delete
+	cd $(ASAN) && CFLAGS='-fsanitize=address -fno-omit-frame-pointer -O1 -g -Wall -Wextra -Werror' PYTHONPATH=tests/support \
+		$(abspath $(RUN))/python -c 'from mutants import NATIVE, Path, build; build(Path(NATIVE))'
+	cd $(ASAN) && LD_PRELOAD=$$(cc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0 PYTHONMALLOC=malloc \
+		$(abspath $(RUN))/python -m pytest $(ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep' \
+		$(ASAN_TESTS)
+
 bench: $(READY) ## measure in plain function calls of the same run, and beside the SDKs, against bounds
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/bench.py
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/wire.py
@@ -161,10 +177,11 @@ wheel: $(READY) ## build the sdist, and from it the wheel, into dist/
 
 clean: ## remove what the other targets made
 	rm -rf .venv .venv-* build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -f operators/machines/_native*.so
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Debian has venv without ensurepip unless python3-venv is installed: then virtualenv, else the system's pip, helps out.
-$(READY): pyproject.toml setup.cfg setup.py
+$(READY): pyproject.toml setup.cfg setup.py operators/machines/_native.c
 	@$(PYTHON) $(AT_LEAST_3_11) 2>/dev/null || { \
 		echo "Penstock needs Python >= 3.11; $(PYTHON) is $$($(PYTHON) --version 2>&1 | head -n 1)." >&2; \
 		echo "Name another one: make PYTHON=/path/to/python" >&2; exit 1; }

@@ -1,11 +1,12 @@
 """Each folder with code is a package. The folders are named in penstock/__init__.py, all else is in pyproject.toml."""
 
+import os
 import re
 import sys
 import tomllib
 from pathlib import Path
 
-from setuptools import setup
+from setuptools import Extension, setup
 
 ROOT = Path(__file__).parent
 
@@ -32,10 +33,18 @@ def long_description() -> str:
     return re.sub(relative, whole, readme)
 
 
+def extensions() -> list[Extension]:
+    """Return what is built in C, where that is wanted; without a compiler the twins in Python do the same."""
+    if os.environ.get("PENSTOCK_PURE", "0") not in ("", "0"):
+        return []
+    return [Extension("penstock.operators.machines._native", ["operators/machines/_native.c"], optional=True)]
+
+
 if __name__ == "__main__":
     # operators/within.py is penstock.operators.within
     setup(
         packages=packages(),
+        ext_modules=extensions(),
         package_dir={"penstock": "penstock", **{f"penstock.{room}": room for room in ROOMS}},
         long_description=long_description(),
         long_description_content_type="text/markdown",

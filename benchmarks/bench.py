@@ -20,6 +20,7 @@ from math import log
 from pathlib import Path
 from statistics import median
 from time import thread_time
+from types import MethodType
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -37,7 +38,7 @@ from penstock.operators import compose, holdback, stage, stream_fields, to_invoc
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
-from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
 from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
 from penstock.operators.writing.render_call import can_render, render_call
@@ -62,6 +63,7 @@ PROSE = (
     "June nobody looks at it any more. What comes down the hill (some forty cubic metres a second, they say) turns "
     "the wheels of three mills, and after them a small, stubborn dynamo that somebody's uncle put in before the war. "
 )
+ESCAPED = "闸门立在管道的上端、水库在两面灰色石墙之间变窄。🌊"
 
 
 def python_source(size: int) -> str:
@@ -74,6 +76,11 @@ def python_source(size: int) -> str:
 
 def arguments(size: int) -> str:
     return json.dumps({"path": "src/app.py", "content": python_source(size)})
+
+
+def escapes(size: int) -> str:
+    """Return W1 with text of which every character is an escape where it is written in ASCII."""
+    return json.dumps({"path": "src/app.py", "content": ESCAPED * (size // (6 * len(ESCAPED)))}, ensure_ascii=True)
 
 
 def small_objects(number: int) -> str:
@@ -121,6 +128,10 @@ def seconds(feed: Feed, items: list[Any]) -> float:
 
 def json_machine() -> Feed:
     return JsonMachine().feed
+
+
+def pure_json_machine() -> Feed:
+    return MethodType(pure_feed, JsonMachine())
 
 
 def chain() -> Feed:
@@ -352,6 +363,21 @@ def idle_stream(operator: Any) -> Any:
     return run
 
 
+def machine_rows() -> list[tuple[str, float, float]]:
+    """Return a row for each text and each twin of the JSON machine that is here."""
+    twins = [("in Python", pure_json_machine, 0), ("in C", json_machine, 1)][: 1 + IS_NATIVE]
+    texts: tuple[tuple[str, str, tuple[int, int]], ...] = (
+        ("200 KB of Python source", arguments(SIZES[-1]), (13, 7)),
+        ("text in escapes (W1e)", escapes(SIZES[-1]), (40, 9)),
+        ("200 small objects", small_objects(200), (45, 15)),
+    )
+    return [
+        (f"JSON machine {how}, {what}", calls_per_delta(make, cut(text), as_they_are), bounds[number])
+        for what, text, bounds in texts
+        for how, make, number in twins
+    ]
+
+
 def in_mid_call(operator: Any, size: int) -> Any:
     """Return a chain in the middle of a call, each of whose deltas is gone."""
     run = stage(operator)
@@ -366,8 +392,7 @@ def main() -> int:
     inputs = [cut(arguments(size)) for size in SIZES]
     words = cut(prose(SIZES[-1]))
     rows: list[tuple[str, float, float]] = [
-        ("JSON machine, 200 KB of Python source", calls_per_delta(json_machine, inputs[-1], as_they_are), 13),
-        ("JSON machine, 200 small objects", calls_per_delta(json_machine, cut(small_objects(200)), as_they_are), 45),
+        *machine_rows(),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
         ("the same, with validate", calls_per_delta(validated_chain, inputs[-1], call_deltas), 59),
         ("the same, 200 small objects that nobody streams", calls_per_delta(chain, rows_deltas(), rows_call), 80),

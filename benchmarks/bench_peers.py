@@ -6,6 +6,7 @@
 
     W1  one call of write_file: Python source in its argument `content`, 2, 20 and 200 KB
     W1u the same, with text that is not ASCII and short lines
+    W1e that text in JSON that is ASCII only, as many servers write it
     W2  eight such calls, whose deltas come in turns, 40 KB
     W3  prose in which calls could stand, 50 KB
     W4  the call of W1 in a model's text, as Hermes and as Qwen3-Coder write it

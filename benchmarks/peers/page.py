@@ -12,6 +12,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from penstock.studio.cli.installed_version import installed_version
+
 from .contest import LIMIT, Measured
 from .engine_peers import version_of
 from .workloads import Work
@@ -176,7 +178,7 @@ def machine() -> str:
 def versions() -> Iterator[str]:
     for package in PACKAGES:
         try:
-            yield f"{package} {version(package)}"
+            yield f"{package} {installed_version() if package == 'penstock' else version(package)}"
         except PackageNotFoundError:
             continue
     for package in ENGINES:

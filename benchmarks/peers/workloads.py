@@ -73,8 +73,10 @@ def chunks(deltas: list[tuple[int, str]], tool: str) -> list[ChunkResponse]:
     ]
 
 
-def of_calls(work: str, label: str, size: int, calls: list[dict[str, Any]], tool: str, delta: int) -> Case:
-    deltas = list(in_turns([cut(json.dumps(call, ensure_ascii=False), delta) for call in calls]))
+def of_calls(
+    work: str, label: str, size: int, calls: list[dict[str, Any]], tool: str, delta: int, *, ascii_only: bool = False
+) -> Case:
+    deltas = list(in_turns([cut(json.dumps(call, ensure_ascii=ascii_only), delta) for call in calls]))
     items: dict[str, list[Any]] = {"calls": deltas, "chunks": chunks(deltas, tool)}
     items |= {f"bytes of {api}": wire(deltas, tool) for api, wire in WIRES.items()}
     content = {number: call["content"] for number, call in enumerate(calls) if "content" in call}
@@ -85,6 +87,10 @@ def written(size: int) -> dict[str, Any]:
     return {"path": PATH, "content": python_source(size)}
 
 
+def poem(size: int) -> dict[str, Any]:
+    return {"path": "gedicht.txt", "content": (POEM * (size // len(POEM) + 1))[:size]}
+
+
 def one_call(size: int, delta: int) -> Case:
     case = of_calls("W1", f"{size // 1000} KB", size, [written(size)], TOOL, delta)
     case.items["bytes of gemini"] = gemini(written(size), TOOL, delta)
@@ -92,8 +98,11 @@ def one_call(size: int, delta: int) -> Case:
 
 
 def one_call_not_ascii(size: int, delta: int) -> Case:
-    poem = (POEM * (size // len(POEM) + 1))[:size]
-    return of_calls("W1u", f"{size // 1000} KB", size, [{"path": "gedicht.txt", "content": poem}], TOOL, delta)
+    return of_calls("W1u", f"{size // 1000} KB", size, [poem(size)], TOOL, delta)
+
+
+def one_call_in_escapes(size: int, delta: int) -> Case:
+    return of_calls("W1e", f"{size // 1000} KB", size, [poem(size)], TOOL, delta, ascii_only=True)
 
 
 def calls_in_turns(size: int, delta: int) -> Case:
@@ -138,6 +147,7 @@ def small_objects(size: int, delta: int) -> Case:
 WORKS = (
     Work("W1", "one call of write_file", (2_000, 20_000, 200_000), one_call),
     Work("W1u", "the same, with text that is not ASCII", (2_000, 20_000, 200_000), one_call_not_ascii),
+    Work("W1e", "the same, with that text in escapes", (2_000, 20_000, 200_000), one_call_in_escapes),
     Work("W2", "eight calls whose deltas come in turns", (40_000,), calls_in_turns),
     Work("W3", "prose in which calls could stand", (50_000,), plain_text),
     Work("W4", "a call in a model's text", (2_000, 20_000, 200_000), call_in_text),

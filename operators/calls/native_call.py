@@ -268,7 +268,7 @@ def _text_lane(
     same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
     like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     wide, others = further_lanes
-    escaped_text, longest, turn_id = machine.escaped_text, machine.longest, text_lane.turn_id
+    read_inside, longest, turn_id = machine.read_inside, machine.longest, text_lane.turn_id
     segment_type, is_decoded, is_heard = text_lane.segment_type, text_lane.is_decoded, text_lane.is_heard
     keep_raw, value = text_lane.kept or (GrowingText(), FragmentAggregator())
     keep_text = value.text
@@ -285,10 +285,11 @@ def _text_lane(
         if path is None:
             return wide(text)
         if "\\" in text or machine.pending or not text:
-            piece = escaped_text(text)
-            if piece is None:
+            read = read_inside(text)
+            if read is None:
                 return wide(text)
-            decoded = piece.value
+            piece: Fragment | None = read[0]
+            decoded = read[0].value
         else:
             at = machine.at
             end = at + len(text)

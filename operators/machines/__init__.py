@@ -1,1 +1,24 @@
-"""Incremental readers of JSON, literals and markers; independent of events and calls."""
+"""Incremental readers of JSON, literals and markers; independent of events and calls.
+
+Of the hottest there is a twin in C, in `_native.c`, which takes its place wherever it was built.
+"""
+
+from __future__ import annotations
+
+import os
+from importlib import import_module
+from typing import Any, Final
+
+INTERFACE: Final = 1
+"""What Python and C tell each other; raised with it, here and there, so that a module that was built before is left."""
+
+
+def native_readers() -> Any:
+    """Return the module in C; None where it was not built, or for another version, or `PENSTOCK_PURE=1` forbids it."""
+    if os.environ.get("PENSTOCK_PURE", "0") not in ("", "0"):
+        return None
+    try:
+        module: Any = import_module("._native", __name__)
+    except ImportError:
+        return None
+    return module if getattr(module, "INTERFACE", 0) == INTERFACE else None

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, cast
 
 from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
+from . import native_readers
 from .json_values import FragmentAggregator
 from .number_states import JSON_NUMBER_STATES
 from .value_machine import BLANKS, WORD_VALUES, WORDS, Parsed, StateReader, ValueMachine, replace_surrogates
@@ -28,8 +29,15 @@ _match_text: Final = re.compile(
     r'[^"\\\x00-\x1f]*+(?:\\(?:["\\/bfnrt]|u[0-9A-Fa-f]{4})[^"\\\x00-\x1f]*+)*+',
 ).match
 # What is held until the next chunk: an escape cut in two, and a high surrogate whose low one may still come.
-_match_cut_escape: Final = re.compile(
-    r"\\(?:u(?:[0-9A-Fa-f]{0,3}|[dD][89abAB][0-9A-Fa-f]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?))?\Z",
+_CUT_ESCAPE: Final = (
+    r"\\(?:u(?:[0-9A-Fa-f]{0,3}|[dD][89abAB][0-9A-Fa-f]{2}(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?))?\Z"
+)
+_match_cut_escape: Final = re.compile(_CUT_ESCAPE).match
+# Printable text without half a surrogate pair, which may begin with what was held and end with what is held.
+_match_inside: Final = re.compile(
+    r'([^"\\]*+(?:\\(?:["\\/bfnrt]|'
+    r"u(?:[0-9abcefABCEF][0-9A-Fa-f]|[dD](?:[0-7]|[89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F]))[0-9A-Fa-f]{2})"
+    rf'[^"\\]*+)*+)({_CUT_ESCAPE}|\Z)',
 ).match
 _match_cut_low: Final = re.compile(r"(?:\\(?:u(?:[dD](?:[c-fC-F][0-9A-Fa-f]?)?)?)?)?\Z").match
 _match_hex: Final = re.compile(r"[0-9A-Fa-f]*+").match
@@ -77,10 +85,10 @@ class JsonMachine(ValueMachine):
         """Return the fragments that this text makes certain."""
         path = self.open_path
         if path is not None:
-            # Inside a string: most chunks have nothing but its text, many of the others nothing but short escapes.
+            # Inside a string: most chunks have nothing but its text, many of the others escapes, whole or cut.
             if "\\" in text or self.pending:
-                if (piece := self.escaped_text(text)) is not None:
-                    return (piece,)
+                if (pieces := self.read_inside(text, ())) is not None:
+                    return pieces
             elif '"' not in text and text.isprintable():
                 at = self.at
                 end = at + len(text)
@@ -224,25 +232,37 @@ class JsonMachine(ValueMachine):
         if state == "end" and self.error is None:
             self.root_closed = True
 
-    def escaped_text(self, text: str) -> Fragment | None:
+    def read_inside(self, text: str, if_held: tuple[()] | None = None) -> tuple[Fragment, ...] | None:
         r"""Return the one TEXT of a text that lies wholly inside the open string; None, with nothing read, for others.
 
-        For text with escapes, or after one that was cut. Rare texts, such as one with `\u`, are left to `feed`.
+        For text with escapes, or after one that was cut. Most are short, and then the decoder alone is faster than the
+        expression. Rare text, such as lone surrogates, and errors are left to `feed`.
+
+        - `if_held`: what to return where all of the text is held; with None, nothing is read then either.
         """
         pending, path, at = self.pending, self.open_path, self.at
         raw, end, held = pending + text, at + len(text), ""
-        if path is None or "\\u" in raw or not at < end <= self._longest or not text.isprintable():
+        if path is None or not at < end <= self._longest or not text.isprintable():
             return None
-        if raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
+        if "\\u" in raw:
+            found = _match_inside(raw, 0)
+            if found is None:
+                return None
+            raw, held = found.groups()
+        elif raw[-1] == "\\" and (len(raw) - len(raw.rstrip("\\"))) & 1:
             raw, held = raw[:-1], "\\"
-        try:
-            decoded, stop = _scan(raw + '"', 0)
-        except ValueError:  # an error, of which `feed` finds the place
-            return None
-        if stop <= len(raw) or not decoded:
-            return None
-        self.at, self.pending = end, held
-        return Fragment(path, "TEXT", decoded, at - len(pending))
+        given: tuple[Fragment, ...] | None = if_held
+        if raw:
+            try:
+                decoded, stop = _scan(raw + '"', 0)
+            except ValueError:  # an error, of which `feed` finds the place
+                return None
+            if stop <= len(raw):
+                return None
+            given = (Fragment(path, "TEXT", decoded, at - len(pending)),)
+        if given is not None:
+            self.at, self.pending = end, held
+        return given
 
     def _escapes_from(self, text: str) -> tuple[str, ...]:
         length = len(_LONE)
@@ -368,6 +388,13 @@ class JsonMachine(ValueMachine):
         "assign": _read_assign,
         "string": _read_string,
     }
+
+
+pure_feed: Final = JsonMachine.feed
+"""`feed` in Python, whose results the one in C has."""
+_native: Final = native_readers()
+IS_NATIVE: Final = _native is not None and bool(_native.install(JsonMachine, Fragment))
+"""Whether `feed` is the one in C."""
 
 
 def _decode(text: str, position: int) -> tuple[str, int]:

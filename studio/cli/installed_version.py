@@ -4,7 +4,10 @@
 def installed_version() -> str:
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow, and rarely asked for
 
+    from ...operators.machines import native_readers  # noqa: PLC0415 - as above
+
     try:
-        return version("penstock")
+        number = version("penstock")
     except PackageNotFoundError:
-        return "from a checkout that is not installed"
+        number = "from a checkout that is not installed"
+    return f"{number}, readers in {'Python' if native_readers() is None else 'C'}"

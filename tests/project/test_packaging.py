@@ -7,6 +7,7 @@ import runpy
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tomllib
 import venv
 import zipfile
@@ -52,10 +53,17 @@ def isolation(*without: str) -> tuple[str, ...]:
     return without if ready else ()
 
 
-def build(folder: Path) -> tuple[Path, Path]:
+def build(folder: Path, *environment: str) -> tuple[Path, Path]:
     """Build the sdist, and from it the wheel, in a copy of the checkout."""
-    options = isolation("--no-isolation")
-    done = run(sys.executable, "-m", "build", *options, "--outdir", folder / "dist", cwd=copied(folder))
+    command: tuple[str | Path, ...] = (
+        sys.executable,
+        "-m",
+        "build",
+        *isolation("--no-isolation"),
+        "--outdir",
+        folder / "dist",
+    )
+    done = run("env", *environment, *command, cwd=copied(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     (sdist,) = (folder / "dist").glob("*.tar.gz")
     (wheel,) = (folder / "dist").glob("*.whl")
@@ -98,14 +106,16 @@ def editable(clone: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return environment(tmp_path_factory.mktemp("editable"), *options, "--editable", clone)
 
 
-def environment(folder: Path, *options: str | Path) -> Path:
+def environment(folder: Path, *options: str | Path, **variables: str) -> Path:
     """Make a virtual environment and install into it; the dependencies are borrowed from the running one."""
     venv.create(folder, with_pip=False, symlinks=True)
     (site_packages,) = folder.glob("lib/python*/site-packages")
     (site_packages / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    done = run(sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-deps", "--no-compile",
+    set_ = ("env", *(f"{name}={value}" for name, value in variables.items()))
+    done = run(*set_, sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install", "--no-deps", "--no-compile",
                "--ignore-installed", *options, cwd=folder)  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in (done.stdout + done.stderr).lower().replace("running pip as the 'root' user", "")
     return folder
 
 
@@ -122,13 +132,48 @@ def test_every_package_says_what_it_is_for():
     assert silent == []
 
 
-def test_the_wheel_has_every_library_file_and_nothing_else(wheel: Path):
+NATIVE = f"penstock/operators/machines/_native{sysconfig.get_config_var('EXT_SUFFIX')}"
+
+
+def packed_in(wheel: Path) -> set[str]:
     with zipfile.ZipFile(wheel) as archive:
-        packed = {name for name in archive.namelist() if ".dist-info/" not in name}
+        return {name for name in archive.namelist() if ".dist-info/" not in name}
+
+
+def library_files() -> set[str]:
+    """Return what a wheel has where nothing is compiled."""
     files = (path for room in ROOMS for path in (ROOT / room).rglob("*"))
-    written = (path for path in files if path.is_file() and path.suffix != ".pyc")
+    written = (path for path in files if path.is_file() and path.suffix not in (".pyc", ".c", ".so"))
     door = {"penstock/__init__.py", "penstock/__main__.py", "penstock/py.typed"}
-    assert packed == door | {f"penstock/{path.relative_to(ROOT).as_posix()}" for path in written}
+    return door | {f"penstock/{path.relative_to(ROOT).as_posix()}" for path in written}
+
+
+def test_the_wheel_has_every_library_file_and_nothing_else(wheel: Path):
+    assert packed_in(wheel) == library_files() | {NATIVE}
+    assert not wheel.name.endswith("-none-any.whl")
+
+
+def test_a_pure_wheel_is_for_every_python_and_its_sdist_has_the_c_file(tmp_path: Path):
+    sdist, wheel = build(tmp_path, "PENSTOCK_PURE=1")
+    assert packed_in(wheel) == library_files()
+    assert wheel.name.endswith("-py3-none-any.whl")
+    with tarfile.open(sdist) as archive:
+        assert any(name.endswith("/operators/machines/_native.c") for name in archive.getnames())
+
+
+def test_without_a_compiler_it_is_installed_all_the_same(tmp_path: Path):
+    clone = copied(tmp_path)
+    (clone / NATIVE.removeprefix("penstock/")).unlink(missing_ok=True)
+    options = isolation("--no-index", "--no-build-isolation")
+    folder = environment(tmp_path / "installed", *options, clone, CC="no-such-compiler")
+    done = run(folder / "bin" / "python", "-m", "penstock", "--version", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == (f"penstock {PROJECT['version']}, readers in Python\n", "")
+
+
+def test_what_is_installed_reads_in_c_unless_that_is_forbidden(installed: Path, tmp_path: Path):
+    for forbidden, twin in (("0", "C"), ("1", "Python")):
+        command = ("env", f"PENSTOCK_PURE={forbidden}", installed / "bin" / "penstock", "--version")
+        assert run(*command, cwd=tmp_path).stdout == f"penstock {PROJECT['version']}, readers in {twin}\n"
 
 
 def test_an_index_shows_the_readme_with_links_that_lead_somewhere(wheel: Path):

@@ -14,7 +14,9 @@ import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+
+from setuptools import Distribution, Extension  # type: ignore[import-untyped]
 
 from penstock import ROOMS
 
@@ -46,6 +48,7 @@ class Mutant(NamedTuple):
 
 LAWS = "tests/laws/test_laws.py"
 STAGE = "tests/operators/engine/test_stage.py"
+READER = "tests/laws/test_native_reader.py"
 HOLDBACK = "tests/operators/test_holdback.py"
 STRIP = "tests/operators/test_strip_markers.py"
 MACHINE = "tests/operators/machines/test_json_machine.py"
@@ -74,6 +77,8 @@ FILE_DRAFTS = "tests/sinks/files/test_file_drafts.py"
 
 WITHHELD = "tests/laws/test_withheld_text.py"
 DIVERGENCE = "tests/studio/tracing/test_first_divergence.py"
+
+NATIVE = "operators/machines/_native.c"
 
 MUTANTS: tuple[Mutant, ...] = (
     Mutant(
@@ -276,6 +281,83 @@ MUTANTS: tuple[Mutant, ...] = (
                 "operators/machines/json_machine.py",
                 'if "\\\\" not in piece and piece.isprintable():',
                 "if piece.isprintable():",
+            ),
+        ),
+        (MACHINE,),
+    ),
+    Mutant(
+        "in C: the length of a key is not looked at",
+        (Edit(NATIVE, "        || reader->base + run.stop - start > longest)", "        || longest < 0)"),),
+        (f"{READER} any_text",),
+    ),
+    Mutant(
+        "in C: the length of a number is not looked at",
+        (Edit(NATIVE, "if (length > longest || ", "if ("),),
+        (f"{READER} any_text",),
+    ),
+    Mutant(
+        "in C: half of a surrogate pair is a character",
+        (Edit(NATIVE, "high < 0xD800 || high > 0xDFFF", "high < 0xDC00 || high > 0xDFFF"),),
+        (f"{READER} any_text",),
+    ),
+    Mutant(
+        "in C: what is not printable is plain",
+        (Edit(NATIVE, "!Py_UNICODE_ISPRINTABLE(c))", "c == 0xD800)"),),
+        (f"{READER} any_text",),
+    ),
+    Mutant(
+        "in C: an escape that is cut is forgotten",
+        (
+            Edit(
+                NATIVE, "PyUnicode_Substring(reader->text, run.stop,", "PyUnicode_Substring(reader->text, run.stop + 1,"
+            ),
+        ),
+        (f"{READER} any_text",),
+    ),
+    Mutant(
+        "in C: an item has the index of the one before",
+        (Edit(NATIVE, "PyLong_FromSsize_t(index + 1)", "PyLong_FromSsize_t(index)"),),
+        (f"{READER} any_text",),
+    ),
+    Mutant(
+        "in C: a step begins without the state",
+        (
+            Edit(
+                NATIVE,
+                "        || set_slot(machine, STATE, Py_NewRef(names[reader->state])) < 0\n"
+                "        || set_slot(machine, PATH",
+                "        || set_slot(machine, PATH",
+            ),
+        ),
+        (f"{READER} any_text",),
+    ),
+    Mutant(
+        "escaped text is read past its closing quote",
+        (
+            Edit(
+                "operators/machines/json_machine.py", "            if stop <= len(raw):\n", "            if not stop:\n"
+            ),
+        ),
+        (MACHINE,),
+    ),
+    Mutant(
+        "of an escape that is held a lane reads the next text",
+        (
+            Edit(
+                "operators/calls/native_call.py",
+                "withheld_length > 0\n            piece:",
+                "withheld_length < 0\n            piece:",
+            ),
+        ),
+        (f"{TEXT_LANES} each_item",),
+    ),
+    Mutant(
+        "the straight way takes half a surrogate pair for a whole one",
+        (
+            Edit(
+                "operators/machines/json_machine.py",
+                "[89abAB][0-9A-Fa-f]{2}\\\\u[dD][c-fC-F]))",
+                "[89abAB]))",
             ),
         ),
         (MACHINE,),
@@ -2429,14 +2511,31 @@ MUTANTS: tuple[Mutant, ...] = (
 def copied(folder: Path) -> Path:
     """Copy what the tests need."""
     for part in PARTS:
-        shutil.copytree(ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.pyc"))
+        shutil.copytree(
+            ROOT / part, folder / part, ignore=shutil.ignore_patterns("__pycache__", "*.pyc", "*.so", "*.pyd")
+        )
     shutil.copy(ROOT / "pyproject.toml", folder)
     (folder / "tests" / "support" / "mutants_profile.py").write_text(PROFILE)
     return folder
 
 
+def build(source: Path) -> None:
+    """Build a module in C beside its source, as setup.py does; `CFLAGS` may add to the compiler's options."""
+    distribution = Distribution({"ext_modules": [Extension(source.stem, [str(source)])]})
+    command: Any = distribution.get_command_obj("build_ext")
+    command.build_lib, command.build_temp = str(source.parent), str(source.parent / "build")
+    command.ensure_finalized()
+    command.run()
+    shutil.rmtree(source.parent / "build")
+
+
 def passes(folder: Path, tests: tuple[str, ...]) -> bool:
-    """Run the tests in a copy; whether all pass. Tests that cannot run at all are nobody's success."""
+    """Run the tests in a copy; whether all pass. Tests that cannot run at all are nobody's success.
+
+    A copy reads in Python, unless the tests compare that with what is built in C.
+    """
+    if any(each.startswith(READER) for each in tests):
+        build(folder / NATIVE)
     environment = {key: value for key, value in os.environ.items() if key != "SHARED"}
     environment["PYTHONPATH"] = str(folder / "tests" / "support")
     for each in tests:

@@ -18,7 +18,7 @@ from strategies.json_texts import SAMPLE, in_words, json_texts, loads, nearly_js
 from penstock.events.segment_event import Fragment, JsonError, Path
 from penstock.operators.engine.limits import Limits
 from penstock.operators.machines import json_machine, value_machine
-from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_machine import JsonMachine, pure_feed
 from penstock.operators.machines.json_values import FragmentAggregator
 
 Item = Fragment | JsonError
@@ -294,10 +294,20 @@ def test_control_characters_may_stand_bare_where_that_is_asked_for(data: st.Data
         assert places[:1] == first_of_runs[:1]
 
 
-class Stepwise(JsonMachine):
-    """The machine without its fast loop."""
+class Pure(JsonMachine):
+    """The machine in Python, wherever this runs."""
 
     __slots__ = ()
+    feed = pure_feed
+
+
+class Stepwise(Pure):
+    """The machine without its fast loop and its straight way for escapes."""
+
+    __slots__ = ()
+
+    def read_inside(self, _text: str, _if_held: tuple[()] | None = None) -> None:
+        return None
 
     def _read_plain(self, text: str, _end: int, out: list[Item]) -> None:
         self._feed(text, out)
@@ -324,6 +334,10 @@ PLAIN_PIECES = [
     "true",
     "nul",
     "l",
+    "\\u00",
+    "e9",
+    "\\ud83d",
+    "\\ude00",
 ]
 PLAIN_PIECES += ["fals", "e", ":", ",", " ", "\n", "\n", "\\", "é", "\x7f", "\ud83d", "9" * 9]
 
@@ -335,7 +349,7 @@ def test_the_fast_loop_gives_what_the_steps_give(data: st.DataObject):
     text = data.draw(st.one_of(plain, plain.map('[{"k": 1, "a": '.__add__), json_texts(), nearly_json_texts()))
     text += data.draw(st.sampled_from(["", "", "`", " x", " \n", ","]))
     limits = data.draw(st.sampled_from([Limits(), Limits(key_length=4, number_length=5, depth=2, arguments_length=40)]))
-    fast, stepwise = JsonMachine(limits), Stepwise(limits)
+    fast, stepwise = data.draw(st.sampled_from([JsonMachine, Pure]))(limits), Stepwise(limits)
     for piece in data.draw(st.one_of(st.just(list(text)), cuts(text))):
         assert list(fast.feed(piece)) == list(stepwise.feed(piece))
         assert (fast.error, fast.root_closed, fast.at) == (stepwise.error, stepwise.root_closed, stepwise.at)
@@ -344,6 +358,59 @@ def test_the_fast_loop_gives_what_the_steps_give(data: st.DataObject):
         here, there = fast.dump(), stepwise.dump()
         assert {name for name in here if here[name] != there[name]} <= passing
     assert list(fast.close()) == list(stepwise.close())
+
+
+ANY_TEXT = st.text(st.one_of(st.sampled_from('ab"\\\n\t/\x7f\u2028é日😀\ud83d\ude00'), st.characters()), max_size=12)
+
+
+@given(st.data())
+@settings(deadline=None)
+def test_escapes_cut_anywhere_give_what_one_piece_gives(data: st.DataObject):
+    value = {"a": [data.draw(ANY_TEXT)], "b": data.draw(ANY_TEXT)}
+    text = json.dumps(value, ensure_ascii=data.draw(st.booleans()))
+    kind = data.draw(st.sampled_from([JsonMachine, Pure]))
+    machine, stepwise, items = kind(), Stepwise(), list[Item]()
+    pieces = data.draw(
+        st.one_of(cuts(text), st.integers(1, 5).map(lambda size: re.findall(f"(?s).{{1,{size}}}", text)))
+    )
+    for piece in pieces:
+        given = machine.feed(piece)
+        assert list(given) == list(stepwise.feed(piece))
+        items += given
+        state = machine.dump()
+        assert (state["pending"], state["at"]) == (stepwise.pending, stepwise.at)
+        if data.draw(st.booleans()):
+            machine = kind()
+            machine.load(msgspec.json.decode(msgspec.json.encode(state)))
+    aggregator = FragmentAggregator()
+    aggregator.feed_all(items)
+    assert aggregator.value == loads(text)
+    assert joined(items) == joined(run([text]))
+
+
+@looped("text", [json.dumps('grün\n日本 😀\\"\x7f/')[1:-1], "\\uD83D\\uDE00\\u00E9\\/", "\\\\" * 9])
+def test_every_piece_of_an_escaped_text_has_a_straight_way(text: str):
+    for size in range(1, len(text) + 1):
+        machine = JsonMachine()
+        machine.feed('"')
+        for place in range(0, len(text), size):
+            held = machine.withheld_length
+            pieces = machine.read_inside(text[place : place + size], ())
+            assert pieces is not None
+            assert pieces or machine.withheld_length > held
+        assert machine.withheld_length == 0
+
+
+def test_a_text_that_is_all_held_is_read_only_where_that_is_asked_for():
+    machine = JsonMachine()
+    machine.feed('"')
+    for piece, held in (("\\", 1), ("ud83", 5), ("d\\", 7), ("ude", 10)):
+        before = machine.dump()
+        assert machine.read_inside(piece) is None
+        assert machine.dump() == before
+        assert machine.read_inside(piece, ()) == ()
+        assert machine.withheld_length == held
+    assert shown(machine.read_inside("00") or ()) == ["TEXT  '😀' @1"]
 
 
 @given(st.data())
@@ -702,8 +769,9 @@ def test_each_character_is_looked_at_a_constant_number_of_times(text: str, monke
         looked_at += end - position
         return decoded, end
 
+    monkeypatch.setattr(JsonMachine, "feed", pure_feed)
     original_scan = json_machine._scan
-    for name in ("number", "digits", "text", "cut_escape", "cut_low", "hex"):
+    for name in ("number", "digits", "text", "cut_escape", "cut_low", "hex", "inside"):
         monkeypatch.setattr(json_machine, f"_match_{name}", counted(getattr(json_machine, f"_match_{name}")))
     monkeypatch.setattr(value_machine, "_match_blanks", counted(value_machine._match_blanks))
     monkeypatch.setattr(json_machine, "_scan", scan)

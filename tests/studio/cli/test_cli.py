@@ -26,10 +26,10 @@ from cli_command import (
 )
 from typer.testing import CliRunner
 
+from penstock.operators.machines.json_machine import IS_NATIVE
 from penstock.studio.cli import cli_commands
 
-__all__ = ["penstock"]  # the fixture
-
+TWIN = "C" if IS_NATIVE else "Python"
 __all__ = ["penstock"]  # the fixture
 
 
@@ -61,7 +61,7 @@ def test_without_a_command_it_shows_the_help(penstock: Penstock) -> None:
 
 def test_version_is_the_installed_one(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metadata, "version", lambda name: {"penstock": "7.8.9"}[name])
-    assert penstock("--version") == (0, "penstock 7.8.9\n", "")
+    assert penstock("--version") == (0, f"penstock 7.8.9, readers in {TWIN}\n", "")
 
 
 def test_version_of_a_checkout_says_that_it_is_one(penstock: Penstock, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_version_of_a_checkout_says_that_it_is_one(penstock: Penstock, monkeypat
         raise metadata.PackageNotFoundError(name)
 
     monkeypatch.setattr(metadata, "version", version)
-    assert penstock("--version") == (0, "penstock from a checkout that is not installed\n", "")
+    assert penstock("--version") == (0, f"penstock from a checkout that is not installed, readers in {TWIN}\n", "")
 
 
 @pytest.mark.parametrize(

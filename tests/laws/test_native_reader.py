@@ -1,0 +1,246 @@
+"""The reader in C gives what the one in Python gives: for any text, cut anywhere, each going on where the other is."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import shutil
+import subprocess
+import sys
+import sysconfig
+from itertools import pairwise
+from pathlib import Path
+from random import Random, randrange
+from typing import Any, Final
+
+import msgspec
+import pytest
+from depth import scaled
+from hypothesis import settings
+from strategies.json_texts import SAMPLE
+
+from penstock.events.segment_event import Fragment
+from penstock.operators.engine.limits import Limits
+from penstock.operators.machines import native_readers
+from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
+
+TEXTS: Final = 50_000
+GROUPS: Final = 8
+SHORT: Final = Limits(depth=3, key_length=4, number_length=5, arguments_length=40)
+LIMITS: Final = (Limits(), Limits(), Limits(depth=2, number_length=1), SHORT)
+SIGNS: Final = (
+    *'{{}}[[]],,::""\\ \n\t\r/0123456789-+.eEabtfnulrs\x00\x7f\xa0é日😀\ud83d\ude00\u2028',
+    *'true false null nul 1.5e3 -0 "a": "k":"x [1,2] \\n \\" \\\\ \\/ \\u00e9 \\uD83D \\uDE00 \\u12 \\x \\ud8'.split(),  # noqa: SIM905 - not a line for each
+    "\\ud83d\\ude00",
+    "7" * 650,
+)
+
+native = pytest.mark.skipif(not IS_NATIVE, reason="the reader in C was not built here, or PENSTOCK_PURE forbids it")
+
+
+class Pure(JsonMachine):
+    """The machine as it is where nothing was compiled."""
+
+    __slots__ = ()
+    feed = pure_feed
+
+
+def some_value(random: Random, depth: int = 0) -> Any:
+    kind = random.random()
+    if kind < 0.25 and depth < 4:
+        keys = random.choices(("a", "b", "é", "k\n", "😀", "long key", ""), k=random.randrange(4))
+        return {key: some_value(random, depth + 1) for key in keys}
+    if kind < 0.5 and depth < 4:
+        return [some_value(random, depth + 1) for _ in range(random.randrange(4))]
+    number = random.choice((random.randrange(-999, 9999), random.uniform(-9, 9), 10 ** random.randrange(30), 1e300))
+    letters = "".join(random.choices('ab cé日😀"\\\n\t/\x7f\ud83d\ude00\u2028', k=random.randrange(20)))
+    return random.choice((True, False, None, number, letters, letters))
+
+
+def some_text(random: Random) -> str:
+    """Return JSON, JSON with something wrong, signs of JSON in any order, or containers in containers."""
+    kind = random.random()
+    if kind < 0.3:
+        return "".join(random.choices(SIGNS, k=random.randrange(1, 24)))
+    if kind < 0.35:
+        return "".join(random.choices(("[", '{"a":', "[[", "{", "]", "}", " "), k=random.choice((4, 40, 400))))
+    text = json.dumps(some_value(random), ensure_ascii=random.random() < 0.5, indent=random.choice((None, None, 1)))
+    if random.random() < 0.4:
+        place = random.randrange(len(text) + 1)
+        text = text[:place] + random.choice(SIGNS) + text[place + random.randrange(3) :]
+    return text + random.choice(("", "", " ", "\n", "x"))
+
+
+def some_pieces(random: Random, text: str) -> list[str]:
+    size = random.choice((1, 2, 3, 4, 4, 7, 1000))
+    places = range(0, len(text), size) if random.random() < 0.7 else random.choices(range(len(text)), k=len(text) // 4)
+    return [text[begin:end] for begin, end in pairwise(sorted({0, *places, len(text)}))]
+
+
+def observed(machine: JsonMachine) -> list[Any]:
+    """Return all that can be seen of a machine; the start of a number and a word only while one is being read."""
+    state = machine.dump()
+    told = {"number": ("_start", "_number_state", "_word"), "word": ("_start", "_word"), "key_text": ("_start",)}
+    state |= dict.fromkeys({"_start", "_number_state", "_word"} - set(told.get(state["_state"], ())))
+    seen = [state, machine.path, machine.around, machine.open_path, machine.held(("a", "key")), machine.ahead()]
+    return [*seen, machine.bare, machine.error and (machine.read, machine.excess)]
+
+
+def moved(state: Any, machine: JsonMachine) -> JsonMachine:
+    machine.load(msgspec.json.decode(msgspec.json.encode(state)))
+    return machine
+
+
+def compare(random: Random, text: str) -> None:
+    """Feed a text to both, which now and then take over the state of each other."""
+    limits, control_characters = random.choice(LIMITS), random.random() < 0.2
+    twins: list[JsonMachine] = [kind(limits, control_characters=control_characters) for kind in (JsonMachine, Pure)]
+    read: list[str] = []
+    for piece in some_pieces(random, text):
+        read.append(piece)
+        here, there = (each.feed(piece) for each in twins)
+        assert (type(here), list(here)) == (type(there), list(there)), read
+        assert [repr(each) for each in here] == [repr(each) for each in there], read
+        if random.random() < 0.3:
+            here, there = map(observed, twins)
+            assert here == there, read
+        if random.random() < 0.05:
+            states = [each.dump() for each in twins]
+            twins = [
+                moved(state, kind(limits, control_characters=control_characters))
+                for state, kind in zip(states, (Pure, JsonMachine), strict=True)
+            ][::-1]
+    ends = [(observed(each), list(each.close())) for each in twins]
+    assert ends[0] == ends[1], read
+
+
+@native
+@pytest.mark.laws
+@pytest.mark.parametrize("group", range(GROUPS))
+def test_any_text_is_read_alike(group: int):
+    seed = group if settings.get_profile(settings.get_current_profile_name()).derandomize else randrange(2**32)
+    random = Random(seed)
+    for _ in range(scaled(TEXTS) // GROUPS + 1):
+        compare(random, some_text(random))
+
+
+@native
+def test_each_cut_of_a_rich_text_is_read_alike():
+    for place in range(len(SAMPLE) + 1):
+        machine, twin = JsonMachine(), Pure()
+        for piece in (SAMPLE[:place], SAMPLE[place:]):
+            assert list(machine.feed(piece)) == list(twin.feed(piece))
+            assert observed(machine) == observed(twin)
+
+
+@native
+def test_the_fragments_of_one_value_share_its_path_and_plain_text_is_not_copied():
+    machine = JsonMachine()
+    opened = machine.feed('["')[-1]
+    text = "it was the best of times"
+    [piece] = machine.feed(text)
+    assert isinstance(piece, Fragment)
+    assert piece.path is opened.path
+    assert piece.value is text
+
+
+@native
+def test_nothing_that_was_read_is_kept():
+    def blocks_after_reading() -> int:
+        random = Random(0)
+        for _ in range(300):
+            compare(random, some_text(random))
+        gc.collect()
+        return sys.getallocatedblocks()
+
+    blocks_after_reading()  # what is made once
+    before = blocks_after_reading()
+    assert min(blocks_after_reading() for _ in range(3)) - before < 100
+
+
+class Text(str):
+    __slots__ = ()
+
+
+@native
+@pytest.mark.parametrize("text", [b'"', None, 1, Text('"a')], ids=type)
+def test_what_is_not_a_plain_text_has_the_answer_of_python(text: Any):
+    def answer(kind: type[JsonMachine]) -> Any:
+        machine = kind()
+        try:
+            return list(machine.feed(text)), machine.dump()
+        except (TypeError, AttributeError) as error:
+            return type(error), str(error)
+
+    assert answer(JsonMachine) == answer(Pure)
+
+
+def raised_by(machine: JsonMachine, piece: str) -> type[Exception] | None:
+    try:
+        machine.feed(piece)
+    except Exception as error:  # noqa: BLE001 - any that Python raises
+        return type(error)
+    return None
+
+
+@native
+@pytest.mark.parametrize("piece", ['a"', "1", "}", "]", ", 1", "e", '{"a": [tr', "\\u00"])
+def test_a_machine_that_was_tampered_with_raises_and_never_crashes(piece: str):
+    values: tuple[Any, ...] = (None, -1, 10**30, 1.5, "", "x", "true", "next", b"", [], [1], [("{",)], (), ("a",), {})
+    begun = JsonMachine()
+    begun.feed('{"a": [{"b": [1, 2')
+    names = {name for each in JsonMachine.__mro__ for name in getattr(each, "__slots__", ())}
+    for name in sorted(names):
+        for value in values:
+            machine = moved(begun.dump(), JsonMachine())
+            setattr(machine, name, value)
+            assert raised_by(machine, piece) is not SystemError, (name, value)
+    with pytest.raises(AttributeError):
+        JsonMachine.__new__(JsonMachine).feed(piece)
+
+
+def said_with(*lines: str, **environment: str) -> str:
+    """Return what a fresh process prints behind some lines: whether it reads in C, and what it reads."""
+    program = (
+        "import checkout",
+        "from penstock.operators import machines",
+        *lines,
+        "from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine",
+        "print(IS_NATIVE, len(JsonMachine().feed('[true, 1.5]')))",
+    )
+    support = str(Path(__file__).parents[1] / "support")
+    done = subprocess.run(
+        [sys.executable, "-c", "\n".join(program)],
+        env={**os.environ, "PENSTOCK_PURE": "", "PYTHONPATH": support, **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+    return done.stdout
+
+
+@native
+def test_what_was_built_for_another_version_or_does_not_load_is_left():
+    assert said_with() == "True 6\n"
+    assert said_with(PENSTOCK_PURE="1") == "False 6\n"
+    assert said_with("machines.INTERFACE = -1") == "False 6\n"
+    assert said_with("import sys", "sys.modules[machines.__name__ + '._native'] = None") == "False 6\n"
+    other = "machines.native_readers().install(type('Machine', (), {'__slots__': ('at',), 'STEPS': {}}), dict)"
+    assert said_with(f"print({other})") == "False\nTrue 6\n"
+
+
+@native
+def test_it_takes_one_class_that_has_all_slots():
+    module = native_readers()
+    assert module is not None
+    assert not module.install(JsonMachine, Fragment)
+    with pytest.raises(TypeError):
+        module.install(JsonMachine(), Fragment)
+
+
+def test_it_is_built_where_there_is_a_compiler():
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    is_wanted = os.environ.get("PENSTOCK_PURE", "0") in ("", "0")
+    assert IS_NATIVE or not is_wanted or not headers.exists() or not shutil.which("cc"), "pip install -e ."

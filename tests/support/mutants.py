@@ -345,8 +345,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/calls/native_call.py",
-                "withheld_length > 0\n            piece:",
-                "withheld_length < 0\n            piece:",
+                "machine.pending or not text:",
+                "not text:",
             ),
         ),
         (f"{TEXT_LANES} each_item",),

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Generator
+from contextlib import closing
 from typing import Annotated, Any
 
 import typer
 
 from ...events.errors import UsageError
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...operators.argument_progress import argument_progress
 from ...pipeline.pipeline import Pipeline
 from ..reading.play_recording import Emit, EmitEvents, Player, only, short_line
@@ -202,10 +205,23 @@ def parse(
 
     if file == "-" and sys.stdin.isatty():  # if it is closed, the text has raised already
         complain("reading what you type; Ctrl-D ends it")
-    watched = Watched(only(answer, emit), stop)
+    watched = Watched(only(_complaining(answer) if emit == "invocations" else answer, emit), stop)
     if emit is not None and not as_json:
         print_lines(watched, short_line)
     else:
         show(watched, as_json=as_json)
     if watched.is_stopped:
         raise typer.Exit(130)
+
+
+def _complaining(events: Any) -> Generator[Any, None, None]:
+    """Yield events; tell the warnings among them, and that there was no call, to whom calls alone are printed."""
+    is_told = False
+    with closing(events):
+        for event in events:
+            if isinstance(event, Notice):
+                complain(event.detail)
+            is_told = is_told or isinstance(event, Notice | ToolInvocation | InvocationFailed)
+            yield event
+    if not is_told:
+        complain("no call was found; --compare shows what each dialect finds in the text")

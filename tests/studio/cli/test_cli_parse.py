@@ -133,6 +133,18 @@ def test_tools_say_the_types_of_raw_values(penstock: Penstock, tmp_path: Path, d
     assert "sub is not run: unknown_tool" in penstock(*asked, "--tools", str(tools))[1]
 
 
+def test_who_asks_for_calls_alone_is_told_that_there_is_none(
+    penstock: Penstock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    type_in(monkeypatch, b"Hello.")
+    none = "penstock: no call was found; --compare shows what each dialect finds in the text\n"
+    assert penstock("parse", "--dialect", "hermes", "--emit", "invocations") == (0, "", none)
+    type_in(monkeypatch, QWEN.encode())
+    code, out, told = penstock("parse", "--dialect", "hermes", "--emit", "invocations")
+    assert (code, out, told.count("\n")) == (0, "", 1)
+    assert "'qwen3_coder'" in told
+
+
 def test_a_tool_may_be_a_function(penstock: Penstock, tmp_path: Path) -> None:
     text, module = tmp_path / "answer.txt", tmp_path / "shop_of_parse.py"
     text.write_text(QWEN)

@@ -142,7 +142,7 @@ def to_json_lines(
     describe_error: DescribeError = describe_error,
     **options: Unpack[ProtocolOptions],
 ) -> AsyncGenerator[bytes, None]:
-    r"""Return events as the bytes of lines of JSON; a chunk of bytes has whole lines, those that were ready at once.
+    r"""Return events as the bytes of lines of JSON; each chunk of bytes is one whole line.
 
         events          --S-------C "Hi"-------------E--|
         to_json_lines   --{S}\n---{C}\n---\n---\n----{E}\n--{STREAM_END}\n--|
@@ -164,11 +164,11 @@ def to_json_lines(
 
 def line_chunks(opened: Callable[[], FrameSource], heartbeat: float | None) -> AsyncGenerator[bytes, None]:
     """Yield frames as lines; the source is opened for the first and closed after the last."""
-    return _chunks(opened, heartbeat, b"\n", lambda frame: frame + b"\n", b"")
+    return _chunks(opened, heartbeat, b"\n", lambda frame: frame + b"\n", longest=0)
 
 
 LONGEST_CHUNK = 64 * 1024
-"""No frame joins a chunk that has so many bytes."""
+"""No server-sent event joins a chunk that has so many bytes."""
 
 
 async def _chunks(
@@ -176,9 +176,14 @@ async def _chunks(
     heartbeat: float | None,
     silence: bytes,
     written: Callable[[bytes], bytes],
-    ending: bytes,
+    ending: bytes = b"",
+    *,
+    longest: int = LONGEST_CHUNK,
 ) -> AsyncGenerator[bytes, None]:
-    """Yield frames at once, as they are written; those that are ready together in one chunk, which costs less."""
+    """Yield frames at once, as they are written; those that are ready together in one chunk, which costs less.
+
+    No frame joins a chunk of `longest` bytes.
+    """
     source = opened()
     del opened  # a thousand streams hold two objects fewer each, which the garbage collector would visit
     try:
@@ -190,7 +195,7 @@ async def _chunks(
             if frame is None:
                 break
             chunk = written(frame)
-            while source.is_ready and len(chunk) < LONGEST_CHUNK and (frame := source.take()) is not None:
+            while source.is_ready and len(chunk) < longest and (frame := source.take()) is not None:
                 chunk += written(frame)
             yield chunk
         if ending and source.has_end:

@@ -70,7 +70,6 @@ def dialect_limits(dialect: Dialect, name: str, arguments: Mapping[str, Any]) ->
     ...     print(phrase)
     arguments other than `a`
     a call without `a`
-    a text with `<call `
     a value that is a number, true or false, null, an object, a list
 
     - `name`, `arguments`: the name and arguments of a call that the dialect can write; one argument must be a text.

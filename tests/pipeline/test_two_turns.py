@@ -14,7 +14,6 @@ from typing import Any, NamedTuple
 import openai
 import pytest
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, Sdk
-from mistralai.client import Mistral
 from request_types import check_request
 from two_turns import CALLS, SAID, SIGNATURE, THOUGHT, first_turn, second_turn
 
@@ -38,6 +37,8 @@ class Loop(NamedTuple):
 
 
 def _mistral(url: str) -> Any:
+    from mistralai.client import Mistral  # noqa: PLC0415 - few tests need it
+
     return Mistral(api_key="-", server_url=url)
 
 

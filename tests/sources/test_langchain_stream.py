@@ -17,8 +17,6 @@ from penstock.sources import decode_sdk, from_recording
 from penstock.studio import record
 from penstock.studio.testing import ReplayServer
 
-langchain_openai = pytest.importorskip("langchain_openai", reason="needs langchain-openai")
-langchain_anthropic = pytest.importorskip("langchain_anthropic", reason="needs langchain-anthropic")
 messages = pytest.importorskip("langchain_core.messages")
 
 # Left out is what langchain-openai itself drops, raises for, or mixes up: custom tools, arguments that are no text,
@@ -34,12 +32,14 @@ ANTHROPIC = ["cut_by_length", "no_arguments", "plain_text", "thinking_and_call",
 
 
 def openai(url: str, headers: dict[str, str]) -> Any:
+    langchain_openai = pytest.importorskip("langchain_openai", reason="needs langchain-openai")
     return langchain_openai.ChatOpenAI(
         model="m", base_url=f"{url}/v1", api_key="-", default_headers=headers, max_retries=0, stream_usage=True
     )
 
 
 def anthropic(url: str, headers: dict[str, str]) -> Any:
+    langchain_anthropic = pytest.importorskip("langchain_anthropic", reason="needs langchain-anthropic")
     return langchain_anthropic.ChatAnthropic(
         model="m", base_url=url, api_key="-", default_headers=headers, max_retries=0
     )

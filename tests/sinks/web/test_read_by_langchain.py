@@ -9,17 +9,14 @@ from contextlib import asynccontextmanager
 from functools import reduce
 from operator import add
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import anthropic
 import openai
 import pytest
 from body_server import BodyServer
 from depth import stride
-from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessageChunk
-from langchain_core.runnables import Runnable
-from langchain_openai import ChatOpenAI
 from looped import looped
 from retold import OWN, Heard, has_refusal, heard_body, said, same_value
 
@@ -27,6 +24,9 @@ from penstock.events import SegmentStart
 from penstock.operators.engine.stage import Failed
 from penstock.sinks import to_sse
 from penstock.sinks.web.protocols import UiProtocol
+
+if TYPE_CHECKING:
+    from langchain_core.runnables import Runnable
 
 TOOL = {"name": "f", "description": "-", "input_schema": {"type": "object"}}
 CHAT: Final = "openai-chat"
@@ -57,6 +57,8 @@ async def model_at(url: str, target: UiProtocol) -> AsyncIterator[Runnable[Any, 
     """Yield a model with a client of its own: LangChain keeps one for each address, whatever the loop."""
     asked: dict[str, Any] = {"model": "m", "api_key": "-", "max_retries": 0}
     if target == MESSAGES:
+        from langchain_anthropic import ChatAnthropic  # noqa: PLC0415 - it takes a second, and few tests need it
+
         asked |= {"base_url": url, "thinking": {"type": "enabled", "budget_tokens": 1024}}
         model = ChatAnthropic(**asked)
         http = anthropic.DefaultAsyncHttpxClient(verify=TLS)
@@ -64,6 +66,8 @@ async def model_at(url: str, target: UiProtocol) -> AsyncIterator[Runnable[Any, 
             vars(model)["_async_client"] = client  # which has no option
             yield model.bind_tools([TOOL])  # else it reads only texts
     else:
+        from langchain_openai import ChatOpenAI  # noqa: PLC0415 - as above
+
         asked |= {"base_url": f"{url}/v1", "stream_usage": True, "use_responses_api": target == RESPONSES}
         with openai.DefaultHttpxClient(verify=TLS) as unused:
             async with openai.DefaultAsyncHttpxClient(verify=TLS) as http:

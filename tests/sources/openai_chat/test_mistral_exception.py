@@ -9,7 +9,10 @@ from chat_client import sync_client
 
 from penstock.sources.openai_chat.mistral import mistral_exception
 
-errors = pytest.importorskip("mistralai.client.errors", reason="needs mistralai")
+
+@pytest.fixture
+def errors() -> Any:
+    return pytest.importorskip("mistralai.client.errors", reason="needs mistralai")
 
 
 def answered(status: int, body: Any) -> httpx2.Response:
@@ -27,7 +30,7 @@ def answered(status: int, body: Any) -> httpx2.Response:
         ("", ('API error occurred: Status 401. Body: ""', None, None, 401)),
     ],
 )
-def test_a_refusal_says_what_its_body_says(body: Any, wanted: tuple[Any, ...]):
+def test_a_refusal_says_what_its_body_says(errors: Any, body: Any, wanted: tuple[Any, ...]):
     ours = mistral_exception(errors.SDKError("API error occurred", answered(401, body)))
     assert ours is not None
     assert (ours.detail, ours.type, ours.code, ours.status) == wanted
@@ -41,7 +44,7 @@ def test_a_refusal_says_what_its_body_says(body: Any, wanted: tuple[Any, ...]):
         {"error": {"message": "busy", "type": "kind", "code": "word"}},
     ],
 )
-def test_an_error_that_failed_the_sdks_validation_is_read_out_of_it(event: dict[str, Any]):
+def test_an_error_that_failed_the_sdks_validation_is_read_out_of_it(errors: Any, event: dict[str, Any]):
     cause = ValueError("3 validation errors")
     failed = errors.ResponseValidationError("Response validation failed", answered(200, ""), cause, json.dumps(event))
     ours = mistral_exception(failed)
@@ -49,7 +52,7 @@ def test_an_error_that_failed_the_sdks_validation_is_read_out_of_it(event: dict[
     assert (ours.detail, ours.type, ours.code, ours.status) == ("busy", "kind", "word", None)
 
 
-def test_what_only_failed_the_validation_is_an_invalid_response():
+def test_what_only_failed_the_validation_is_an_invalid_response(errors: Any):
     cause = ValueError("choices: field required")
     failed = errors.ResponseValidationError(
         "Response validation failed", answered(200, ""), cause, '{"data": {"id": "r"}}'

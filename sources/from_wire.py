@@ -16,7 +16,7 @@ from ..operators.engine.stage import Completed, Failed, How, Operator, lift
 from ..operators.engine.state import Stateful
 from .base.answers import Choices
 from .base.endings import invalid_data, raise_again
-from .base.machine import Machine, MachineStage, WireLane, json_value, lane_of
+from .base.machine import Machine, MachineStage, WireLane, json_value, lane_of, merged
 from .framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
@@ -36,6 +36,7 @@ def decode_wire(
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
     logprobs: bool = False,
+    merge: bool = False,
 ) -> Operator[bytes, ChunkResponse]:
     r"""Decode a provider's server-sent events, cut anywhere, without its SDK.
 
@@ -63,7 +64,7 @@ def decode_wire(
         keep_message=keep_message,
         logprobs=logprobs,
     )
-    return lift(partial(_stage, name, new_machine))
+    return lift(partial(_stage, name, new_machine, merge=merge))
 
 
 class WireMachine(Stateful):
@@ -74,7 +75,11 @@ class WireMachine(Stateful):
 
     STATE = ("_decoder", "_failure", "_is_done", "_machine", "_unread")
 
-    def __init__(self, machine: Machine, decoder: Decoder | None = None, *, raises: bool = False) -> None:
+    def __init__(
+        self, machine: Machine, decoder: Decoder | None = None, *, raises: bool = False, merge: bool = False
+    ) -> None:
+        self._merge = merge
+        """Whether the deltas that a read has for one segment become one."""
         self._raises = raises
         """Whether `feed` raises the failure of a stream that has stopped, as a stage does."""
         self._decoder = decoder or SseDecoder()
@@ -105,7 +110,7 @@ class WireMachine(Stateful):
             self._unread, self._lane = None, lane_of(self._machine)
         if not responses and self._raises and self.failure is not None and (self._failure or self._machine.stopped):
             raise_again(self.failure)
-        return responses
+        return merged(responses) if self._merge else responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
         if self._unread is not None:
@@ -212,8 +217,8 @@ class _WireStage(MachineStage):
         self.feed = machine.feed  # type: ignore[method-assign]
 
 
-def _stage(api: str, new_machine: Callable[[], CheckedMachine]) -> MachineStage:
-    return _WireStage(WireMachine(new_machine(), api_of(api).new_decoder(), raises=True))
+def _stage(api: str, new_machine: Callable[[], CheckedMachine], *, merge: bool) -> MachineStage:
+    return _WireStage(WireMachine(new_machine(), api_of(api).new_decoder(), raises=True, merge=merge))
 
 
 def from_wire(
@@ -225,6 +230,7 @@ def from_wire(
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
     logprobs: bool = False,
+    merge: bool = False,
 ) -> Observable[ChunkResponse]:
     r"""Decode an HTTP response's body, cut anywhere, from any client.
 
@@ -240,6 +246,8 @@ def from_wire(
       body of which nothing was understood: it says what the body looks like.
     - `byte_chunks`: bytes, an iterable or async iterable of them, or a zero-argument callable that returns one. An
       iterator has one subscriber; a list any number.
+    - `merge`: whether the deltas that one piece of bytes has for the same text or call become one: fewer events, the
+      same content, and nothing waits. What has more than text, such as a finish reason, stays as it is.
     - The rest is as with `from_openai_chat`; both ways yield equal ChunkResponses, except where an SDK fails: on bytes
       that are not UTF-8 (U+FFFD here), and on events without data and a byte order mark (both skipped here).
     """
@@ -257,7 +265,7 @@ def from_wire(
     if isinstance(byte_chunks, bytes | bytearray):
         byte_chunks = [bytes(byte_chunks)]
     _check_bytes(byte_chunks)
-    return bridge(byte_chunks, lambda: WireMachine(new_machine(), known.new_decoder()), _check_bytes)
+    return bridge(byte_chunks, lambda: WireMachine(new_machine(), known.new_decoder(), merge=merge), _check_bytes)
 
 
 def _check_bytes(byte_chunks: object) -> None:

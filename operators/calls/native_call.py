@@ -6,13 +6,11 @@ The lane is for a chunk that has nothing but more text of one call: any, or only
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
-from operator import is_not
 from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ChunkResponse, ExecutedBy, ToolCallDelta
 from ...events.segment_event import Fragment, JsonError, SegmentContent
-from ..engine.lane import FurtherEvents, Lane, Offer, TextLane
+from ..engine.lane import ANY_TEXT, FurtherEvents, Lane, Offer, TextLane
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..machines.json_machine import JsonMachine, decode_whole
@@ -227,16 +225,6 @@ class NativeCall(Stateful):
         self.over_limit = self.over_limit or self.excess > 0
 
 
-class _AnyText:
-    """Equal to every text, by a function in C."""
-
-    __eq__ = staticmethod(partial(is_not, None))  # pyright: ignore[reportAssignmentType]
-    __hash__ = None  # type: ignore[assignment]
-
-
-_ANY_TEXT: Any = _AnyText()
-
-
 def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer, others: Lane) -> Lane | None:
     """Offer the call's text to the stages behind, and return its lane; `others` reads another call's chunk.
 
@@ -264,7 +252,7 @@ def _text_lane(
     call.inner_pieces = 0
     # A chunk fits if it equals this one, whatever its text; one comparison looks at all fields.
     given, index, segment_id = chunk.tool_calls[0], call.index, call.segment_id
-    delta = ToolCallDelta(index, arguments_delta=_ANY_TEXT, kind=given.kind, executed_by=given.executed_by)
+    delta = ToolCallDelta(index, arguments_delta=ANY_TEXT, kind=given.kind, executed_by=given.executed_by)
     same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
     like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     wide, others = further_lanes

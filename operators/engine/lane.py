@@ -13,6 +13,8 @@ from stage to stage as events.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from operator import is_not
 from typing import Any, Protocol, TypeAlias
 
 from ...events.segment_event import Fragment, Path
@@ -23,6 +25,17 @@ FurtherEvents: TypeAlias = Callable[[str, tuple[Fragment, ...]], Sequence[Any]]
 """Returns the events for a source text and its fragments."""
 Offer: TypeAlias = Callable[["TextLane"], bool]
 """Offers a lane to all stages behind the first one; False if one of them declines."""
+
+
+class _AnyText:
+    """Equal to everything but None, by a function in C."""
+
+    __eq__ = staticmethod(partial(is_not, None))  # pyright: ignore[reportAssignmentType]
+    __hash__ = None  # type: ignore[assignment]
+
+
+ANY_TEXT: Any = _AnyText()
+"""In place of the text of an item with which others are compared, whatever their text."""
 
 
 class OffersLanes(Protocol):

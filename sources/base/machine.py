@@ -9,9 +9,11 @@ from typing import Any, Protocol, TypeAlias
 
 from msgspec import DecodeError
 from msgspec.json import Decoder
+from msgspec.structs import replace
 
-from ...events.chunk_response import ChunkResponse
+from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import PenstockError, ProviderError, UsageError, error_fields
+from ...operators.engine.lane import ANY_TEXT
 from ...operators.engine.stage import Completed, Failed, How
 from ...operators.engine.state import Stateful
 from .endings import provider_error, raise_again, raise_ours
@@ -135,6 +137,49 @@ class MachineStage:
             self.last_words = responses
             raise_again(self._machine.failure)
         return responses
+
+
+def merged(chunks: list[ChunkResponse]) -> list[ChunkResponse]:
+    """Return the chunks of one read, with those in a row as one that have nothing but more text of one segment.
+
+    >>> [chunk.content for chunk in merged([ChunkResponse(content="Hel"), ChunkResponse(content="lo")])]
+    ['Hello']
+    """
+    if len(chunks) < 2:
+        return chunks
+    given: list[ChunkResponse] = []
+    row: list[ChunkResponse] = []
+    like: ChunkResponse | None = None
+    for chunk in chunks:
+        if like is None or chunk != like:
+            given += _as_one(row)
+            row, like = [], _with_any_text(chunk)
+        row.append(chunk)
+    return given + _as_one(row)
+
+
+def _with_any_text(chunk: ChunkResponse) -> ChunkResponse | None:
+    """Return what equals each chunk that differs in its text, and in the tokens so far; None if this has more."""
+    lasting: dict[str, Any] = {name: getattr(chunk, name) for name in ("response_id", "model", "choice", "api")}
+    lasting["usage"] = None if chunk.usage is None else ANY_TEXT
+    if len(chunk.tool_calls) == 1:
+        (call,) = chunk.tool_calls
+        delta = ToolCallDelta(call.index, arguments_delta=ANY_TEXT, kind=call.kind, executed_by=call.executed_by)
+        like = ChunkResponse(tool_calls=(delta,), **lasting)
+    else:
+        like = ChunkResponse(**{"content" if chunk.content else "reasoning": ANY_TEXT}, **lasting)
+    return like if chunk == like else None
+
+
+def _as_one(row: list[ChunkResponse]) -> list[ChunkResponse]:
+    if len(row) < 2:
+        return row
+    last = row[-1]
+    if not last.tool_calls:
+        texts = {name: "".join([getattr(each, name) for each in row]) for name in ("content", "reasoning")}
+        return [replace(last, **texts)]
+    text = "".join([each.tool_calls[0].arguments_delta for each in row])
+    return [replace(last, tool_calls=(replace(last.tool_calls[0], arguments_delta=text),))]
 
 
 WireLane: TypeAlias = Callable[[str], list[ChunkResponse] | None]

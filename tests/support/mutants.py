@@ -2475,6 +2475,21 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/sinks/web/test_ag_ui_approval.py postponed",),
     ),
     Mutant(
+        "a read is merged although it has more than text",
+        (Edit("sources/base/machine.py", "    return like if chunk == like else None\n", "    return like\n"),),
+        ("tests/sources/base/test_machine.py",),
+    ),
+    Mutant(
+        "what is merged has the first tokens so far",
+        (Edit("sources/base/machine.py", "    last = row[-1]\n", "    last = row[0]\n"),),
+        ("tests/sources/base/test_machine.py tokens_so_far",),
+    ),
+    Mutant(
+        "deltas of different calls are merged",
+        (Edit("sources/base/machine.py", "        if like is None or chunk != like:\n", "        if like is None:\n"),),
+        ("tests/sources/base/test_machine.py",),
+    ),
+    Mutant(
         "the wire's lane: an event that does not fit is dropped",
         (
             Edit(

@@ -17,7 +17,7 @@
 #include <Python.h>
 #include <structmember.h>
 
-#define INTERFACE 1  /* also in __init__.py beside this file */
+#define INTERFACE 1  /* also in native_readers.py */
 #define LEAVE (-2)   /* nothing was read: the Python step has to */
 #define FAILED (-1)  /* an exception is set */
 #define SAFE_DIGITS 600  /* `int` takes at least 640 digits, however it is configured */

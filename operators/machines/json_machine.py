@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Final, cast
 
 from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
-from . import native_readers
 from .json_values import FragmentAggregator
+from .native_readers import native_readers
 from .number_states import JSON_NUMBER_STATES
 from .value_machine import BLANKS, WORD_VALUES, WORDS, Parsed, StateReader, ValueMachine, replace_surrogates
 

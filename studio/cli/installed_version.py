@@ -4,7 +4,7 @@
 def installed_version() -> str:
     from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - slow, and rarely asked for
 
-    from ...operators.machines import native_readers  # noqa: PLC0415 - as above
+    from ...operators.machines.native_readers import native_readers  # noqa: PLC0415 - as above
 
     try:
         number = version("penstock")

@@ -22,8 +22,8 @@ from strategies.json_texts import SAMPLE
 
 from penstock.events.segment_event import Fragment
 from penstock.operators.engine.limits import Limits
-from penstock.operators.machines import native_readers
 from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
+from penstock.operators.machines.native_readers import native_readers
 
 TEXTS: Final = 50_000
 GROUPS: Final = 8
@@ -204,7 +204,7 @@ def said_with(*lines: str, **environment: str) -> str:
     """Return what a fresh process prints behind some lines: whether it reads in C, and what it reads."""
     program = (
         "import checkout",
-        "from penstock.operators import machines",
+        "from penstock.operators.machines import native_readers",
         *lines,
         "from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine",
         "print(IS_NATIVE, len(JsonMachine().feed('[true, 1.5]')))",
@@ -225,9 +225,9 @@ def said_with(*lines: str, **environment: str) -> str:
 def test_what_was_built_for_another_version_or_does_not_load_is_left():
     assert said_with() == "True 6\n"
     assert said_with(PENSTOCK_PURE="1") == "False 6\n"
-    assert said_with("machines.INTERFACE = -1") == "False 6\n"
-    assert said_with("import sys", "sys.modules[machines.__name__ + '._native'] = None") == "False 6\n"
-    other = "machines.native_readers().install(type('Machine', (), {'__slots__': ('at',), 'STEPS': {}}), dict)"
+    assert said_with("native_readers.INTERFACE = -1") == "False 6\n"
+    assert said_with("import sys", "sys.modules['penstock.operators.machines._native'] = None") == "False 6\n"
+    other = "native_readers.native_readers().install(type('Machine', (), {'__slots__': ('at',), 'STEPS': {}}), dict)"
     assert said_with(f"print({other})") == "False\nTrue 6\n"
 
 

@@ -11,10 +11,10 @@ of chunks a second. All run in one asyncio loop of one thread, on one core. A ch
 as a socket would: streams that were not read meanwhile get all of their chunks in one piece.
 
 The added delay of a chunk is the time from when it is due until all of its events have been delivered to an async loop,
-which asks for more. `nothing` does the same without the library: the bytes are read and dropped. `cpu` is the share of
-the core that was used, `us/chunk` the CPU time for each chunk; a high `waited` means that other programs had the core,
-and the delays are not the loop's. `gc ms` is the longest pause of the garbage collector in CPU time, `chunks/read` how
-many chunks came in one piece.
+which asks for more. `nothing` does the same without the library: the bytes are read and dropped. `uvloop` is the
+library in that event loop, if it is installed. `cpu` is the share of the core that was used, `us/chunk` the CPU time
+for each chunk; a high `waited` means that other programs had the core, and the delays are not the loop's. `gc ms` is
+the longest pause of the garbage collector in CPU time, `chunks/read` how many chunks came in one piece.
 
 The collector is off unless told, because no stream here needs it; `gc on` is the same with it, for comparison.
 """
@@ -159,6 +159,10 @@ async def with_nothing(stream: Stream) -> None:
 
 
 READERS: dict[str, Reader] = {"penstock": with_penstock, "nothing": with_nothing}
+try:
+    from uvloop import new_event_loop as new_uvloop
+except ModuleNotFoundError:  # as on Windows
+    new_uvloop = None
 
 
 class Row(NamedTuple):
@@ -243,7 +247,8 @@ def measured(loop: str, bodies: list[Body], streams: int, given: argparse.Namesp
     gc.callbacks.append(seen.note_pause)
     begin, cpu, others = time.monotonic(), time.process_time(), waited()
     try:
-        asyncio.run(run(READERS[loop], bodies, streams, given.rate, given.seconds, seen))
+        with asyncio.Runner(loop_factory=new_uvloop if loop == "uvloop" else None) as runner:
+            runner.run(run(READERS.get(loop, with_penstock), bodies, streams, given.rate, given.seconds, seen))
     finally:
         gc.callbacks.remove(seen.note_pause)
     spent = time.monotonic() - begin
@@ -400,7 +405,8 @@ def main() -> int:
     elif given.gc == "off":
         print(line(measured("penstock", bodies, given.streams, given)._replace(loop="gc on")), flush=True)
         gc.disable()
-    rows = [measured(loop, bodies, given.streams, given) for loop in READERS]
+    loops = [*READERS, *["uvloop"] * (new_uvloop is not None)]
+    rows = [measured(loop, bodies, given.streams, given) for loop in loops]
     for row in rows:
         print(line(row), flush=True)
     found = {}

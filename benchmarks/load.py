@@ -13,6 +13,9 @@ A client's call is write_file with 20,000 characters, 50 at a time, 50 times a s
     highest      the most clients, coalesced to 50 ms, with a p99 below 250 ms
     thousand     the most clients, up to 1,000, that get 20 frames a second, one for each delta, with a p99 below 250 ms
 
+Of `each-delta` there is a row with Python's own event loop and HTTP parser too, where uvicorn takes others if it finds
+them: those of `uvicorn[standard]`.
+
 `bare` is the same source in a generator of Starlette's, which sends the raw text of the arguments, one frame a delta.
 A delay is that from the time at which the source was due to make a piece until the client has it: a busy server counts,
 and with coalescing up to 50 ms are wanted. p99 and frames count while the load is steady, lost calls always.

@@ -136,13 +136,14 @@ app = Starlette(
 
 def main() -> None:
     send_buffer = int(sys.argv[1])
+    server: dict[str, Any] = {"loop": "asyncio", "http": "h11"} if "plain" in sys.argv else {}
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each frame for a client that has given up
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
         if send_buffer:  # connections have the listener's
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         gc.callbacks.append(note_pause)
         print(listening.getsockname()[1], flush=True)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False)).run(sockets=[listening])
+        uvicorn.Server(uvicorn.Config(app, log_level="warning", access_log=False, **server)).run(sockets=[listening])
 
 
 if __name__ == "__main__":

@@ -108,9 +108,12 @@ class Server:
 
 
 @contextmanager
-def serving(path: str, *, send_buffer: int = 0) -> Iterator[Server]:
-    """Start a server, and let it answer once, so that what is loaded on demand is no memory of the clients."""
-    with _process("load_app.py", str(send_buffer)) as process:
+def serving(path: str, *, send_buffer: int = 0, is_plain: bool = False) -> Iterator[Server]:
+    """Start a server, and let it answer once, so that what is loaded on demand is no memory of the clients.
+
+    `is_plain`: with Python's own event loop and HTTP parser, whatever is installed.
+    """
+    with _process("load_app.py", str(send_buffer), *["plain"] * is_plain) as process:
         line = process.stdout.readline()
         if not line:
             message = "the server did not start; its error stands above"

@@ -10,6 +10,8 @@ from load_runs import Measured, serving
 from load_text import STALLED_SIZE
 
 APPS = ("penstock", "bare")
+SLOW_SERVER = "asyncio, h11"
+"""The library under what uvicorn uses without the packages of `uvicorn[standard]`."""
 P99 = 250
 """The bound of delays, in milliseconds."""
 SLOWER, NOISE = 1.5, 10
@@ -74,7 +76,13 @@ def coalesced(clients: int = 150, seconds: float = 14) -> Report:
 
 
 def each_delta(clients: int = 50, seconds: float = 10) -> Report:
-    return beside_bare("each-delta", clients, seconds=seconds, rate=RATE)
+    report = beside_bare("each-delta", clients, seconds=seconds, rate=RATE)
+    say(f"each-delta: {SLOW_SERVER}, {clients} clients, {seconds} s ...")
+    with serving("penstock", is_plain=True) as server:
+        row = Row(
+            "each-delta", SLOW_SERVER, clients, server.run("penstock", clients=clients, seconds=seconds, rate=RATE)
+        )
+    return Report([*report.rows, row], [*report.verdicts, nothing_lost(row)])
 
 
 def connected(clients: int = 1000, seconds: float = 12) -> Report:

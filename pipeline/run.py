@@ -293,24 +293,12 @@ class _State(RunState):
 
 
 def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
-    events: Iterable[Any]
     error: BaseException | None = None
     try:
         state.begin()
         keep, has_sinks = state.kept.feed, state.fan_out is not None
         while not flow.is_over:
-            if state.stopped is not None:
-                events = flow.end(state.stopped)
-            else:
-                try:
-                    if state.iterator is None:
-                        state.iterator = _open(state)
-                        continue
-                    item = next(state.iterator)
-                except Exception as raised:  # noqa: BLE001 - raised after the ENDs
-                    events = state.end(flow, raised)
-                else:
-                    events = state.take(flow, item)
+            events = _step(state, flow)
             error = flow.error
             slow: SlowSinkError | None = None
             for event in events:
@@ -335,6 +323,22 @@ def _events(state: _State, flow: Flow) -> Generator[StrategyEvent, None, None]:
             state.finish(error)
         finally:
             del error
+
+
+def _step(state: _State, flow: Flow) -> Iterable[Any]:
+    """Open the stream, or take its next item."""
+    if state.stopped is not None:
+        return flow.end(state.stopped)
+    try:
+        if state.iterator is None:
+            state.iterator = _open(state)
+            return ()
+        item = next(state.iterator)
+    except Exception as error:  # noqa: BLE001 - raised after the ENDs
+        events = state.end(flow, error)
+        del flow  # as above
+        return events
+    return state.take(flow, item)
 
 
 def _open(state: _State) -> Any:

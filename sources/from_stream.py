@@ -8,7 +8,6 @@ from json import JSONDecodeError
 from os import PathLike
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
-from weakref import proxy
 
 from reactivex import Observable
 
@@ -95,7 +94,7 @@ class AutoDecoder:
         self._of_items: Machine = (
             DetectingDecoder(**self._options) if api is None else checked_machine(api, **self._options)
         )
-        self._machine: Machine = _First(proxy(self), self._of_items)
+        self._machine: Machine = _First(self, self._of_items)
 
     @property
     def is_text(self) -> bool:
@@ -103,7 +102,10 @@ class AutoDecoder:
         return isinstance(self._machine, DetectingDecoder) and self._machine.is_text
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        return self._machine.close(how)
+        responses = self._machine.close(how)
+        if isinstance(self._machine, _First):  # which refers to this
+            self.become_sdk()
+        return responses
 
     def dump(self) -> Any:
         """Return the state as plain data."""
@@ -116,7 +118,7 @@ class AutoDecoder:
         if wire is not None:
             self.become_wire(wire)
         elif is_first:
-            self._machine = _First(proxy(self), self._of_items)
+            self._machine = _First(self, self._of_items)
         else:
             self.become_sdk()
         self._machine.load(machine)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Generator, Iterable
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Generator, Iterable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from inspect import isawaitable
 from typing import Any, NoReturn, Protocol, TypeVar, cast
@@ -141,7 +141,7 @@ async def apump(
 ) -> AsyncGenerator[T, None]:
     """Do the same in an async loop."""
     iterator: Any = None
-    read: Callable[[], Awaitable[Any]] | None = None
+    read: Any = None
     item: Any = None
     error: BaseException | None = None
     how: How | None = None

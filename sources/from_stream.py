@@ -7,7 +7,7 @@ from functools import partial
 from json import JSONDecodeError
 from os import PathLike
 from traceback import walk_tb
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from reactivex import Observable
 
@@ -234,8 +234,11 @@ def without_await(source: Any) -> Any:
 
     Every Observable can be awaited, too, as the answer of an async client can.
     """
-    loops = isinstance(source, Observable) and isinstance(cast("object", source), Iterable)
-    return _Loops(source) if loops else source
+    first, second = _LOOPED
+    return _Loops(source) if isinstance(source, first) and isinstance(source, second) else source
+
+
+_LOOPED: tuple[type, type] = (Observable, Iterable)
 
 
 def stream_through(source: object, new_machine: Callable[[], Machine]) -> Observable[ChunkResponse]:

@@ -90,8 +90,8 @@ def validate(
     """Check each call, or with a type each text, while it streams: emit a `FieldVerdict` for each field.
 
         chunks                --a------b------c--|
-        to_segments()         --(S,x)--y------(E,A,|)
-        validate(list[bool])  --(S,x)--(y,v)--(E,A,|)
+        to_segments()         --(S,x)--y---------(E,A,|)
+        validate(list[bool])  --(S,x)--(y,v)-----(E,A,|)
         where a = ChunkResponse(content="[true")
               b = ChunkResponse(content=", [")
               c = ChunkResponse(finish_reason="stop")

@@ -31,6 +31,9 @@ class Behind(NamedTuple):
     """The search for those that begin with a blank."""
 
 
+_find_word = re.compile(r"\w\w").search
+
+
 class ValueEnds:
     """The markers around the raw values at some positions of the grammars.
 
@@ -79,7 +82,15 @@ class ValueEnds:
         self.not_openers = frozenset(f"{each}/" for each in self.starts if len(each) == 1)
         """Texts that begin as an opener of one character does, but are the beginning of a closer."""
         known = {*self._call_starts, *self.starts, *self.closers, *self.not_openers}
-        self.inert = frozenset(each for each in self.texts if len(each) > 1) - known
+        # Signs such as `">` are in any text.
+        own = grammar.owned(at)
+        texts = {
+            text
+            for here, _ in enumerate(grammar.items)
+            if grammar.owners[here] in own
+            for text in self._texts(here)[:1]
+        }
+        self.inert = frozenset(filter(_find_word, texts)) - known
         self.candidates = self.search(())
         self.openers = self._search((*known, *self.inert))
         is_end = self.has_direct_argument or self.is_separated

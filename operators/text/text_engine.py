@@ -63,7 +63,7 @@ class TextEngine(Stateful):
         self.plain: Plain | None = None
         self.lane: EngineLane | None = None
         self._this = proxy(self)  # lanes, which this holds, hold it weakly
-        self._lane_ends: ReadOn = partial(TextEngine._read_on, self._this)
+        self._lane_ends: ReadOn = partial(type(self)._read_on, self._this)  # noqa: SLF001 - its own
 
     @property
     def reader(self) -> BlockText | BlockJson | BlockAttrs | BrokenCall | None:

@@ -91,6 +91,7 @@ export class RunView {
   }
 
   work() {
+    if (!this.element.isConnected) return; // it was closed since
     this.keepPlace(() => {
       const until = performance.now() + BUDGET;
       let at = 0;

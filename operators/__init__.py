@@ -9,6 +9,7 @@ from .engine.lazy_names import lazy_names
 if TYPE_CHECKING:
     from .aggregate_fragments import aggregate_fragments
     from .argument_progress import argument_progress
+    from .calls.field_checker import FieldVerdict
     from .calls.field_spec import FieldSpec
     from .catalogue.dialect_for import dialect_for
     from .engine.drive import adrive, drive
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from .to_invocations import to_invocations
     from .to_segments import to_segments
     from .tool_call_updates import tool_call_updates
-    from .validate import FieldVerdict, validate
+    from .validate import validate
     from .whole_calls import whole_calls
     from .within import within
     from .writing.dialect_instructions import dialect_instructions
@@ -77,6 +78,7 @@ lazy_names(
     __name__,
     __all__,
     {
+        "calls.field_checker": ("FieldVerdict",),
         "calls.field_spec": ("FieldSpec",),
         "catalogue.dialect_for": ("dialect_for",),
         "engine.drive": ("adrive", "drive"),
@@ -85,7 +87,6 @@ lazy_names(
         "grammar.dialect": ("Dialect",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
-        "validate": ("FieldVerdict",),
         "writing.dialect_instructions": ("dialect_instructions",),
         "writing.render_call": ("render_call",),
     },

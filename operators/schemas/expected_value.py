@@ -249,7 +249,7 @@ def _model(types: _Types, schema: Mapping[str, Any], config: Mapping[str, Any]) 
 def _object(types: _Types, schema: Mapping[str, Any], config: Mapping[str, Any]) -> Expected:
     config = schema.get("config") or config
     given: Any = schema["fields"]
-    fields: Any = given if isinstance(given, dict) else {each["name"]: each for each in given}
+    fields: Any = {each["name"]: each for each in given} if schema["type"] == "dataclass-args" else given
     by_name = config.get("populate_by_name") or config.get("validate_by_name")
     named: dict[str, Any] = {}
     has_odd_name = False

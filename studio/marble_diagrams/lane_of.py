@@ -14,10 +14,10 @@ from ...events.segment_event import Fragment, JsonError, Path, SegmentContent, S
 from ...events.showing import value_text
 from ...events.tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 from ...operators.aggregate_fragments import PathValue
+from ...operators.calls.field_checker import FieldVerdict
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.partial_arguments import PartialArguments
 from ...operators.partial_output import PartialOutput
-from ...operators.validate import FieldVerdict
 from .diagram import Band, Held, Lane, Mark, Shape, one_line
 
 _FRAME = re.compile(r"(?:event: *(?:\S+\.)?(\S+)|data: *)")

@@ -33,7 +33,8 @@ from typing_extensions import TypedDict
 
 from penstock.events import ChunkResponse, InvocationFailed, SegmentEnd, ToolCallDelta, ToolInvocation
 from penstock.operators import Completed, stage, stream_fields, to_invocations, to_segments
-from penstock.operators.validate import FieldVerdict, validate
+from penstock.operators.calls.field_checker import FieldVerdict
+from penstock.operators.validate import validate
 from penstock.pipeline import Pipeline, tool
 
 

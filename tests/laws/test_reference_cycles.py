@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -245,8 +246,11 @@ def test_async_runs_that_are_cancelled_cut_left_or_served_leave_no_cycle():
         await anext(chunks)
         await chunks.aclose()
 
+    def run(streamed: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        asyncio.run(streamed())
+
     for each in (cancelled, cut, left, dropped, served, hung_up):
-        assert cycles_of(lambda each=each: asyncio.run(each())) == [], each.__name__
+        assert cycles_of(partial(run, each)) == [], each.__name__
 
 
 @pytest.mark.parametrize("part", [1, 2])

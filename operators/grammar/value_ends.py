@@ -31,7 +31,8 @@ class Behind(NamedTuple):
     """The search for those that begin with a blank."""
 
 
-_find_word = re.compile(r"\w\w").search
+_is_mark = re.compile(r"[^\w\s].*\w\w", re.DOTALL).match
+"""Whether a marker is one that no other text has: signs such as `">` are in any, and so are words."""
 
 
 class ValueEnds:
@@ -82,15 +83,9 @@ class ValueEnds:
         self.not_openers = frozenset(f"{each}/" for each in self.starts if len(each) == 1)
         """Texts that begin as an opener of one character does, but are the beginning of a closer."""
         known = {*self._call_starts, *self.starts, *self.closers, *self.not_openers}
-        # Signs such as `">` are in any text.
-        own = grammar.owned(at)
-        texts = {
-            text
-            for here, _ in enumerate(grammar.items)
-            if grammar.owners[here] in own
-            for text in self._texts(here)[:1]
-        }
-        self.inert = frozenset(filter(_find_word, texts)) - known
+        owners = grammar.owned(at)
+        own = (here for here, owner in enumerate(grammar.owners) if owner in owners)
+        self.inert = frozenset(text for here in own for text in self._texts(here)[:1] if _is_mark(text)) - known
         self.candidates = self.search(())
         self.openers = self._search((*known, *self.inert))
         is_end = self.has_direct_argument or self.is_separated

@@ -94,8 +94,8 @@ def validate(
     - `fields`: the specs of `stream_fields`, needed for segments that were read back from JSON.
     - `ignore_case`: whether the case of tool names is ignored.
 
-    A field whose validator may read the other fields (with `info`) is judged with the object around it. Calls of tools
-    without a model pass unjudged.
+    A field whose validator may read the other fields (with `info`) is judged with the object around it, and those of a
+    tool with `coerce=False` with the whole. Calls of tools without a model pass unjudged.
     """
     if _is_type(tools):
         return lift(partial(_ValidateText, wanted_answer(tools), limits))

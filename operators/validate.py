@@ -98,9 +98,9 @@ def validate(
     tool with `coerce=False` with the whole. Calls of tools without a model pass unjudged.
     """
     if _is_type(tools):
-        return lift(partial(_ValidateText, wanted_answer(tools), limits))
+        return lift(partial(_ValidateText, _wanted_answer(tools), limits))
     named = validators_of(() if tools is None else tools)
-    wanted_by_tool = {name: wanted_by(name, each) for name, each in named.items()}
+    wanted_by_tool = {name: _wanted_by(name, each) for name, each in named.items()}
     return lift(partial(_ValidateCalls, wanted_by_tool, spec_by_type(fields), limits, ignore_case=ignore_case))
 
 
@@ -108,16 +108,16 @@ def _is_type(tools: Any) -> bool:
     return isinstance(tools, type) or get_origin(tools) is not None
 
 
-def wanted_answer(given: Any) -> Wanted:
+def _wanted_answer(given: Any) -> Wanted:
     """Return what a type wants of an answer."""
     adapter = TypeAdapter[Any](given)
     root = expected_value(adapter.core_schema, is_json=True)
-    return Wanted((wanted_answer, (given,)), root, adapter.validate_json, given)
+    return Wanted((_wanted_answer, (given,)), root, adapter.validate_json, given)
 
 
-def wanted_by(name: str, validator: Model | ToolLike) -> Wanted | None:
+def _wanted_by(name: str, validator: Model | ToolLike) -> Wanted | None:
     """Return what a tool wants of its arguments; None if it takes any."""
-    made_by = wanted_by, (name, validator)
+    made_by = _wanted_by, (name, validator)
     if validator is None:
         return None
     if isinstance(validator, type):

@@ -27,7 +27,7 @@ _BEGUN: Final = r'(?:"((?:[^"\\]|\\.)*+)"\s*+:\s*+)?([tfn]|-?[0-9]*+(?:\.[0-9]*+
 """A key, and the beginning of a number or a word."""
 _match_first: Final = re.compile(rf"[\[{{]?\s*+{_BEGUN}", re.DOTALL).match
 _match_next: Final = re.compile(rf'["\]}}]?\s*+,\s*+{_BEGUN}', re.DOTALL).match
-_match_number: Final = re.compile(r"-?[0-9]*+(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]*+)?+").match
+_match_number: Final = re.compile(r"-?[0-9]++(?:\.[0-9]*+)?(?:[eE][+-]?[0-9]*+)?+").match
 
 
 class FieldVerdict(LiveEvent, Generic[T], frozen=True, gc=False, eq=False):
@@ -166,7 +166,7 @@ class FieldChecker(Stateful):
                 return []
             self._length -= len(piece)
         told: list[FieldVerdict[Any]] = []
-        source = self._tail + text
+        source = self._tail + text if text else ""
         for piece in pieces:
             kind = piece.kind
             if kind == "TEXT":
@@ -176,7 +176,7 @@ class FieldChecker(Stateful):
             elif kind == "DONE":
                 self._close(piece, whole, told)
             else:
-                self._open(piece, source[max(piece.at - end, -len(source)) :] if text else "", told)
+                self._open(piece, source, len(source) + piece.at - end, told)
             self._last_at, self._is_behind = piece.at, kind == "DONE"
         if text and not self._is_lost and self._in_text is None and self._keep_tail(text, end):
             self._look_ahead(told)
@@ -194,8 +194,8 @@ class FieldChecker(Stateful):
         for key in self._valid:
             self._judge(self._wanted.root.at(key), (key,), self.values.value[key])
 
-    def _open(self, piece: Fragment, source: str, told: list[FieldVerdict[Any]]) -> None:
-        """Read the beginning of a value, or a scalar; `source`: the text from it on, as far as it is known."""
+    def _open(self, piece: Fragment, source: str, position: int, told: list[FieldVerdict[Any]]) -> None:
+        """Read the beginning of a value, or a scalar; `position`: where it begins in the source text, if that is known."""
         path, is_scalar = piece.path, piece.kind == "SCALAR"
         kind = kind_of(piece.value) if is_scalar else kind_at(piece.value)
         node = self._wanted.root
@@ -211,8 +211,8 @@ class FieldChecker(Stateful):
         self.values.feed(piece)
         self._look_at_kind(node, kind, path, told)
         if is_scalar:
-            number = _match_number(source) if piece.at - self._last_at <= _FAR else None
-            if kind == "number" and number is not None and number[0]:
+            is_seen = source and position >= 0 and not self._is_lost and piece.at - self._last_at <= _FAR
+            if kind == "number" and is_seen and (number := _match_number(source, position)) is not None:
                 self._look_at_number(node, number[0], path, told)
             return
         if kind == "string":
@@ -231,7 +231,7 @@ class FieldChecker(Stateful):
             self._text = self._in_text = None
         elif len(path) == len(self._nodes) - 1:
             node = self._nodes.pop()
-            self._steps = self._steps[: len(path) - 1] if path else []
+            self._steps = self._steps[:-1]
             self._seen.pop()
         else:
             node = self._nodes[-1].at(path[-1]) if path else self._wanted.root
@@ -270,7 +270,7 @@ class FieldChecker(Stateful):
     def _judge_whole(self, given: Any, told: list[FieldVerdict[Any]]) -> None:
         errors: list[dict[str, Any]] | None
         if self.doubled is not None:
-            errors = [doubled_detail(self.doubled)]
+            errors = [_doubled(self.doubled)]
         else:
             kept, errors = validated(self._wanted.judge, given)
             if errors is None and kept is not None:
@@ -293,7 +293,7 @@ class FieldChecker(Stateful):
         if isinstance(step, str):
             if isinstance(seen, dict) and step in seen and self.doubled is None:
                 self.doubled = JsonError("duplicate_key", 0, "a key that is not there yet", step, path)
-                self._contradict(path, "duplicate_key", doubled_detail(self.doubled)["msg"], told)
+                self._contradict(path, "duplicate_key", _doubled(self.doubled)["msg"], told)
             if around.keys is not None and step not in around.keys:
                 self._contradict(path, "extra_forbidden", "extra inputs are not permitted", told)
         elif around.most is not None and step >= around.most:
@@ -362,5 +362,5 @@ class FieldChecker(Stateful):
             self._contradict(path, "out_of_range", "the number cannot come back into its range", told)
 
 
-def doubled_detail(error: JsonError) -> dict[str, Any]:
+def _doubled(error: JsonError) -> dict[str, Any]:
     return {"type": "duplicate_key", "loc": error.path, "msg": f"the key {error.found!r} came twice"}

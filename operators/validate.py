@@ -98,10 +98,11 @@ def validate(
     tool with `coerce=False` with the whole. Calls of tools without a model pass unjudged.
     """
     if _is_type(tools):
-        return lift(partial(_ValidateText, _wanted_answer(tools), limits))
+        return lift(partial(_Validate, partial(_new_text, wanted=_wanted_answer(tools), limits=limits)))
     named = validators_of(() if tools is None else tools)
-    wanted_by_tool = {name: _wanted_by(name, each) for name, each in named.items()}
-    return lift(partial(_ValidateCalls, wanted_by_tool, spec_by_type(fields), limits, ignore_case=ignore_case))
+    wanted = {name: _wanted_by(name, each) for name, each in named.items()}
+    new_call = partial(_new_call, wanted=wanted, specs=spec_by_type(fields), limits=limits, ignore_case=ignore_case)
+    return lift(partial(_Validate, new_call))
 
 
 def _is_type(tools: Any) -> bool:
@@ -133,6 +134,9 @@ def _wanted_by(name: str, validator: Model | ToolLike) -> Wanted | None:
             return None
         root = expected_by_schema(parameters, parameters, name)
     return Wanted(made_by, root, validator.validate, model, parameters)
+
+
+NewValue: TypeAlias = Callable[[SegmentStart, str | None], "_Call | _Text | None"]
 
 
 class _Call(CallArguments):
@@ -168,50 +172,63 @@ def _arguments(value: Any) -> Any:
     return {} if value is None else value
 
 
-class _ValidateCalls(CallFollower[_Call]):
-    def __init__(self, wanted: Mapping[str, Wanted | None], specs: Specs, limits: Limits, *, ignore_case: bool) -> None:
+class _Validate(CallFollower["_Call | _Text"]):
+    """Judges what `new_value` returns for a START, and for a name that was told; for None the segment passes."""
+
+    def __init__(self, new_value: NewValue) -> None:
         super().__init__(keep_segments=True)
-        self._wanted = wanted
-        self._specs = specs
-        self._limits = limits
-        self._ignore_case = ignore_case
+        self._new_value = new_value
 
     def feed(self, event: Any) -> Sequence[Any]:
         if type(event) is SegmentContent:
-            call = self._calls.get((event.turn_id, event.segment_id))
-            return (event,) if call is None else (event, *call.verdicts(event))
+            value = self._calls.get((event.turn_id, event.segment_id))
+            return (event,) if value is None else (event, *value.verdicts(event))
         if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
         return (event,)
 
     def take_lane(self, lane: TextLane) -> bool:
         """Let the event of the text pass, and add the verdicts of its call."""
-        call = self._calls.get((lane.turn_id, lane.segment_id))
-        return call is None or call.take_lane(lane)
+        value = self._calls.get((lane.turn_id, lane.segment_id))
+        return value is None or value.take_lane(lane)
 
-    def new_part(self, _name: str, state: Any, /) -> _Call:
-        return self._call(SegmentStart("", "tool_call"), state["name"], cast("Wanted", self._of(state["name"])))
+    def new_part(self, _name: str, state: Any, /) -> _Call | _Text:
+        return cast("_Call | _Text", self._new_value(SegmentStart("", state["segment_type"]), state["name"]))
 
-    def _opened(self, start: SegmentStart) -> _Call | None:
-        name = called_name(start, self._specs)
-        wanted = None if name is None else self._of(name)
-        return None if name is None or wanted is None else self._call(start, name, wanted)
+    def _opened(self, start: SegmentStart) -> _Call | _Text | None:
+        return self._new_value(start, None)
 
-    def _started(self, call: _Call, start: SegmentStart) -> Sequence[Any]:
+    def _started(self, call: _Call | _Text, start: SegmentStart) -> Sequence[Any]:
         return (start, *call.verdicts(start))
 
-    def _ended(self, call: _Call, end: SegmentEnd) -> Sequence[Any]:
+    def _ended(self, call: _Call | _Text, end: SegmentEnd) -> Sequence[Any]:
         told = call.verdicts(end)
         return (*told, _failed_if(call.checker.doubled, end))
 
-    def _of(self, name: str) -> Wanted | None:
-        known = known_name(self._wanted, name) if self._ignore_case else name
-        return None if known is None else self._wanted.get(known)
 
-    def _call(self, start: SegmentStart, name: str, wanted: Wanted) -> _Call:
-        return _Call(
-            start, name, FieldChecker(wanted, start.segment_id, start.turn_id, name), self._specs, self._limits
-        )
+def _new_call(
+    start: SegmentStart,
+    name: str | None,
+    *,
+    wanted: Mapping[str, Wanted | None],
+    specs: Specs,
+    limits: Limits,
+    ignore_case: bool,
+) -> _Call | None:
+    """Return the call that a START opens, unless its arguments may be any."""
+    called = called_name(start, specs) if name is None else name
+    known = known_name(wanted, called) if called and ignore_case else called
+    of_tool = None if known is None else wanted.get(known)
+    if called is None or of_tool is None:
+        return None
+    return _Call(start, called, FieldChecker(of_tool, start.segment_id, start.turn_id, called), specs, limits)
+
+
+def _new_text(start: SegmentStart, _: str | None, *, wanted: Wanted, limits: Limits) -> _Text | None:
+    """Return the text that a START opens."""
+    if start.segment_type != "text":
+        return None
+    return _Text(start, FieldChecker(wanted, start.segment_id, start.turn_id, ""), limits)
 
 
 def _failed_if(doubled: JsonError | None, end: SegmentEnd) -> SegmentEnd:
@@ -226,66 +243,34 @@ def _failed_if(doubled: JsonError | None, end: SegmentEnd) -> SegmentEnd:
 class _Text(Stateful):
     """One open text."""
 
-    STATE = ("_length", "checker", "reader", "segment_id", "segment_type", "turn_id")
+    STATE = ("_length", "checker", "name", "reader", "segment_id", "segment_type", "turn_id")
     PIECES = ("_raw",)
-    name = ""
 
     def __init__(self, start: SegmentStart, checker: FieldChecker, limits: Limits) -> None:
         self.segment_id, self.segment_type, self.turn_id = start.segment_id, start.segment_type, start.turn_id
+        self.name = ""
         self.checker = checker
         self.reader = FencedJson(limits)
         self._length = 0
         self._raw: list[str] = []
 
-    def verdicts(self, delta: str) -> list[FieldVerdict[Any]]:
-        """Return what a piece of the text makes certain."""
+    def verdicts(self, event: AnySegmentEvent) -> list[FieldVerdict[Any]]:
+        """Return what an event makes certain; a number at the root only the END completes."""
+        reader = self.reader
+        if type(event) is SegmentEnd:
+            return self.checker.read(reader.close(cut=event.status not in ("complete", None)), "", 0, self._source)
+        delta = event.delta if type(event) is SegmentContent else ""
         self._raw.append(delta)
         self._length += len(delta)
-        reader = self.reader
         pieces = reader.feed(delta)
         if reader.machine.at or reader.error is not None:
             return self.checker.read(pieces, delta, self._length - reader.span.start, self._source)
         return []
 
-    def last(self, *, cut: bool) -> list[FieldVerdict[Any]]:
-        """Return the verdicts of a number at the root, which only the end completes."""
-        return self.checker.read(self.reader.close(cut=cut), "", 0, self._source)
+    def take_lane(self, _: TextLane) -> bool:
+        """Decline: a lane is for calls."""
+        return False
 
     def _source(self, _value: Any) -> str:
         text, start = "".join(self._raw), self.reader.span.start
         return text[start : start + self.reader.machine.at]
-
-
-class _ValidateText(CallFollower[_Text]):
-    def __init__(self, wanted: Wanted, limits: Limits) -> None:
-        super().__init__(keep_segments=True)
-        self._wanted = wanted
-        self._limits = limits
-
-    def feed(self, event: Any) -> Sequence[Any]:
-        if type(event) is SegmentContent:
-            text = self._calls.get((event.turn_id, event.segment_id))
-            return (event,) if text is None else (event, *text.verdicts(event.delta))
-        if type(event) is SegmentStart or type(event) is SegmentEnd:
-            return self._border(event)
-        return (event,)
-
-    def take_lane(self, _: TextLane) -> bool:
-        """Let calls pass."""
-        return True
-
-    def new_part(self, _name: str, _state: Any, /) -> _Text:
-        return self._text(SegmentStart("", "text"))
-
-    def _opened(self, start: SegmentStart) -> _Text | None:
-        return self._text(start) if start.segment_type == "text" else None
-
-    def _started(self, call: _Text, start: SegmentStart) -> Sequence[Any]:
-        return (start, *call.verdicts(""))
-
-    def _ended(self, call: _Text, end: SegmentEnd) -> Sequence[Any]:
-        told = call.last(cut=end.status not in ("complete", None))
-        return (*told, _failed_if(call.checker.doubled, end))
-
-    def _text(self, start: SegmentStart) -> _Text:
-        return _Text(start, FieldChecker(self._wanted, start.segment_id, start.turn_id, ""), self._limits)

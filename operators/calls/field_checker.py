@@ -195,7 +195,7 @@ class FieldChecker(Stateful):
             self._judge(self._wanted.root.at(key), (key,), self.values.value[key])
 
     def _open(self, piece: Fragment, source: str, position: int, told: list[FieldVerdict[Any]]) -> None:
-        """Read the beginning of a value, or a scalar; `position`: where it begins in the source text, if that is known."""
+        """Read the beginning of a value, or a scalar; `position`: where it begins in the source text, if known."""
         path, is_scalar = piece.path, piece.kind == "SCALAR"
         kind = kind_of(piece.value) if is_scalar else kind_at(piece.value)
         node = self._wanted.root

@@ -47,9 +47,8 @@ class ValueEnds:
     - `has_direct_argument`: whether another argument may follow without a closer. `has_argument_closer`: whether it may
       follow a closer. `is_named`: whether a closer repeats the argument's name. `is_separated`: whether there is only a
       marker between values.
-    - `candidates`: the search for all of them; `ending`: for those that may end the value; `openers`: for those that
-      are content, but may belong to a call inside; `held`: for those that count behind the end of a block; `in_line`:
-      for those that count within a line where closers are lines of their own.
+    - `candidates`: the search for all of them; `ending`: for those that may end the value; `held`: for those that count
+      behind the end of a block; `in_line`: for those that count within a line where closers are lines of their own.
     """
 
     def __init__(self, grammar: CompiledGrammar, at: States, back: Mapping[str, str]) -> None:
@@ -82,12 +81,13 @@ class ValueEnds:
         self.is_separated = is_row and any(each.has_no_key for each in self.arguments)
         self.not_openers = frozenset(f"{each}/" for each in self.starts if len(each) == 1)
         """Texts that begin as an opener of one character does, but are the beginning of a closer."""
-        known = {*self._call_starts, *self.starts, *self.closers, *self.not_openers}
+        self._known = (*self.closers, *self.starts, *self._call_starts, *self.not_openers)
         owners = grammar.owned(at)
         own = (here for here, owner in enumerate(grammar.owners) if owner in owners)
-        self.inert = frozenset(text for here in own for text in self._texts(here)[:1] if _is_mark(text)) - known
+        self.inert = frozenset(text for here in own for text in self._texts(here)[:1] if _is_mark(text)).difference(
+            self._known
+        )
         self.candidates = self.search(())
-        self.openers = self._search((*known, *self.inert))
         is_end = self.has_direct_argument or self.is_separated
         self.ending = self._search((*self.first, *(self.starts if is_end else ())))
         self.held = self.held_search(())
@@ -95,8 +95,7 @@ class ValueEnds:
 
     def search(self, others: Iterable[str]) -> MarkerSearch:
         """Return the search for the markers that mean something in the value, and others."""
-        known = (*self.closers, *self.starts, *self._call_starts, *others, *self.not_openers)
-        return self._search((*known, *self.inert))
+        return self._search((*self._known, *others, *self.inert))
 
     def held_search(self, others: Iterable[str]) -> MarkerSearch:
         """Return the search for the markers that mean something behind the end of a block, and others."""

@@ -85,7 +85,7 @@ class InnerCalls(Stateful):
 
     def go_on(self, text: str, position: int) -> int:
         """Return how much of a text continues the marker that has begun; 0 if the text does not continue it."""
-        search, begun = self._ends.openers, self.begun
+        search, begun = self._ends.candidates, self.begun
         joined = begun + text[position : position + LONGEST_OPENER]
         self.begun = ""
         found = search.pattern.search(joined)

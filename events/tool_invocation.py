@@ -129,6 +129,7 @@ FailureReason: TypeAlias = Literal[
     "missing_path",
     "provider_error",
     "contradiction",
+    "guarded",
 ]
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .engine.stage import Completed, Failed, Interrupted, Operator, compose, lift, stage
     from .extract_json_fields import extract_json_fields
     from .grammar.dialect import Dialect
+    from .guard import guard
     from .holdback import holdback
     from .interrupt_on import interrupt_on
     from .json_fragments import json_fragments
@@ -54,6 +55,7 @@ __all__ = [
     "dialect_instructions",
     "drive",
     "extract_json_fields",
+    "guard",
     "holdback",
     "interrupt_on",
     "json_fragments",

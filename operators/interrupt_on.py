@@ -20,6 +20,7 @@ from .engine.stage import (
     Interrupted,
     Operator,
     StageChain,
+    StreamStopped,
     checked_operators,
     compose,
     lift,
@@ -146,6 +147,11 @@ class _Run:
     def _feed(self, item: Any) -> None:
         try:
             events = self._chain.feed(item)
+        except StreamStopped as stop:
+            with self._lock:
+                self._how = self._how or Interrupted(stop.reason)
+            self._dispose()
+            events = stop.events
         except Exception as error:  # noqa: BLE001 - it goes to on_error, as Rx demands
             with self._lock:
                 self._how = Failed(error)

@@ -16,7 +16,7 @@ from ..events.segment_event import AnySegmentEvent, JsonError, SegmentContent, S
 from ..events.tool_invocation import FailureReason, InvocationFailed, Notice, ToolInvocation
 from .calls.answer_segments import SegmentInput
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, called_name, spec_by_type, specs_by_tool, told_arguments
-from .calls.open_segments import CallFollower, error_detail
+from .calls.open_segments import CallFollower, error_detail, guard_error
 from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
@@ -267,6 +267,8 @@ class _ToInvocations(CallFollower[_Call]):
         status = "complete" if event.status is None else event.status
         reason: str = (event.reason if status == "failed" else status) or "malformed"
         errors: list[dict[str, Any]] = [call.metadata["error"]] if "error" in call.metadata else []
+        if (said := call.metadata.get("guard")) is not None and status != "complete":
+            reason, errors = "guarded", [guard_error(said)]
         model: Any = None
         arguments: Any = {}
         if status == "complete":

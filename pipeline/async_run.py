@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from ..events.errors import UsageError
 from ..operators.engine.pump import aclose_all, call_in, is_async_stream, no_plain_loop
-from ..operators.engine.stage import Failed, Interrupted
+from ..operators.engine.stage import Completed, Failed, Interrupted
 from ..sinks.acting.step import EventStep, in_a_row
 from ..sinks.running.channel import StreamCutError, running_loop
 from ..sinks.running.event_pump import close_stream
@@ -184,6 +184,17 @@ class _State(RunState):
                 task.uncancel()
             del task  # which holds the exception that it ends with, whose traceback holds this frame
 
+    async def without_reading(self, flow: AnyFlow) -> Iterable[Any]:
+        """Return the end if the stream was stopped, else what the answer to a question gives."""
+        question = flow.question
+        if self.stopped is not None or question is None:
+            return flow.end(self.stopped or Completed())
+        try:
+            answer = await self.wait_for(question())
+        except Exception as raised:  # noqa: BLE001 - raised after the ENDs
+            return self.end(flow, raised)
+        return flow.answer(answer)
+
     async def feed(self, event: Any) -> SlowSinkError | None:
         """Keep an event, and send it to the sinks; return the error of a slow sink that ends the stream, if any."""
         self.kept.feed(event)
@@ -215,12 +226,13 @@ async def _events(state: _State, flow: AnyFlow) -> AsyncGenerator[Any, None]:
     state.loop = running_loop()  # before the request
     read: Callable[[], Awaitable[Any]] | None = None
     error: BaseException | None = None
+    asks = flow.asks
     try:
         state.begin()
         while not flow.is_over:
             # Here rather than in a function of its own, because each await within an await costs every item once more.
-            if state.stopped is not None:
-                events = flow.end(state.stopped)
+            if state.stopped is not None or (asks and flow.question is not None):
+                events = await state.without_reading(flow)
             else:
                 try:
                     if read is None:

@@ -18,7 +18,7 @@ from ..events.errors import UsageError
 from ..events.tool_invocation import ToolInvocation
 from ..operators.engine.limits import Limits
 from ..operators.engine.operator_call import reiterable
-from ..operators.engine.stage import Operator, stage
+from ..operators.engine.stage import Operator, StageChain, stage_of
 from ..operators.engine.turn_ids import Attempts
 from ..operators.interrupt_on import interrupt_on, interruptible
 from ..sinks.acting.step import EventStep, checked_steps, fitted
@@ -253,7 +253,7 @@ class Pipeline:
         stream alone, behind those of the pipeline.
         """
         given, new_machine = self._read(source)
-        return self._arun(given, self._flow(turn_id, new_machine), steps, sinks, keeps=self.keeps_answer)
+        return self._arun(given, self._flow(turn_id, new_machine, may_ask=True), steps, sinks, keeps=self.keeps_answer)
 
     def act(self, calls: Iterable[ToolInvocation], *, steps: Iterable[EventStep] = ()) -> AsyncRun:
         """Return the events of calls that an earlier stream left open, through the steps, as `astream`, and the sinks.
@@ -528,12 +528,17 @@ class Pipeline:
     def _of_stream(self) -> Operator[Any, Any]:
         return operator_of(self.chain, "stream(...)")
 
-    def _flow(self, turn_id: str | None, new_machine: Callable[..., Machine]) -> Flow:
+    def _flow(self, turn_id: str | None, new_machine: Callable[..., Machine], *, may_ask: bool = False) -> Flow:
         of_turn, new_text_chain = turn_id or self.turn_id, self._new_text_chain
+        strategy = self._of_stream if turn_id is None else operator_of(self._new_chain(turn_id), "stream(...)")
+
+        def in_text(new_chain: NewChain) -> StageChain[Any, Any]:
+            return stage_of(operator_of(new_chain(of_turn), "stream(...)"), may_ask=may_ask)
+
         return Flow(
             new_machine(turn_id=of_turn),
-            stage(self._of_stream if turn_id is None else operator_of(self._new_chain(turn_id), "stream(...)")),
-            None if new_text_chain is None else lambda: stage(operator_of(new_text_chain(of_turn), "stream(...)")),
+            stage_of(strategy, may_ask=may_ask),
+            None if new_text_chain is None else partial(in_text, new_text_chain),
         )
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 import threading
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, Self
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.pump import close_all, no_async_for
-from ..operators.engine.stage import Completed, Failed, How, Interrupted, StageChain
+from ..operators.engine.stage import Completed, Failed, How, Interrupted, StageChain, StreamStopped
 from ..sinks.collect import Collector
 from ..sinks.running.channel import StreamCutError
 from ..sinks.running.fan_out import AsyncFanOut, FanOut
@@ -103,11 +103,19 @@ class RunState:
 
 
 class AnyFlow(Protocol):
-    """Makes events of items; once it `is_over`, `error` is the error that the stream ends with."""
+    """Makes events of items; once it `is_over`, `error` is the error that the stream ends with.
+
+    If it `asks`, its `question` is to be awaited, and answered, before the next item.
+    """
 
     is_over: bool
     error: Exception | None
 
+    @property
+    def asks(self) -> bool: ...
+    @property
+    def question(self) -> Callable[[], Awaitable[Any]] | None: ...
+    def answer(self, value: Any, /) -> Iterable[Any]: ...
     def feed(self, item: Any, /) -> Iterable[Any]: ...
     def end(self, how: How, /) -> Iterable[Any]: ...
 
@@ -115,9 +123,15 @@ class AnyFlow(Protocol):
 class PassingFlow:
     """Passes events on that were made elsewhere."""
 
+    asks = False
+    question = None
+
     def __init__(self) -> None:
         self.is_over = False
         self.error: Exception | None = None
+
+    def answer(self, _: Any) -> NoReturn:
+        raise NotImplementedError
 
     def feed(self, item: Any) -> Iterable[Any]:
         return (item,)
@@ -134,7 +148,7 @@ class Flow:
     The two are separate chains, because chains of three stages run faster, and most strategies have three.
     """
 
-    __slots__ = ("_in_text", "_machine", "_strategy", "error", "is_over")
+    __slots__ = ("_in_text", "_is_ending", "_machine", "_strategy", "error", "is_over")
 
     def __init__(
         self,
@@ -145,8 +159,28 @@ class Flow:
         self._machine = machine
         self._strategy = strategy
         self._in_text = in_text
-        self.is_over = False
+        self._is_ending = self.is_over = False
         self.error: Exception | None = None
+
+    @property
+    def asks(self) -> bool:
+        return self._strategy.asks
+
+    @property
+    def question(self) -> Callable[[], Awaitable[Any]] | None:
+        return self._strategy.question
+
+    def answer(self, value: Any) -> list[Any]:
+        """Return what the answer to the question makes certain."""
+        try:
+            events = self._strategy.answer(value)
+        except StreamStopped as stop:
+            return [*stop.events, *self.end(Interrupted(stop.reason))]
+        except Exception as raised:  # noqa: BLE001 - as in `feed`
+            self.is_over, self.error = True, raised
+            return self._strategy.last_words
+        self.is_over = self._is_ending and self.question is None
+        return events
 
     def feed(self, item: Any) -> list[Any]:
         if self._in_text is not None and item is not None:
@@ -161,6 +195,8 @@ class Flow:
         try:
             for response in responses:
                 events += self._strategy.feed(response)
+        except StreamStopped as stop:
+            return [*events, *stop.events, *self.end(Interrupted(stop.reason))]
         except Exception as raised:  # noqa: BLE001 - a bug or the user's code; the caller raises it after the ENDs
             self.is_over, self.error = True, raised
             return events + self._strategy.last_words
@@ -177,15 +213,23 @@ class Flow:
         responses = self._machine.close(how)
         if isinstance(how, Completed) and (error := self._machine.failure) is not None:
             how = Failed(error)
-        self.is_over, self.error = True, error
+        self._is_ending, self.error = True, error
         events: list[Any] = []
         try:
             for response in responses:
                 events += self._strategy.feed(response)
+        except StreamStopped as stop:
+            events += stop.events
+            how = Interrupted(stop.reason)
+        except Exception as raised:  # noqa: BLE001 - as above
+            self.is_over, self.error = True, raised
+            return events + self._strategy.last_words
+        try:
             events += self._strategy.close(how)
         except Exception as raised:  # noqa: BLE001 - as above
-            self.error = raised
-            events += self._strategy.last_words
+            self.is_over, self.error = True, raised
+            return events + self._strategy.last_words
+        self.is_over = self.question is None
         return events
 
 

@@ -134,6 +134,7 @@ RESERVED = frozenset(("tool_name", "kind", "native", "executed_by", "error", "ar
     "repeats",
     "call_id",
     "streamed",
+    "guard",
 }
 """Reserved metadata keys, which an argument never has."""
 

@@ -12,6 +12,7 @@ from ...events.chunk_response import ArgumentsKind, CallStatus, ChunkResponse, E
 from ...events.segment_event import Fragment, JsonError, SegmentContent
 from ..engine.lane import ANY_TEXT, FurtherEvents, Lane, Offer, TextLane
 from ..engine.limits import Limits
+from ..engine.stage import StreamStopped
 from ..engine.state import Stateful
 from ..machines.json_machine import JsonMachine, decode_whole
 from ..machines.json_values import MANY, FragmentAggregator, GrowingText
@@ -286,19 +287,22 @@ def _text_lane(
             machine.at = end
             decoded = text
             piece = Fragment(path, "TEXT", text, at) if is_told else None
+        events: list[Any] = []
+        if piece is not None:
+            if is_heard:
+                said = decoded if is_decoded else text
+                events.append(
+                    SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))
+                )
+            if further:
+                _add_made(events, further, text, (piece,))
         if is_kept:
             raws.append(text)
             texts.append(decoded)
             if len(raws) >= MANY:
                 keep_raw.join()
                 keep_text.join()
-        if piece is None:
-            return []
-        if not is_heard:
-            return _made(further, text, (piece,))
-        said = decoded if is_decoded else text
-        content = SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))
-        return [content, *_made(further, text, (piece,))] if further else [content]
+        return events
 
     return lane
 
@@ -317,18 +321,21 @@ def _wide_lane(call: NativeCall, machine: JsonMachine, text_lane: TextLane) -> L
         if machine.error is not None:
             call.read_ahead = items
             return None
+        events: list[Any] = []
+        if is_heard or further:
+            pieces: Any = tuple(items)
+            if is_heard:
+                events.append(
+                    SegmentContent(segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=pieces)
+                )
+            if further:
+                _add_made(events, further, text, pieces)
         if is_kept:
             raws.append(text)
             if len(raws) >= MANY:
                 keep_raw.join()
             value.feed_all(items)
-        if not is_heard and not further:
-            return []
-        pieces: Any = tuple(items)
-        if not is_heard:
-            return _made(further, text, pieces)
-        content = SegmentContent(segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=pieces)
-        return [content, *_made(further, text, pieces)] if further else [content]
+        return events
 
     return lane
 
@@ -337,8 +344,12 @@ def _no_lane(_: str) -> None:
     """Take no text."""
 
 
-def _made(further: Iterable[FurtherEvents], text: str, pieces: tuple[Fragment, ...]) -> list[Any]:
-    events: list[Any] = []
-    for make in further:
-        events += make(text, pieces)
-    return events
+def _add_made(events: list[Any], further: Iterable[FurtherEvents], text: str, pieces: tuple[Fragment, ...]) -> None:
+    """Add what is made of further text; of a stop that shows the text, its events come first."""
+    try:
+        for make in further:
+            events += make(text, pieces)
+    except StreamStopped as stop:
+        if stop.behind:
+            stop.behind = [*events, *stop.behind]
+        raise

@@ -55,6 +55,11 @@ def error_detail(error: JsonError) -> dict[str, Any]:
     return {"at": error.at, "expected": error.expected, "found": error.found, "path": list(error.path)}
 
 
+def guard_error(said: dict[str, Any]) -> dict[str, Any]:
+    """Return what `guard` says of a call in its END's metadata as an entry of `InvocationFailed.errors`."""
+    return {"type": said["policy"], "msg": said["reason"], "loc": said["path"]}
+
+
 class OpenSegments(Stateful):
     """The segments that passed and have not ended, for operators that pass on segments made by others."""
 
@@ -69,6 +74,14 @@ class OpenSegments(Stateful):
             self._open[event.turn_id, event.segment_id] = event.segment_type
         else:
             self._open.pop((event.turn_id, event.segment_id), None)
+
+    def end_one(self, identity: tuple[str | None, str], reason: str, metadata: dict[str, Any]) -> list[SegmentEnd]:
+        """Return an interrupted END for one segment, if it is open."""
+        if identity not in self._open:
+            return []
+        turn_id, segment_id = identity
+        segment_type = self._open.pop(identity)
+        return [SegmentEnd(segment_id, segment_type, "interrupted", reason, metadata, turn_id=turn_id)]
 
     def ends(self, how: How) -> list[SegmentEnd]:
         """Return an END for each segment that has none."""
@@ -114,7 +127,7 @@ class CallFollower(Stateful, ABC, Generic[C]):
 
     def close(self, how: How) -> Sequence[Any]:
         events: list[Any] = list(self._others.ends(how))
-        for call in self._calls.values():
+        for call in [*self._calls.values()]:
             events += self._ended(call, _end(call, *end_status(how)))
         self._calls.clear()
         return events

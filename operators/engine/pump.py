@@ -11,7 +11,7 @@ from typing import Any, NoReturn, Protocol, TypeVar, cast
 from typing_extensions import TypeIs
 
 from ...events.errors import UsageError
-from .stage import Completed, Failed, How
+from .stage import Completed, Failed, How, Interrupted, StreamStopped
 
 T_co = TypeVar("T_co", covariant=True)
 T = TypeVar("T")
@@ -113,6 +113,9 @@ def _pump(
                 else:
                     how = how or Completed()
                     events = work.close(how)
+            except StreamStopped as stop:
+                how = Interrupted(stop.reason)
+                events = [*stop.events, *work.close(how)]
             except Exception:
                 yield from getattr(work, "last_words", ())
                 raise
@@ -161,6 +164,9 @@ async def apump(
                 how = Failed(failure)
             try:
                 events = work.feed(item) if how is None else work.close(how)
+            except StreamStopped as stop:
+                how = Interrupted(stop.reason)
+                events = [*stop.events, *work.close(how)]
             except Exception:
                 for event in getattr(work, "last_words", ()):
                     yield event

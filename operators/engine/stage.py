@@ -8,7 +8,7 @@ s = stage(op_a, op_b); s.feed(item)         a step
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar, overload
 
 from msgspec import Struct, to_builtins
@@ -39,6 +39,23 @@ class Interrupted(Struct, frozen=True):
 
 
 How: TypeAlias = Completed | Failed | Interrupted
+
+
+class StreamStopped(Exception):  # noqa: N818 - no error: the stream ends in order
+    """Raised by a stage that wants no further item: whoever runs the chain closes it as `Interrupted` with the reason.
+
+    `events` are to be delivered first.
+    """
+
+    def __init__(self, reason: str, stage: Stage[Any, Any] | None, events: Iterable[Any] = ()) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.stage = stage
+        """The stage that raised; None if it is in a chain within a stage."""
+        self.events: list[Any] = [*events]
+        self.behind: list[Any] = []
+        """What a lane has made before, which has passed all stages."""
+
 
 In = TypeVar("In")
 Out = TypeVar("Out")
@@ -123,7 +140,9 @@ class StageChain(Generic[In, Out]):
     """A chain of stages, run as one stage; see `stage`."""
 
     __slots__ = (
+        "_asking",
         "_closed",
+        "_ending",
         "_first",
         "_lanes",
         "_lanes_behind",
@@ -134,8 +153,15 @@ class StageChain(Generic[In, Out]):
         "last_words",
     )
 
-    def __init__(self, stages: list[Stage[Any, Any]]) -> None:
+    def __init__(self, stages: list[Stage[Any, Any]], *, may_ask: bool = False) -> None:
         self._stages = stages
+        self._asking: list[Any] = [each for each in stages if getattr(each, "asks", False)]
+        """The stages that may ask something that is awaited; see `question`."""
+        if self._asking and not may_ask:
+            message = "an async policy works in Pipeline.astream(...) only; elsewhere guard(...) needs a plain function"
+            raise UsageError(message)
+        self._ending: tuple[int, How] | None = None
+        """Which stage asked something at the end, and how the chain ends once it is answered."""
         first, *rest = [each.feed for each in stages]
         # The first two are called by name: Python calls faster where it always calls the same function.
         self._first: Callable[[In], Any] = first
@@ -154,7 +180,7 @@ class StageChain(Generic[In, Out]):
         """Return what this item makes certain.
 
         Raises `UsageError` after the close. An exception of a stage closes the stages after it as failed;
-        `last_words` has what they returned.
+        `last_words` has what they returned. After `StreamStopped`, which has its events, close the chain.
         """
         if self._closed:
             message = "this chain is closed; make a new one with stage(...)"
@@ -193,6 +219,9 @@ class StageChain(Generic[In, Out]):
                         given += feed(event)
                     events, given = given, _NOTHING
                 final += events
+        except StreamStopped as stop:
+            self._stop(stop, number, given, final)
+            raise
         except Exception as error:
             self._fail(error, number, given, final)
             raise
@@ -200,10 +229,42 @@ class StageChain(Generic[In, Out]):
 
     def close(self, how: How | None = None) -> list[Out]:
         """Return what the end makes certain; a second close returns nothing."""
+        if self._ending is not None:
+            return self._end_behind(how or Completed(), [])
         if self._closed:
             return []
         self._closed = True
         return self._close_from(0, [], how or Completed())
+
+    @property
+    def asks(self) -> bool:
+        """Whether there may be questions."""
+        return bool(self._asking)
+
+    @property
+    def question(self) -> Callable[[], Awaitable[Any]] | None:
+        """What is to be awaited, for `answer`, before the next item is fed, and behind the close; None for nothing."""
+        return next((question for each in self._asking if (question := each.question) is not None), None)
+
+    def answer(self, value: Any) -> list[Out]:
+        """Return what the answer to the question makes certain; raises as `feed` does."""
+        asked = next(each for each in self._asking if each.question is not None)
+        number = self._stages.index(asked) + 1
+        events: list[Any] = []
+        how: How | None = None
+        try:
+            events += asked.answer(value)
+        except StreamStopped as stop:
+            if self._ending is None:
+                self._stop(stop, number, events, ())
+                raise
+            events, how = stop.events, Interrupted(stop.reason)
+        except Exception as error:
+            self._fail(error, number, events, ())
+            raise
+        if self._ending is not None and asked.question is None:
+            return self._end_behind(how or self._ending[1], events)
+        return self._passed(number, events)
 
     @property
     def ids(self) -> TurnIds | None:
@@ -253,14 +314,38 @@ class StageChain(Generic[In, Out]):
         finally:
             self.last_words = [*final, *self.last_words]
 
+    def _stop(self, stop: StreamStopped, number: int, given: Sequence[Any], final: Sequence[Out]) -> None:
+        """Pass the events of a stop on; `number` is that of the stage (from 1), unless the stop knows its stage."""
+        if stop.stage is not None:
+            number = next(place for place, each in enumerate(self._stages, 1) if each is stop.stage)
+        events = self._passed(number, [*given, *stop.events])
+        self.last_words = stop.events = [*final, *stop.behind, *events]
+        stop.stage, stop.behind = None, []
+
+    def _passed(self, number: int, events: list[Any]) -> list[Out]:
+        """Pass `events` through the stages from `number` on, which stay open."""
+        for each in self._stages[number:]:
+            made: list[Any] = []
+            _feed_all(each, events, made)
+            events = made
+        return events
+
+    def _end_behind(self, how: How, events: list[Any]) -> list[Out]:
+        """Pass on what came of the question at the end, close the stage that asked it, and those behind it."""
+        position = 0 if self._ending is None else self._ending[0]
+        self._ending = None
+        return self._close_from(position + 1, [*events, *self._stages[position].close(how)], how)
+
     def _close_from(self, number: int, events: list[Any], how: How) -> list[Out]:
         """Pass `events` through the stages from `number` on, closing each after it has been fed."""
         for position in range(number, len(self._stages)):
             each = self._stages[position]
             given: list[Any] = []
             try:
-                for event in events:
-                    given += each.feed(event)
+                how = _feed_all(each, events, given) or how
+                if self._asking and getattr(each, "question", None) is not None:
+                    self._ending = position, how
+                    return self._passed(position + 1, given)
                 given += each.close(how)
             except Exception as error:
                 given += _last_words(each)
@@ -268,6 +353,17 @@ class StageChain(Generic[In, Out]):
                 raise
             events = given
         return events
+
+
+def _feed_all(each: Stage[Any, Any], events: Iterable[Any], made: list[Any]) -> Interrupted | None:
+    """Add what a stage makes of events to `made`; return the end if it wants no further one."""
+    try:
+        for event in events:
+            made += each.feed(event)
+    except StreamStopped as stop:
+        made += stop.events
+        return Interrupted(stop.reason)
+    return None
 
 
 def _last_words(raised: Stage[Any, Out]) -> Iterable[Out]:
@@ -365,6 +461,11 @@ def stage(*operators: Operator[Any, Any]) -> StageChain[Any, Any]:
     return StageChain([factory() for each in checked_operators(operators, "stage") for factory in each.factories])
 
 
+def stage_of(operator: Operator[In, Out], *, may_ask: bool) -> StageChain[In, Out]:
+    """Return a new chain of one operator; `may_ask`: whether its questions are awaited."""
+    return StageChain([factory() for factory in operator.factories], may_ask=may_ask)
+
+
 def checked_operators(operators: tuple[Any, ...], name: str) -> tuple[Operator[Any, Any], ...]:
     """Return the arguments of the function `name` if they are operators, at least one; else raise `UsageError`."""
     if not operators:
@@ -411,6 +512,10 @@ def _subscribe(
     def on_next(item: Any) -> None:
         try:
             events = feed(item)
+        except StreamStopped as stop:
+            upstream.dispose()
+            deliver(stop.events)
+            complete(Interrupted(stop.reason))
         except Exception as error:  # noqa: BLE001 - it goes to on_error, as Rx demands
             fail(error)
         else:
@@ -435,10 +540,10 @@ def _subscribe(
             attempt.break_off()
             observer.on_error(error)
 
-    def on_completed() -> None:
-        if end(Completed()):
+    def complete(how: How) -> None:
+        if end(how):
             attempt.complete()
             observer.on_completed()
 
-    upstream.disposable = source.subscribe(on_next, on_error, on_completed, scheduler=scheduler)
+    upstream.disposable = source.subscribe(on_next, on_error, lambda: complete(Completed()), scheduler=scheduler)
     return CompositeDisposable(upstream, Disposable(attempt.break_off))

@@ -15,7 +15,7 @@ from ...events.json_form import to_dict
 from ...events.segment_event import AnySegmentEvent, Path, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, Notice, ToolCallArgumentProgress, ToolCallUpdate, ToolInvocation
 from ...operators.argument_progress import argument_progress
-from ...operators.engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, stage
+from ...operators.engine.stage import Completed, Failed, How, Interrupted, Operator, StageChain, StreamStopped, stage
 from ...operators.tool_call_updates import tool_call_updates
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import strategy_named
@@ -203,6 +203,9 @@ class Player:
             elif error is not None:
                 how = Failed(error)
             yield from chain.close(how)
+        except StreamStopped as stop:
+            yield from (*stop.events, *chain.close(Interrupted(stop.reason)))
+            return
         except ProviderError:
             yield from chain.last_words
             raise

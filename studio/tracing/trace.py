@@ -13,7 +13,16 @@ from ...events.errors import UsageError
 from ...events.json_form import whole_characters
 from ...events.showing import counted, shown_by
 from ...operators.engine.drive import adrive, drive
-from ...operators.engine.stage import Completed, Failed, How, Operator, StageChain, checked_operators, lift
+from ...operators.engine.stage import (
+    Completed,
+    Failed,
+    How,
+    Operator,
+    StageChain,
+    StreamStopped,
+    checked_operators,
+    lift,
+)
 from .traced_chain import TracedChain, TracedItem
 
 Clock: TypeAlias = Callable[[], int | None]
@@ -151,8 +160,11 @@ class Trace(Sequence[TracedItem]):
             raise UsageError(message)
         is_kept = self._number < self._limit
         chain: StageChain[Any, Any] = self._traced if is_kept else self._untraced
+        stopped: StreamStopped | None = None
         try:
             events = chain.feed(item)
+        except StreamStopped as stop:
+            stopped, events = stop, stop.events
         except Exception as error:
             self._is_closed = True
             self.last_words = chain.last_words
@@ -160,15 +172,17 @@ class Trace(Sequence[TracedItem]):
             raise
         if not is_kept:
             self.dropped += 1
-            return events
-        if t_ns is not None:
-            if self._began is None:
-                self._began = t_ns
-            t_ns -= self._began
-        # Not by a function: there is a call for each item, and of calls a trace takes few.
-        stages = self._traced.stage_traces(is_end=False)
-        self._items += (TracedItem(self._number, t_ns, item, stages, None, self._read_raw),)
-        self._number += 1
+        else:
+            if t_ns is not None:
+                if self._began is None:
+                    self._began = t_ns
+                t_ns -= self._began
+            # Not by a function: there is a call for each item, and of calls a trace takes few.
+            stages = self._traced.stage_traces(is_end=False)
+            self._items += (TracedItem(self._number, t_ns, item, stages, None, self._read_raw),)
+            self._number += 1
+        if stopped is not None:
+            raise stopped
         return events
 
     def close(self, how: How | None = None, *, t_ns: int | None = None) -> list[Any]:

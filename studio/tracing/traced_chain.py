@@ -16,7 +16,7 @@ from msgspec.msgpack import Encoder
 
 from ...events.chunk_response import ChunkResponse
 from ...events.segment_event import SegmentContent, SegmentEnd
-from ...operators.engine.stage import How, Stage, StageChain
+from ...operators.engine.stage import How, Stage, StageChain, StreamStopped
 from ...operators.engine.state import Stateful
 from ...operators.engine.withheld import Withheld, tail_of
 
@@ -145,6 +145,9 @@ class WatchedStage:
         began = perf_counter_ns()
         try:
             outputs += run(argument)
+        except StreamStopped as stop:
+            self.outputs += stop.events
+            raise
         except Exception:
             self.note_last_words(outputs)
             raise
@@ -217,6 +220,13 @@ class TracedChain(StageChain[Any, Any]):
                 ended = perf_counter_ns()
                 watched.time_ns = ended - began
                 began, given = ended, outputs
+        except StreamStopped as stop:
+            raised = self._watched[number - 1]
+            before = [*raised.outputs]
+            raised.outputs += stop.events
+            stop.stage = None
+            self._stop(stop, number, before, ())
+            raise
         except Exception as error:
             raised = self._watched[number - 1]
             before = [*raised.outputs]

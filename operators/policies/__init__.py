@@ -1,0 +1,31 @@
+"""Policies for `guard`: what a call or an answer must not do."""
+
+from .ready import (
+    PATH_FIELDS,
+    AllowedTools,
+    AnswerSize,
+    CallCount,
+    ClosedField,
+    FieldPattern,
+    FieldSize,
+    FieldsJudgedBy,
+    Holds,
+    InsideRoot,
+    Judge,
+    ValidCalls,
+)
+
+__all__ = [
+    "PATH_FIELDS",
+    "AllowedTools",
+    "AnswerSize",
+    "CallCount",
+    "ClosedField",
+    "FieldPattern",
+    "FieldSize",
+    "FieldsJudgedBy",
+    "Holds",
+    "InsideRoot",
+    "Judge",
+    "ValidCalls",
+]

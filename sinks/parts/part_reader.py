@@ -110,7 +110,8 @@ class OpenCall:
         if isinstance(self.verdict, InvocationFailed):
             return CallEnd(self.call, status, text, None, failure_reason(self.verdict), self.verdict.reason)
         if status != "complete":
-            return CallEnd(self.call, status, text, None, ending(status, event.reason), event.reason)
+            reason = "guarded" if "guard" in event.metadata else event.reason
+            return CallEnd(self.call, status, text, None, ending(status, event.reason), reason)
         if (first := event.metadata.get("duplicate_of")) is not None:
             return CallEnd(self.call, "failed", text, None, f"a repetition of {first}", "duplicate")
         arguments = {"input": text} if self.call.form == "text" else _object(text)

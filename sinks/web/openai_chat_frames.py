@@ -110,7 +110,7 @@ _WITH_CALLS: Final = frozenset(("stop", "pause"))
 """Finish reasons that are `tool_calls` in this API if the answer has calls."""
 _WHOLE: Final = frozenset(("stop", "tool_calls"))
 """The API's words from which a reader takes that the model finished its calls."""
-_REFUSED: Final = frozenset(("contradiction", "duplicate"))
+_REFUSED: Final = frozenset(("contradiction", "duplicate", "guarded"))
 """Why calls must not be run whose arguments are whole."""
 _TEXTS: Final[Mapping[TextKind, str]] = {"text": "content", "reasoning": "reasoning_content", "refusal": "refusal"}
 _SPEECH: Final = "data:audio/pcm;base64,"
@@ -282,13 +282,16 @@ def _error(failure: Failure) -> dict[str, Any]:
 
 
 def _looks_whole(end: CallEnd) -> bool:
-    """Return whether a call was cut, contradicted by the provider or repeats another, and its arguments do not show it.
+    """Return whether a call was cut, forbidden, contradicted by the provider or repeats another, and does not show it.
 
     A call that was refused for its arguments shows it to everyone who validates them.
     """
+    is_empty = not end.text.strip()
     if end.status == "truncated":
-        return end.call.form == "text" or not end.text.strip()
-    return end.reason in _REFUSED and (end.call.form == "text" or _is_json(end.text))
+        return end.call.form == "text" or is_empty
+    if end.reason not in _REFUSED:
+        return False
+    return end.call.form == "text" or _is_json(end.text) or (end.reason == "guarded" and is_empty)
 
 
 def _is_json(text: str) -> bool:

@@ -75,7 +75,7 @@ class Scene:
         assert len(self.body) > 60_000
         frames = frames_of(self.body)
         sent = 0
-        for number, frame in enumerate(frames):
+        for number in range(len(frames)):
             chunks, _ = sdk.by_wire([b"".join(frames[: number + 1])]) if number < SOON // PIECE + 8 else ([], None)
             sent = sum(len(delta.arguments_delta) for chunk in chunks for delta in chunk.tool_calls)
             if sent >= SOON - 2 * PIECE:

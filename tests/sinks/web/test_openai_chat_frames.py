@@ -22,7 +22,8 @@ from penstock.events import (
     UsageError,
 )
 from penstock.events.chunk_response import TokenUsage
-from penstock.operators import adrive, to_segments
+from penstock.operators import adrive, guard, to_segments
+from penstock.operators.policies import InsideRoot
 from penstock.operators.to_invocations import to_invocations
 from penstock.sinks.remote_readers import sse_headers, to_sse
 
@@ -123,6 +124,23 @@ def test_the_end_of_the_answer_says_that_the_provider_contradicted_a_call():
     contradicted = ToolCallDelta(0, "a", "f", "{}", done=True, contradiction={"delta": "{}", "whole": "[]"})
     end = ChunkResponse(finish_reason="tool_calls", is_complete=True)
     assert words_of(chunks_of(ChunkResponse(tool_calls=(contradicted,)), end)) == ["length"]
+
+
+@pytest.mark.parametrize("arguments", [['{"path"', ': "/etc"'], ['{"path": "/etc"}', " "], ['{"path": "/etc"}']])
+@pytest.mark.parametrize("holds", ["nothing", "call"])
+def test_the_end_of_the_answer_says_that_a_call_was_dropped_of_which_a_client_might_run_what_came(
+    arguments: list[str], holds: Any
+):
+    pieces = [ToolCallDelta(0, arguments_delta=each) for each in arguments]
+    chunks = [ChunkResponse(tool_calls=(each,)) for each in (ToolCallDelta(0, "a", "f"), *pieces)]
+    guarding = guard(InsideRoot("/work", holds=holds), then="drop")
+    chain = (to_segments(turn_id="t"), guarding, to_invocations(keep_segments=True))
+    end = ChunkResponse(finish_reason="tool_calls")
+    sent = data_of(body_of(adrive(broken([*chunks, end], None), *chain), "openai-chat"))
+    written = "".join(
+        call["function"].get("arguments", "") for delta in deltas_of(sent) for call in delta.get("tool_calls", ())
+    )
+    assert words_of(sent) == (["tool_calls"] if written == '{"path"' else ["length"])
 
 
 def test_a_stream_that_is_broken_off_has_no_finish_reason():

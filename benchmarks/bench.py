@@ -34,13 +34,24 @@ from strategies.marked_texts import MODEL_MARKERS
 from way_out import way_out_rows
 
 from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
-from penstock.operators import compose, drive, holdback, stage, stream_fields, to_invocations, to_segments, validate
+from penstock.operators import (
+    compose,
+    drive,
+    guard,
+    holdback,
+    stage,
+    stream_fields,
+    to_invocations,
+    to_segments,
+    validate,
+)
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
 from penstock.operators.parse_text import parse_text
 from penstock.operators.partial_arguments import partial_arguments
+from penstock.operators.policies import AllowedTools, CallCount, FieldPattern, FieldSize, InsideRoot
 from penstock.operators.writing.render_call import can_render, render_call
 from penstock.pipeline.pipeline import Pipeline
 from penstock.pipeline.strategies import api_tool_call
@@ -146,6 +157,18 @@ class WriteFile(BaseModel):
 
 def validated_chain() -> Feed:
     return stage(to_segments(), validate({"write_file": WriteFile}), stream_fields(), to_invocations()).feed
+
+
+GUARDS: tuple[tuple[str, tuple[Any, ...], int], ...] = (
+    ("guard", (AllowedTools(["write_file"]), InsideRoot("."), CallCount(9), FieldSize(99, fields=["path"])), 42),
+    ("guard and the size of all fields", (FieldSize(10**9),), 45),
+    ("guard and a pattern in all fields", (FieldPattern(denied=r"rm +-r[a-z]*"),), 60),
+)
+"""What each is called, its policies, and the bound."""
+
+
+def guarded_chain(policies: tuple[Any, ...]) -> Feed:
+    return stage(to_segments(), guard(*policies), stream_fields(), to_invocations()).feed
 
 
 def strategy_updates_off() -> Feed:
@@ -413,6 +436,10 @@ def main() -> int:
         *machine_rows(),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
         ("the same, with validate", calls_per_delta(validated_chain, inputs[-1], call_deltas), 59),
+        *(
+            (f"the same, with {name}", calls_per_delta(partial(guarded_chain, each), inputs[-1], call_deltas), bound)
+            for name, each, bound in GUARDS
+        ),
         ("the same, 200 small objects that nobody streams", calls_per_delta(chain, rows_deltas(), rows_call), 80),
         # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.
         ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 40),

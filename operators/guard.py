@@ -18,21 +18,21 @@ from .calls.answer_segments import SegmentInput, SegmentOutput
 from .calls.field_checker import FieldVerdict
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, Specs, called_name, is_argument, spec_by_type
 from .calls.open_segments import CallFollower, guard_error
-from .engine.lane import TextLane
+from .engine.lane import FurtherEvents, TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import How, Interrupted, Operator, StreamStopped, lift
 from .engine.state import Stateful
 from .engine.withheld import Withheld, tail_of
 from .policies.guarded_call import Found, GuardedCall, Hit, JudgedText, Question, Rule, first_hit, judged_by, rule_of
-from .policies.ready import Judge
+from .policies.ready import FieldFunction, Judge, Policy
 
 Then: TypeAlias = Literal["stop", "drop"]
 
 
 @public_operator
 def guard(
-    *policies: Any,
+    *policies: Policy | FieldFunction,
     then: Then = "stop",
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     limits: Limits = DEFAULT_LIMITS,
@@ -202,9 +202,10 @@ class _Guard(CallFollower[GuardedCall]):
         if watches:
             lane.further[:] = [partial(self._watch, tuple(lane.further))]
         if self._of_answers:
-            lane.further.insert(0, partial(self._measure, call, identity))
+            lane.further.insert(0, self._measuring(call, identity))
         if call is not None and reads:
-            lane.further.insert(0, partial(self._read, call))
+            judged = None if lane.path is None else call.only_judged
+            lane.further.insert(0, partial(self._read, call) if judged is None else self._judging(call, judged))
         return True
 
     def _read(self, call: GuardedCall, _: str, pieces: Sequence[Fragment]) -> Sequence[Any]:
@@ -213,13 +214,33 @@ class _Guard(CallFollower[GuardedCall]):
             self._forbid(call, cast("Hit", hit))
         return ()
 
-    def _measure(
-        self, call: GuardedCall | None, identity: tuple[str | None, str], text: str, _: Sequence[Fragment]
-    ) -> Sequence[Any]:
-        """Note further text of an answer; raise where a policy forbids it."""
-        if (hit := self._of_answer(identity[0], text)) is not None:
-            self._forbid(call, hit[1], identity=identity)
-        return ()
+    def _judging(self, call: GuardedCall, judged: JudgedText) -> FurtherEvents:
+        """Return what looks into further text of a string that one policy judges; it raises where that forbids it."""
+        read = judged.judge.read
+
+        def look(_: str, pieces: Sequence[Fragment]) -> Sequence[Any]:
+            if read(pieces[0].value) is not None:
+                self._forbid(call, Hit(judged.rule, judged.judge.why, pieces[0].path))
+            return ()
+
+        return look
+
+    def _measuring(self, call: GuardedCall | None, identity: tuple[str | None, str]) -> FurtherEvents:
+        """Return what notes further text of an answer; it raises where a policy forbids it."""
+        judged = self._turn(identity[0]).judged
+        read = judged[0].judge.read
+
+        def measure(text: str, _: Sequence[Fragment]) -> Sequence[Any]:
+            if read(text) is not None:
+                self._forbid(call, Hit(judged[0].rule, judged[0].judge.why), identity=identity)
+            return ()
+
+        def measure_all(text: str, _: Sequence[Fragment]) -> Sequence[Any]:
+            if (hit := first_hit(judged, text)) is not None:
+                self._forbid(call, hit[1], identity=identity)
+            return ()
+
+        return measure if len(judged) == 1 else measure_all
 
     def _watch(self, makers: Sequence[Callable[..., Any]], text: str, pieces: Sequence[Fragment]) -> list[Any]:
         """Return the events that others make of further text; raise behind a verdict that a policy forbids."""

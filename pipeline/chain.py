@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import Signature, signature
-from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, get_origin
 
 from ..events.errors import UsageError
 from ..operators.catalogue.dialect_for import dialects_named
@@ -193,7 +193,10 @@ def _is_of(part: object, function: Callable[..., Any]) -> bool:
 
 
 def _takes(part: ChainPart, setting: str) -> bool:
-    return is_ours(part) and part.steps[0].takes(setting)
+    if not is_ours(part) or not part.steps[0].takes(setting):
+        return False
+    own = part.steps[0].settings.get(setting)
+    return not (isinstance(own, type) or get_origin(own) is not None)  # the type that validate has in place of tools
 
 
 def _again(part: ChainPart, **settings: Any) -> ChainPart:

@@ -94,10 +94,12 @@ class StreamedPattern:
         self._entry = self._sequence(tree, self._flags, self._accepted)
         self._states: dict[PatternState, _State] = {}
         self._steps = 0
+        self._find_start = None if whole else self._beginnings()
+        self.find_start = None if self._looks_around else self._find_start
+        """What finds where a match may begin, if it is nothing to it what stands before."""
         if not whole and self.match().ends():
             message = f"the pattern {source!r} matches the empty text, and so any text; let it demand a character"
             raise UsageError(message)
-        self._find_start = None if whole else self._beginnings()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(StreamedPattern, whole=self._whole), (re.compile(self.source, self._flags),)
@@ -186,7 +188,7 @@ class StreamedPattern:
                 waiting += node.behind
         return reached
 
-    def _beginnings(self) -> Callable[[str, int], re.Match[str] | None] | None:
+    def _beginnings(self) -> Callable[..., re.Match[str] | None] | None:
         """Return what finds the next character with which a match may begin."""
         reached = [self._entry]
         for number in reached:  # which grows
@@ -278,14 +280,17 @@ class StreamedPattern:
 class PatternMatch:
     """A text that is matched."""
 
-    __slots__ = ("_at", "_pattern")
+    __slots__ = ("_at", "_pattern", "_skips")
 
     def __init__(self, pattern: StreamedPattern) -> None:
         self._pattern = pattern
         self._at = pattern.start()
+        self._skips = pattern.find_start
 
     def read(self, text: str) -> int | None:
         """Return where in a further piece of the text the answer became certain; None if it did not."""
+        if self._at.is_idle and (skips := self._skips) is not None and skips(text) is None:
+            return None
         self._at, position = self._pattern.read(self._at, text)
         return position
 

@@ -12,6 +12,7 @@ from .ready import (
     Holds,
     InsideRoot,
     Judge,
+    Policy,
     ValidCalls,
 )
 
@@ -21,11 +22,13 @@ __all__ = [
     "AnswerSize",
     "CallCount",
     "ClosedField",
+    "FieldFunction",
     "FieldPattern",
     "FieldSize",
     "FieldsJudgedBy",
     "Holds",
     "InsideRoot",
     "Judge",
+    "Policy",
     "ValidCalls",
 ]

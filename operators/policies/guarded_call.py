@@ -159,6 +159,11 @@ class GuardedCall(CallArguments):
         """Whether the text of the open string is looked at."""
         return bool(self._texts) or self._collects
 
+    @property
+    def only_judged(self) -> JudgedText | None:
+        """What judges the open string, if it is one policy and nothing else looks at the string."""
+        return None if self._collects or len(self._texts) != 1 else self._texts[0]
+
     def read(self, pieces: Sequence[Fragment]) -> Found:
         """Return what a policy forbids in further pieces, behind what others have yet to say."""
         found: Found = []

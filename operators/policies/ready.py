@@ -9,10 +9,10 @@ wrong, or None. `judge_field` and `judge_text` look at the arguments that `tool`
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import lru_cache
 from os import PathLike, fspath
-from typing import Any, ClassVar, Final, Literal, Protocol, TypeAlias, get_args
+from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from msgspec import Struct
 from msgspec.structs import force_setattr
@@ -48,6 +48,17 @@ class ClosedField(Struct, frozen=True):
     turn_id: str | None = None
 
 
+class Policy(Protocol):
+    """What `guard` takes: an object with a name, and with one of the methods of those here."""
+
+    @property
+    def name(self) -> str: ...
+
+
+FieldFunction: TypeAlias = Callable[[ClosedField], str | Awaitable[str | None] | None]
+"""Returns what is wrong with a field, or None."""
+
+
 class Judge(Protocol):
     """Judges one text while it arrives; `why` says what is wrong with one that fails."""
 
@@ -72,8 +83,8 @@ class AllowedTools(Struct, frozen=True):
     "'rm' is not among read, search"
     """
 
-    name: ClassVar[str] = "allowed_tools"
-    names: tuple[str, ...]
+    names: Sequence[str]
+    name: str = "allowed_tools"
 
     def __post_init__(self) -> None:
         force_setattr(self, "names", _texts(self.names, "AllowedTools", "the names of tools"))
@@ -90,8 +101,8 @@ class CallCount(Struct, frozen=True):
     'the answer may have 2 calls'
     """
 
-    name: ClassVar[str] = "call_count"
     most: int
+    name: str = "call_count"
 
     def __post_init__(self) -> None:
         _check_count("CallCount", self.most, least=0)
@@ -112,11 +123,11 @@ class InsideRoot(Struct, frozen=True):
     the text of a patch are not looked at.
     """
 
-    name: ClassVar[str] = "inside_root"
     root: str | PathLike[str]
-    fields: tuple[str, ...] = PATH_FIELDS
+    fields: Sequence[str] = PATH_FIELDS
     tool: str | None = None
     holds: Holds = "nothing"
+    name: str = "inside_root"
 
     def __post_init__(self) -> None:
         root = fspath(self.root)
@@ -158,12 +169,12 @@ class FieldPattern(Struct, frozen=True):
     texts are looked at.
     """
 
-    name: ClassVar[str] = "field_pattern"
     denied: str | re.Pattern[str] | None = None
     allowed: str | re.Pattern[str] | None = None
-    fields: tuple[str, ...] | None = None
+    fields: Sequence[str] | None = None
     tool: str | None = None
     holds: Holds = "nothing"
+    name: str = "field_pattern"
 
     def __post_init__(self) -> None:
         if (self.denied is None) is (self.allowed is None):
@@ -189,11 +200,11 @@ class FieldSize(Struct, frozen=True):
     3
     """
 
-    name: ClassVar[str] = "field_size"
     most: int
-    fields: tuple[str, ...] | None = None
+    fields: Sequence[str] | None = None
     tool: str | None = None
     holds: Holds = "nothing"
+    name: str = "field_size"
 
     def __post_init__(self) -> None:
         _check_count("FieldSize", self.most, least=0)
@@ -213,10 +224,10 @@ class AnswerSize(Struct, frozen=True):
     `count` returns the tokens of a word with the white space before it; without it, four characters count as one.
     """
 
-    name: ClassVar[str] = "answer_size"
     characters: int | None = None
     tokens: int | None = None
     count: Callable[[str], int] | None = None
+    name: str = "answer_size"
 
     def __post_init__(self) -> None:
         if (self.characters is None) is (self.tokens is None):
@@ -243,7 +254,7 @@ class ValidCalls(Struct, frozen=True):
     'a: no int'
     """
 
-    name: ClassVar[str] = "valid_calls"
+    name: str = "valid_calls"
 
     def judge_verdict(self, verdict: FieldVerdict[Any]) -> str | None:
         """Return what is wrong with a field."""
@@ -264,8 +275,8 @@ class FieldsJudgedBy(Struct, frozen=True):
     works in `Pipeline.astream` only.
     """
 
-    function: Callable[[ClosedField], str | Awaitable[str | None] | None]
-    fields: tuple[str, ...] | None = None
+    function: FieldFunction
+    fields: Sequence[str] | None = None
     tool: str | None = None
     holds: Holds = "nothing"
 
@@ -281,7 +292,7 @@ class FieldsJudgedBy(Struct, frozen=True):
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     @property
-    def judge_field(self) -> Callable[[ClosedField], str | Awaitable[str | None] | None]:
+    def judge_field(self) -> FieldFunction:
         """The function."""
         return self.function
 
@@ -297,16 +308,14 @@ def _streamed(denied: str | re.Pattern[str] | None, allowed: str | re.Pattern[st
 
 
 class _PatternJudge:
-    __slots__ = ("_is_allowed", "_match", "why")
+    __slots__ = ("_is_allowed", "_match", "read", "why")
 
     def __init__(self, pattern: StreamedPattern, *, is_allowed: bool) -> None:
         self._is_allowed = is_allowed
         self._match = PatternMatch(pattern)
+        self.read = self._match.read
         says = "does not match" if is_allowed else "has a match of"
         self.why = f"the text {says} {pattern.source}"
-
-    def read(self, text: str) -> int | None:
-        return self._match.read(text)
 
     def ends_wrong(self) -> bool:
         return self._match.ends() is not self._is_allowed

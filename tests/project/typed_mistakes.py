@@ -32,12 +32,14 @@ from penstock.operators import (
     FieldVerdict,
     Operator,
     PartialOutput,
+    guard,
     holdback,
     parse_text,
     stream_fields,
     strip_markers,
     validate,
 )
+from penstock.operators.policies import AllowedTools, ClosedField, InsideRoot
 from penstock.pipeline import output_options, provider_named, strategy_named, tool_choice, tool_schemas
 from penstock.pipeline.strategies import PipelineEvent, StrategyEvent, hermes
 
@@ -213,3 +215,24 @@ def checked(chunks: list[ChunkResponse]) -> None:
             assert_type(event.closed.minutes, int)
             _ = event.closed.servings  # wrong
     validate(Recipe, ignore_case=True)  # wrong
+
+
+def one_field(field: ClosedField) -> str | None:
+    return None if field.path else "nothing"
+
+
+async def one_field_later(field: ClosedField) -> str | None:
+    return one_field(field)
+
+
+def two_fields(one: ClosedField, other: ClosedField) -> str | None:
+    return one_field(one) or one_field(other)
+
+
+def guarded() -> None:
+    guard(AllowedTools(["read"]), InsideRoot("/work", holds="call"), one_field, one_field_later, then="drop")
+    guard(AllowedTools([1]))  # wrong
+    guard(InsideRoot("/work", holds="all"))  # wrong
+    guard("read")  # wrong
+    guard(two_fields)  # wrong
+    guard(one_field, then="wait")  # wrong

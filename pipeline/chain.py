@@ -231,6 +231,8 @@ class ChangedStrategy:
     """The name of the operator that is replaced, or beside which the other one is put."""
     how: ChainChange
     new: Chain
+    is_default: bool = False
+    """Whether nobody has chosen the strategy, so that plain text is read by another one."""
 
     def changed(self, chain: Chain, tools: tuple[Tool, ...] | None, turn_id: str | None) -> Chain:
         """Return a chain of the strategy after the change; only the new operators are completed with tools and turn id.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from inspect import signature
 from os import PathLike
@@ -47,6 +48,7 @@ from .chain import (
     chain_of,
     dialect_in,
     is_ours,
+    name_of,
     operator_of,
     parted,
     place_of,
@@ -196,11 +198,8 @@ class Pipeline:
         new_chain = strategy_maker(chosen, self.tools, settings, self._limits, given)
         self._new_chain = with_output(new_chain, self._output, self._limits)
         self._new_text_chain: NewChain | None = None
-        if strategy is None and not settings.is_strategy_chosen:
-            in_text = TEXT_STRATEGIES[DEFAULT_IN_TEXT]
-            known = {key: value for key, value in given.items() if key in signature(in_text).parameters}
-            new_text_chain = strategy_maker(in_text, self.tools, settings, self._limits, known)
-            self._new_text_chain = with_output(new_text_chain, self._output, self._limits)
+        if (strategy is None and not settings.is_strategy_chosen) or getattr(strategy, "is_default", False):
+            self._new_text_chain = self._text_chain_maker(strategy, settings, given)
         self.turn_id = turn_id
         self.chain: Chain = self._new_chain(turn_id)
         """The strategy's operators in order, with the tools and the turn id, and `partial_output` for an output type;
@@ -444,7 +443,8 @@ class Pipeline:
         return self._code(is_shown=True)
 
     def __str__(self) -> str:
-        in_text = "" if self._new_text_chain is None else f'  # for plain text: Pipeline("{DEFAULT_IN_TEXT}")'
+        is_plain = self._new_text_chain is not None and self._arguments["strategy"] is None
+        in_text = f'  # for plain text: Pipeline("{DEFAULT_IN_TEXT}")' if is_plain else ""
         return self._code(is_shown=True, indent=INDENT) + in_text
 
     def _code(self, *, is_shown: bool = False, indent: str = "") -> str:
@@ -461,14 +461,19 @@ class Pipeline:
         known = {key: each for key, each in self._arguments.items() if key in parameters}
         options = {key: each for key, each in self._arguments.items() if key not in parameters}
         settings: Settings = known["settings"]
-        strategy: Any = settings.strategy if known["strategy"] is None else known["strategy"]
+        given: Any = known["strategy"]
+        is_default = given is None and not settings.is_strategy_chosen
+        strategy: Any = settings.strategy if given is None else given
         if self._output is not None and place_of(self.chain, name) == len(self.chain) - 1:
             message = f"{name!r} comes from output_type=; leave that out, and put {name}(...) into a list of operators"
             raise UsageError(message)
         new = chain_of([operator], "replace" if how == "replace" else "insert")
         limits = {each: getattr(self._limits, each) for each in self._limits.__struct_fields__}
         known |= {
-            "strategy": ChangedStrategy([strategy] if is_ours(strategy) else strategy, options, name, how, new),
+            "strategy": ChangedStrategy(
+                *([strategy] if is_ours(strategy) else strategy, options, name, how, new),
+                is_default=is_default or getattr(given, "is_default", False),
+            ),
             "settings": settings.model_copy(update={"limits": limits}),
         }
         return Pipeline(**known)
@@ -527,6 +532,22 @@ class Pipeline:
     @cached_property
     def _of_stream(self) -> Operator[Any, Any]:
         return operator_of(self.chain, "stream(...)")
+
+    def _text_chain_maker(self, strategy: Any, settings: Settings, given: dict[str, Any]) -> NewChain | None:
+        """Return what makes the chain for plain text; None if a change is of an operator that it does not have."""
+        in_text: Any = TEXT_STRATEGIES[DEFAULT_IN_TEXT]
+        changes: list[ChangedStrategy] = []
+        while isinstance(strategy, ChangedStrategy):
+            changes.append(strategy)
+            strategy, given = strategy.strategy, {**strategy.options}
+        known = {key: value for key, value in given.items() if key in signature(in_text).parameters}
+        for change in reversed(changes):
+            of_text = strategy_maker(resolved(in_text), self.tools, settings, self._limits, known)
+            if [name_of(each) for each in of_text(None)].count(change.name) != 1:
+                return None
+            in_text, known = replace(change, strategy=in_text, options=known), {}
+        new_chain = strategy_maker(resolved(in_text), self.tools, settings, self._limits, known)
+        return with_output(new_chain, self._output, self._limits)
 
     def _flow(self, turn_id: str | None, new_machine: Callable[..., Machine], *, may_ask: bool = False) -> Flow:
         of_turn, new_text_chain = turn_id or self.turn_id, self._new_text_chain

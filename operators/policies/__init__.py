@@ -6,6 +6,7 @@ from .ready import (
     AnswerSize,
     CallCount,
     ClosedField,
+    FieldFunction,
     FieldPattern,
     FieldSize,
     FieldsJudgedBy,

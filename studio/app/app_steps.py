@@ -18,6 +18,8 @@ from uuid import uuid4
 import psutil
 
 from ...events.errors import UsageError
+from ...operators.guard import guard
+from ...operators.policies import InsideRoot
 from ...pipeline.call_tools import call_tools
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.tool import tool
@@ -205,7 +207,11 @@ class AppSteps:
         self._tools = [known[name] for name in OFFERED]
 
     def pipeline(self) -> Pipeline:
-        return Pipeline(tools=self._tools, keep_answer=False)
+        pipeline = Pipeline(tools=self._tools, keep_answer=False)
+        if self._root is None:
+            return pipeline
+        # The rest of such a call need not be waited for.
+        return pipeline.insert(guard(InsideRoot(self._root.resolve()), then="drop"), before="to_invocations")
 
     def steps(self, approve: Approve) -> Sequence[EventStep]:
         """Return the steps of one run."""

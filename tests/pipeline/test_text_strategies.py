@@ -35,10 +35,11 @@ from penstock.events import (
     UsageError,
     to_dict,
 )
-from penstock.operators import Dialect, FieldSpec, Limits, parse_text, render_call, to_invocations
+from penstock.operators import Dialect, FieldSpec, Limits, guard, parse_text, render_call, to_invocations, validate
 from penstock.operators.catalogue import DIALECTS
 from penstock.operators.catalogue.dialect_for import AUTO
 from penstock.operators.grammar.dialect import NAME, Call, Json, Maybe
+from penstock.operators.policies import AllowedTools
 from penstock.pipeline import STRATEGIES, Pipeline, Settings, TextStrategy, api_tool_call, xml
 from penstock.pipeline import json as json_strategy
 from penstock.pipeline.strategies import (
@@ -448,6 +449,20 @@ def test_the_options_of_the_default_count_in_plain_text_too():
     assert {getattr(event, "turn_id", "") for event in pipeline.stream([HERMES])} == {"all"}
     assert {getattr(event, "turn_id", "") for event in pipeline.stream([HERMES], turn_id="one")} == {"one"}
     assert invocations(Pipeline(tools=[]).stream([HERMES])) == []
+
+
+@pytest.mark.usefixtures("_silent")
+@pytest.mark.parametrize("run", PLAIN_TEXT.values(), ids=PLAIN_TEXT)
+def test_what_is_put_into_the_default_counts_in_plain_text_too(run: Callable[[Pipeline], list[Any]]):
+    guarding = guard(AllowedTools(["read"]))
+    pipeline = Pipeline().insert(guarding, before="to_invocations").insert(validate(), before="guard")
+    for each in (pipeline, pickle.loads(pickle.dumps(pipeline))):
+        assert [event.reason for event in run(each) if isinstance(event, InvocationFailed)] == ["guarded"]
+
+
+@pytest.mark.usefixtures("_silent")
+def test_a_change_of_what_only_native_calls_have_is_for_them_alone():
+    assert invocations(Pipeline().insert(validate(), after="to_segments").stream([HERMES])) == []
 
 
 def test_a_stream_of_text_that_is_stopped_ends_as_interrupted():

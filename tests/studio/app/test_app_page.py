@@ -91,6 +91,31 @@ def test_what_is_denied_is_not_done(tab: Tab, monkeypatch: pytest.MonkeyPatch, t
     assert tab.complaints == []
 
 
+def test_a_call_that_leads_out_of_the_folder_ends_while_it_is_written(
+    tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    events = [
+        call(0, '{"path": "/etc/cron.d/job", "content": "1', "call_file", "write_file"),
+        call(0, '2"}'),
+        event({"content": "Done."}),
+        *closing(),
+    ]
+    with nothing_left(), replay(events).gated() as provider, app_served(monkeypatch, provider, root=tmp_path) as served:
+        page = opened(tab, served)
+        ask(page)
+        provider.allow(1)
+        outside = card(page, "write_file /etc/cron.d/job")
+        expect(outside.locator(".state")).to_have_text("not written: guarded")
+        expect(outside.get_by_text("'/etc/cron.d/job' is not inside")).to_be_visible()
+        assert [entry.outcome for entry in provider.log] == ["open"]
+        provider.allow(len(events))
+        expect(page.locator(".badge")).to_have_text("complete")
+        expect(page.get_by_text("Done.")).to_be_visible()
+        assert page.get_by_role("button", name="Approve").count() == 0
+        leave(tab)
+    assert tab.complaints == []
+
+
 def test_a_file_that_is_there_is_compared_with_what_would_replace_it(
     tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):

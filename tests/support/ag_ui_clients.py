@@ -13,7 +13,8 @@ from every_sdk import SDKS
 from npm_clients import client_answers
 
 from penstock.events import ChunkResponse, InvocationFailed, ToolCallDelta
-from penstock.operators import drive, to_segments
+from penstock.operators import drive, guard, to_segments
+from penstock.operators.policies import InsideRoot
 
 CLIENTS = ("ag-ui-client-1", "ag-ui-client-0")
 
@@ -29,7 +30,24 @@ def read_by(client: str, runs: Sequence[Run], **options: Any) -> list[dict[str, 
 @cache
 def runs(chain: tuple[Any, ...]) -> list[Run]:
     loops = [loop_run(sdk.api) for sdk in SDKS]
-    return [*own_runs(*chain), *loops, *map(text_run, TEXTS), interleaved()]
+    guards = [guarded(chain, "stop"), guarded(chain, "drop")]
+    return [*own_runs(*chain), *loops, *map(text_run, TEXTS), interleaved(), *guards]
+
+
+def guarded(chain: tuple[Any, ...], then: Any) -> Run:
+    """Return a run with a call that a policy ends in its middle, and one that runs if the answer goes on."""
+    texts = '{"path": "/etc/passwd", "content": "x"}', '{"path": "a"}'
+    chunks = [
+        ChunkResponse(tool_calls=(delta,))
+        for index, text in enumerate(texts)
+        for delta in (
+            ToolCallDelta(index, f"call_{index}", "read"),
+            *(ToolCallDelta(index, arguments_delta=text[at : at + 7]) for at in range(0, len(text), 7)),
+        )
+    ]
+    chunks.append(ChunkResponse(finish_reason="tool_calls", finish_reason_raw="tool_calls", is_complete=True))
+    guarding = guard(InsideRoot("/work"), then=then)
+    return Run(f"guarded, {then}", list(drive(chunks, to_segments(turn_id="t"), *chain[:-1], guarding, chain[-1])))
 
 
 def interleaved() -> Run:

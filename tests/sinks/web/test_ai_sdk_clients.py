@@ -34,7 +34,8 @@ from penstock.events import (
     ToolInvocation,
     ToolResult,
 )
-from penstock.operators import parse_text, stream_fields, to_invocations, to_segments
+from penstock.operators import guard, parse_text, stream_fields, to_invocations, to_segments
+from penstock.operators.policies import InsideRoot
 from penstock.sources.from_wire import decode_wire
 
 pytestmark = pytest.mark.slow
@@ -205,6 +206,26 @@ def test_a_chat_has_what_came_before_an_error_and_the_tokens():
         message = answer["messages"][-1]
         assert (text_of(message, "text"), message["metadata"]) == ("Hi", {"model": "m"})
         assert_settled(message)
+
+
+@pytest.mark.parametrize(("then", "goes_on"), [("stop", False), ("drop", True)])
+def test_a_guarded_call_is_settled_as_an_error(then: Any, goes_on: bool):
+    pieces = ('{"path": "/et', 'c/passwd", "con', 'tent": "x"}')
+    chunks = [
+        ChunkResponse(tool_calls=(ToolCallDelta(0, "a", "write"),)),
+        *(ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=each),)) for each in pieces),
+        ChunkResponse(content="Done.", finish_reason="stop"),
+    ]
+    events, _ = events_of(chunks, to_segments(turn_id="t"), guard(InsideRoot("/work"), then=then), INVOKED)
+    for _, version, answer in every_version({"guarded": partial(sent, events, None)}):
+        message = answer["message"]
+        assert_settled(message)
+        [found] = calls_in(message).values()
+        assert (found["state"], found["errorText"]) == (
+            "output-error",
+            "guarded (path: '/etc/passwd' is not inside /work)",
+        ), version
+        assert text_of(message, "text") == ("Done." if goes_on else ""), version
 
 
 def test_pieces_of_a_file_reach_a_chat_and_do_not_stay_in_its_messages():

@@ -72,7 +72,7 @@ class CallTimes:
         names = self._setup.names
         self._settled((event.turn_id, event.id))
         labels: dict[str, str] = {names.error_type: event.reason}
-        if event.reason != "unknown_tool":  # a model may invent any number of names
+        if event.reason not in ("unknown_tool", "guarded"):  # a model may invent any number of names
             labels[names.tool_name] = event.name
         self._setup.instruments.call_failures.add(1, labels)
 

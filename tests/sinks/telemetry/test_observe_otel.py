@@ -658,14 +658,16 @@ def test_failed_calls_are_counted_by_their_reason_and_by_names_that_no_model_inv
         failure = InvocationFailed("call_1", "t", "look_up", "secret argument", reason, ({"msg": "secret"},))
         return [CALL_START, CALL_END, failure]
 
-    run_plain(otel.observe(), otel, [*failed("truncated"), *failed("invalid"), *failed("unknown_tool"), END])
+    reasons = ("truncated", "invalid", "unknown_tool", "guarded")
+    run_plain(otel.observe(), otel, [*(event for each in reasons for event in failed(each)), END])
     named = {"gen_ai.tool.name": "look_up"}
     assert otel.counter("penstock.tool_call.failures") == [
         (1, {"error.type": "truncated", **named}),
         (1, {"error.type": "invalid", **named}),
         (1, {"error.type": "unknown_tool"}),
+        (1, {"error.type": "guarded"}),
     ]
-    assert attributes(otel.span("chat"))["penstock.answer.failed_calls"] == 3
+    assert attributes(otel.span("chat"))["penstock.answer.failed_calls"] == 4
     assert "penstock.tool_call.time_to_seal" not in otel.metrics()
     assert otel.spans("execute_tool") == []
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .recordings.from_recording import from_recording
     from .sdk_sources import from_anthropic, from_gemini, from_ollama, from_openai_chat, from_openai_responses
     from .streams.wake_stream import wake_stream
+    from .watchdog import watchdog
 
 __all__ = [
     "decode_sdk",
@@ -26,6 +27,7 @@ __all__ = [
     "from_text",
     "from_wire",
     "wake_stream",
+    "watchdog",
 ]
 
 lazy_names(
@@ -37,5 +39,6 @@ lazy_names(
         "recordings.from_recording": ("from_recording",),
         "sdk_sources": ("from_anthropic", "from_gemini", "from_ollama", "from_openai_chat", "from_openai_responses"),
         "streams.wake_stream": ("wake_stream",),
+        "watchdog": ("watchdog",),
     },
 )

@@ -1,0 +1,60 @@
+"""`GuardedSource`: a source that decodes what it reads, because what guards it has to know what the items say."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from ..base.machine import Machine
+
+if TYPE_CHECKING:
+    from .guarded_stream import GuardedStream
+
+Change: TypeAlias = Callable[[Any], Any]
+"""Returns what is read in the place of a source."""
+
+
+class Reading(NamedTuple):
+    """How the streams of a guarded source are read."""
+
+    opened: Change
+    """Returns a source whose streams raise our errors."""
+    new_machine: Callable[[], Machine]
+    is_default: bool = True
+    """Whether nobody has said yet how they are read."""
+    keeps_text: bool = False
+    """Whether texts pass as they are, so that who reads them knows that it is a stream of text."""
+
+
+class GuardedSource:
+    """Sources and what guards them, as one source of ChunkResponses: for a loop, plain or async, or for a pipeline.
+
+    Each loop opens the sources anew; `start` makes the stream that it reads.
+    """
+
+    def __init__(self, start: Callable[[Reading], GuardedStream], reading: Reading) -> None:
+        self._start = start
+        self._reading = reading
+
+    def through(self, change: Change) -> GuardedSource:
+        """Return the guard around what `change` makes of each source."""
+        reading = self._reading
+        before = None if reading.is_default else reading.opened
+        opened = change if before is None else (lambda source: change(before(source)))
+        return GuardedSource(self._start, reading._replace(opened=opened, is_default=False))
+
+    def decoded_by(self, new_machine: Callable[[], Machine], *, keeps_text: bool = False) -> GuardedSource:
+        """Return the source with another machine for each stream."""
+        return GuardedSource(self._start, self._reading._replace(new_machine=new_machine, keeps_text=keeps_text))
+
+    def opened(self) -> GuardedStream:
+        """Return a new stream, which is opened with its first item."""
+        return self._start(self._reading)
+
+    __call__ = opened
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.opened())
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return aiter(self.opened())

@@ -18,7 +18,7 @@ from ..events.errors import UsageError
 from ..operators.engine.pump import close_all, loop_here
 from ..operators.engine.stage import Completed, Failed, How, Interrupted
 from .from_stream import check_any_stream, decoder_factory, opened, without_await
-from .streams.guarded_source import GuardedSource, Reading
+from .streams.guarded_source import GuardedSource, Reading, takes_argument
 from .streams.guarded_stream import GuardedStream, SourceReader
 from .streams.time_limits import Clock, LoopTimer, Phases, TimeLimits, WatchThread
 from .streams.watched_observable import watched_observable
@@ -95,7 +95,8 @@ def watchdog(
         return watched_observable(given, decoder_factory(), partial(Phases, limits))
     check_source(given, name="watchdog")
     start = partial(_WatchedStream, given, limits, clock)
-    return GuardedSource(start, Reading(partial(opened, name="watchdog"), decoder_factory()))
+    reading = Reading(partial(opened, name="watchdog"), decoder_factory())
+    return GuardedSource(start, reading, takes_argument=takes_argument(given))
 
 
 def check_source(source: object, *, name: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from ..base.machine import Machine
@@ -32,20 +34,33 @@ class GuardedSource:
     Each loop opens the sources anew; `start` makes the stream that it reads.
     """
 
-    def __init__(self, start: Callable[[Reading], GuardedStream], reading: Reading) -> None:
+    def __init__(
+        self, start: Callable[[Reading], GuardedStream], reading: Reading, *, takes_argument: bool = False
+    ) -> None:
         self._start = start
         self._reading = reading
+        self.takes_argument = takes_argument
+        """Whether its source is a function that gets what other sources have shown."""
 
     def through(self, change: Change) -> GuardedSource:
         """Return the guard around what `change` makes of each source."""
         reading = self._reading
         before = None if reading.is_default else reading.opened
         opened = change if before is None else (lambda source: change(before(source)))
-        return GuardedSource(self._start, reading._replace(opened=opened, is_default=False))
+        return self._with(reading._replace(opened=opened, is_default=False))
+
+    def with_argument(self, argument: object) -> GuardedSource:
+        """Return the guard around the source that gets an argument."""
+        opened = self._reading.opened
+        reading = self._reading._replace(opened=lambda source: opened(with_argument(source, argument)))
+        return GuardedSource(self._start, reading)
 
     def decoded_by(self, new_machine: Callable[[], Machine], *, keeps_text: bool = False) -> GuardedSource:
         """Return the source with another machine for each stream."""
-        return GuardedSource(self._start, self._reading._replace(new_machine=new_machine, keeps_text=keeps_text))
+        return self._with(self._reading._replace(new_machine=new_machine, keeps_text=keeps_text))
+
+    def _with(self, reading: Reading) -> GuardedSource:
+        return GuardedSource(self._start, reading, takes_argument=self.takes_argument)
 
     def opened(self) -> GuardedStream:
         """Return a new stream, which is opened with its first item."""
@@ -58,3 +73,26 @@ class GuardedSource:
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return aiter(self.opened())
+
+
+def takes_argument(source: Any) -> bool:
+    """Return whether a source is a function with an argument; a default, as in loops of lambdas, does not count."""
+    if isinstance(source, GuardedSource):
+        return source.takes_argument
+    if not callable(source):
+        return False
+    try:
+        parameters = inspect.signature(source).parameters.values()
+    except (TypeError, ValueError):  # of a builtin, which has no signature
+        return False
+    return any(
+        each.default is each.empty and each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+        for each in parameters
+    )
+
+
+def with_argument(source: Any, argument: object) -> Any:
+    """Return a source of no argument: the function with this one."""
+    if isinstance(source, GuardedSource):
+        return source.with_argument(argument)
+    return partial(source, argument)

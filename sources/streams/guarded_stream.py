@@ -26,6 +26,8 @@ class GuardedStream(ABC):
     def __init__(self) -> None:
         self._items: Generator[Any, None, None] | None = None
         self._async_items: AsyncGenerator[Any, None] | None = None
+        self.is_left = False
+        """Whether a read was woken to end it, and not because its source broke."""
 
     @property
     @abstractmethod

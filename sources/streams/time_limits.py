@@ -72,7 +72,7 @@ class Phases:
         """Take what a read gave; keep-alives and empty chunks change nothing."""
         for chunk in chunks:
             if isinstance(chunk, ChunkResponse):
-                if chunk.content or chunk.tool_calls or _says_more(chunk):
+                if has_content(chunk):
                     self._has_begun, self._last = True, self._waited
                     if chunk.tool_calls or self._open:
                         self._note_calls(chunk)
@@ -104,8 +104,11 @@ class Phases:
         notice = Notice("idle", self._detail())
         choices = self._choices or {0: False}
         is_open = [choice for choice, has_ended in choices.items() if not has_ended]
-        # Without an open one, all that is missing is the end of the connection.
-        return [ChunkResponse(notices=(notice,)), *(ChunkResponse(interrupted="idle", choice=each) for each in is_open)]
+        if not is_open:  # all that is missing is the end of the connection
+            return [ChunkResponse(notices=(notice,))]
+        chunks = [ChunkResponse(interrupted="idle", choice=each) for each in is_open]
+        chunks[0] = ChunkResponse(interrupted="idle", choice=is_open[0], notices=(notice,))
+        return chunks
 
     def _detail(self) -> str:
         first, between, call, total = self._limits
@@ -124,10 +127,12 @@ class Phases:
         return min(passed)[1]
 
 
-def _says_more(chunk: ChunkResponse) -> bool:
-    """Return whether a chunk without text and without calls says anything of the answer."""
+def has_content(chunk: ChunkResponse) -> bool:
+    """Return whether a chunk says anything of the answer, unlike a keep-alive or a count of tokens."""
     return bool(
-        chunk.reasoning
+        chunk.content
+        or chunk.tool_calls
+        or chunk.reasoning
         or chunk.finish_reason
         or chunk.is_complete
         or chunk.refusal

@@ -43,8 +43,8 @@ def failover(*sources: Any) -> GuardedSource | Observable[ChunkResponse]:
     >>> run = Pipeline().stream(failover(first, second))
     >>> for event in run:
     ...     if type(event).__name__ == "Notice":
-    ...         print(event.detail)
-    source 1 of 2 broke in mid-answer: connection lost: peer closed connection; source 2 goes on; its tokens are not known, and so not in the usage
+    ...         print(event.code, "-", event.detail.partition(";")[0])
+    failover - source 1 of 2 broke in mid-answer: connection lost: peer closed connection. Source 2 goes on
     >>> run.answer.text
     'The tide is in.'
 
@@ -58,9 +58,9 @@ def failover(*sources: Any) -> GuardedSource | Observable[ChunkResponse]:
 
     A `Notice` with the code `failover` says why, and which source goes on. A text that the next source was asked to go
     on with is one segment; behind a request that could not be made so, a second segment begins, whose START has
-    `continues`, the id of the first. If the model repeats what was shown, that is dropped. A call that was open fails as
-    `interrupted`; one that was whole is not run again where it is repeated. `AnswerEnd.usage` has the tokens of all
-    sources, as far as they told them. If the last source breaks, its error is raised, with notes of the earlier ones.
+    `continues`, the id of the first. If the model repeats all that was shown, that is dropped. A call that was open
+    fails as `interrupted`; one that was whole is not run again where it is repeated. `AnswerEnd.usage` has the tokens
+    of all sources, as far as they told them. If the last source breaks, its error is raised, with notes of the others.
     Raises `UsageError` for fewer than two sources, and for anything that is none.
     """
     if len(sources) < 2:

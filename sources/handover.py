@@ -56,7 +56,7 @@ class Handover:
         self._early: list[ChunkResponse] = []
         """The chunks before the first content."""
         self._last: list[ChunkResponse] = []
-        """The chunks that say why the source broke."""
+        """The chunks that say why the source broke, or what it had said by then."""
         self._finished: dict[int, bool] = {}
         """The choices that came, and whether they have ended."""
         self._why: ProviderError | None = None
@@ -84,7 +84,7 @@ class Handover:
             if self._before is not None:
                 chunk = replace(chunk, usage=_sum(self._before, chunk.usage))
         self._model = chunk.model or self._model
-        if chunk.error is not None:
+        if chunk.error is not None or (chunk.message is not None and not self._is_whole and not has_content(chunk)):
             self._last.append(chunk)
             return
         if (why := _broken_by(chunk)) is not None and self._next() is not None:
@@ -129,9 +129,7 @@ class Handover:
         calls = self._renumbered(chunk.tool_calls, given) if chunk.tool_calls else ()
         return replace(chunk, content=content, tool_calls=calls, message=message)
 
-    def _renumbered(
-        self, deltas: Iterable[ToolCallDelta], given: list[ChunkResponse]
-    ) -> tuple[ToolCallDelta, ...]:
+    def _renumbered(self, deltas: Iterable[ToolCallDelta], given: list[ChunkResponse]) -> tuple[ToolCallDelta, ...]:
         """Return the deltas of calls that repeat none; a call that may repeat one is kept until it is whole."""
         passed: list[ToolCallDelta] = []
         for each in deltas:
@@ -195,22 +193,27 @@ class Handover:
         error, number = self._error(failure), self._next()
         if error is None or number is None:
             return None
-        shown = "in mid-answer" if self._has_begun else "before its first content"
-        whose = f" ({self._model})" if self._model else ""
-        count = len(self._takers)
-        detail = f"source {self.number + 1} of {count}{whose} broke {shown}: {_sentence(error)}; source {number + 1} "
-        detail += "goes on" if self._parts else "takes its place"
-        if (usage := self._usage) is None:
-            detail += "; its tokens are not known, and so not in the usage"
-        else:
-            self._before = usage if self._before is None else _sum(self._before, usage)
-            detail += f"; it counted {usage.prompt} prompt tokens and {usage.completion} completion tokens"
+        detail = self._detail(error, number + 1)
+        if self._usage is not None:
+            self._before = self._usage if self._before is None else _sum(self._before, self._usage)
         error.__traceback__ = None  # which would hold the frames of who keeps the error
         self._errors.append(error)
         self._is_open = self._is_open or self._has_begun
         self.number, self.shown = number, Shown(error=error, parts=self._shown_parts())
         self._begin()
         return ChunkResponse(notices=(Notice(FAILOVER, detail),), usage=self._before)
+
+    def _detail(self, error: ProviderError, following: int) -> str:
+        """Return what is said of a source that broke, and of the one that follows it, by their numbers from 1."""
+        number, usage = self.number + 1, self._usage
+        who = f"source {number} of {len(self._takers)}" + (f" ({self._model})" if self._model else "")
+        where = "in mid-answer" if self._has_begun else "before its first content"
+        goes_on = "goes on" if self._parts else "takes its place"
+        tokens = f"lacks the tokens of source {number}, which did not tell them"
+        if usage is not None:
+            counts = f"{usage.prompt} prompt tokens and {usage.completion} completion tokens"
+            tokens = f"has {counts} of source {number}"
+        return f"{who} broke {where}: {_sentence(error)}. Source {following} {goes_on}; the usage {tokens}"
 
     def rest(self, failure: Exception | None) -> list[ChunkResponse]:
         """Return what is left of the last source, and note at its exception why the earlier ones broke."""
@@ -246,14 +249,18 @@ class Handover:
 
     def _error(self, failure: Exception | None) -> ProviderError | None:
         """Return why the source broke; None if its answer is whole, or the error is not the provider's."""
-        is_whole = bool(self._finished) and all(self._finished.values())
         if self._why is not None:
             return self._why
-        if is_whole or (failure is not None and not isinstance(failure, ProviderError)):
+        if self._is_whole or (failure is not None and not isinstance(failure, ProviderError)):
             return None
-        if failure is None and self._last and (error := self._last[-1].error) is not None:
+        if failure is None and (error := next((each.error for each in self._last if each.error), None)) is not None:
             return ProviderError(str(error.get("detail", "")), type=error.get("type"), code=error.get("code"))
         return failure or ProviderError("the stream ended before its answer did", type="cut", transport=True)
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether the finish of each answer has come."""
+        return bool(self._finished) and all(self._finished.values())
 
     def _shown_parts(self) -> tuple[AnswerPart, ...]:
         parts: list[AnswerPart] = []
@@ -319,7 +326,7 @@ class _Call:
 
     def is_same(self, other: _Call) -> bool:
         """Return whether another call has the same name and arguments."""
-        if (self.name, self._kind) != (other.name, other._kind):  # noqa: SLF001 - of its own kind
+        if (self.name, self._kind) != (other.name, other._kind):
             return False
         if self.raw.strip() == other.raw.strip():
             return True

@@ -62,15 +62,14 @@ def watchdog(
     >>> def slow(now=[0.0]):
     ...     for seconds in (1, 2, 60):
     ...         now[0] += seconds
-    ...         yield ChunkResponse(content=f"after {seconds} s ")
+    ...         yield ChunkResponse(content=f"{seconds} s")
     >>> now = [0.0]
     >>> source = watchdog(lambda: slow(now), first=10, between=30, clock=lambda: now[0])
     >>> for chunk in source:
-    ...     print(chunk.content or chunk.interrupted or chunk.notices[0].detail)
-    after 1 s
-    after 2 s
-    no further content came within 30 seconds (between)
-    idle
+    ...     print(chunk.content or (chunk.interrupted, chunk.notices[0].detail))
+    1 s
+    2 s
+    ('idle', 'no further content came within 30 seconds (between)')
 
     - `source`: what `Pipeline.stream`, `astream`, `observable` or `from_stream` takes, or an Observable. The result
       goes where the source would go, or into a loop of yours, as ChunkResponses.

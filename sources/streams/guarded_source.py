@@ -24,6 +24,8 @@ class Reading(NamedTuple):
     new_machine: Callable[[], Machine]
     is_default: bool = True
     """Whether nobody has said yet how they are read."""
+    argument: tuple[object, ...] = ()
+    """What the source is called with, if it takes an argument."""
     keeps_text: bool = False
     """Whether texts pass as they are, so that who reads them knows that it is a stream of text."""
 
@@ -51,9 +53,7 @@ class GuardedSource:
 
     def with_argument(self, argument: object) -> GuardedSource:
         """Return the guard around the source that gets an argument."""
-        opened = self._reading.opened
-        reading = self._reading._replace(opened=lambda source: opened(with_argument(source, argument)))
-        return GuardedSource(self._start, reading)
+        return GuardedSource(self._start, self._reading._replace(argument=(argument,)))
 
     def decoded_by(self, new_machine: Callable[[], Machine], *, keeps_text: bool = False) -> GuardedSource:
         """Return the source with another machine for each stream."""

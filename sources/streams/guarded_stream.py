@@ -12,7 +12,7 @@ from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all, close_all, is_async_stream
 from ...operators.engine.stage import Completed, Failed, How
 from ..base.endings import provider_error
-from .guarded_source import GuardedSource, Reading
+from .guarded_source import GuardedSource, Reading, with_argument
 from .sdk_stream import unwrapped
 from .workarounds import is_generator_stream
 
@@ -72,7 +72,7 @@ class SourceReader:
 
     def __init__(self, source: Any, reading: Reading) -> None:
         self._keeps_text = reading.keeps_text
-        source = reading.opened(source)
+        source = reading.opened(with_argument(source, *reading.argument) if reading.argument else source)
         if isinstance(source, GuardedSource):
             source = source.decoded_by(reading.new_machine, keeps_text=self._keeps_text)
         self._source = source

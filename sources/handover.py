@@ -41,9 +41,9 @@ class Handover:
         """Why the earlier ones broke."""
         self._parts: list[_Text | _Call] = []
         self._calls: dict[int, _Call] = {}
-        self._is_open = self._is_beyond = False
-        """Whether a source broke in mid-answer, so that something may be open; whether anything but texts, reasoning
-        and calls of the first choice was shown, which no other source can go on with."""
+        self._has_shown = self._is_open = self._is_beyond = False
+        """Whether a source broke in mid-answer; whether, since then, something may be open; whether anything but texts,
+        reasoning and calls of the first choice was shown, which no other source can go on with."""
         self._before: TokenUsage | None = None
         """The tokens of the earlier sources."""
         self._begin()
@@ -118,7 +118,7 @@ class Handover:
 
     def _as_one_answer(self, chunk: ChunkResponse, given: list[ChunkResponse]) -> ChunkResponse:
         """Return a chunk of a later source without what was shown, its calls behind those of the others."""
-        message = None if self.shown.parts else chunk.message  # it is not the whole message
+        message = None if self._has_shown else chunk.message  # it is not the whole message
         repeated, content = self._repeated, chunk.content
         if repeated is not None:
             content = repeated.feed(content) if content else ""
@@ -199,7 +199,10 @@ class Handover:
         error.__traceback__ = None  # which would hold the frames of who keeps the error
         self._errors.append(error)
         self._is_open = self._is_open or self._has_begun
-        self.number, self.shown = number, Shown(error=error, parts=self._shown_parts())
+        self._has_shown = self._has_shown or self._has_begun
+        for call in self._calls.values():
+            call.settle()
+        self.number, self.shown = number, Shown(self._shown_parts(), error)
         self._begin()
         return ChunkResponse(notices=(Notice(FAILOVER, detail),), usage=self._before)
 
@@ -293,6 +296,7 @@ class _Call:
         self._followed_at: int | None = None
         """How many pieces had come when another call began."""
         self._is_done = False
+        self._was_whole: bool | None = None
         self._status: str | None = None
 
     def add(self, delta: ToolCallDelta) -> None:
@@ -306,8 +310,14 @@ class _Call:
         """Note that another call began."""
         self._followed_at = len(self._pieces)
 
+    def settle(self) -> None:
+        """Note that nothing more comes of the source, so that nothing more seals the call."""
+        self._was_whole = self.is_whole
+
     @property
     def is_whole(self) -> bool:
+        if self._was_whole is not None:
+            return self._was_whole
         if self._status == "incomplete":
             return False
         if self._kind != "json" or not self.raw.strip():

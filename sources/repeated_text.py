@@ -12,7 +12,7 @@ class RepeatedText:
     """Drops the shown text from the beginning of the text that goes on with it, if all of that is repeated.
 
     >>> from penstock.sources.base.request import AnswerPart
-    >>> repeated = RepeatedText(Shown(parts=(AnswerPart("text", "It is high tide at six"),)))
+    >>> repeated = RepeatedText(Shown([AnswerPart("text", "It is high tide at six")]))
     >>> [repeated.feed(each) for each in ("It is high", " tide at six", ", and", " low at noon")]
     ['', '', ', and', ' low at noon']
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..events.tool_invocation import ToolResult
@@ -24,23 +23,45 @@ _GO_ON = (
 _NO_RESULT = "the call was made before a connection broke; its result comes later"
 
 
-@dataclass(frozen=True)
 class Shown:
-    """What was shown before a source broke, for the source that goes on.
+    """What was shown before a source broke, for the source that goes on; `failover` makes it.
 
-    >>> shown = Shown(parts=(AnswerPart("text", "The tide is "),))
-    >>> shown.messages("anthropic")
-    [{'role': 'assistant', 'content': [{'type': 'text', 'text': 'The tide is'}]}]
-    >>> [each["role"] for each in shown.messages("openai-chat")]
-    ['assistant', 'user']
+    >>> from penstock import ChunkResponse, Pipeline
+    >>> from penstock.sources import failover
+    >>> def second(shown):
+    ...     print(repr(shown.text), *shown.messages("anthropic"))
+    ...     return [ChunkResponse(content="is in.", finish_reason="stop")]
+    >>> run = Pipeline().stream(failover([ChunkResponse(content="The tide ")], second))
+    >>> _ = list(run)
+    'The tide ' {'role': 'assistant', 'content': [{'type': 'text', 'text': 'The tide'}]}
+    >>> run.answer.text
+    'The tide is in.'
+
+    It does not change.
     """
 
-    error: Exception | None = None
-    """Why the last source broke; None for the first source."""
-    parts: tuple[AnswerPart, ...] = field(default=(), repr=False)
-    """The texts and the whole calls in their order."""
-    _ways: list[bool] = field(default_factory=list[bool], repr=False, compare=False)
-    """Whether each request that was made goes on with the text itself."""
+    __slots__ = ("_error", "_parts", "_ways")
+
+    def __init__(self, parts: Sequence[AnswerPart] = (), error: Exception | None = None) -> None:
+        self._parts = tuple(parts)
+        self._error = error
+        self._ways: list[bool] = []
+        """Whether each request that was made goes on with the text itself."""
+
+    @property
+    def text(self) -> str:
+        """The text, which the next source goes on with; empty if it begins the answer."""
+        return "".join(each.text for each in self._parts)
+
+    @property
+    def calls(self) -> tuple[AnswerCall, ...]:
+        """The calls that were whole, with their `id`, `name`, `arguments`: they run, and are not to be made again."""
+        return tuple(each.call for each in self._parts if each.call is not None)
+
+    @property
+    def error(self) -> Exception | None:
+        """Why the last source broke; None for the first source."""
+        return self._error
 
     def messages(
         self, api: str, results: Iterable[ToolResult] = (), *, prefill: bool | None = None
@@ -62,36 +83,29 @@ class Shown:
         goes_on = can_prefill and not self.calls
         self._ways.append(goes_on)
         if goes_on:
-            entries = form.entries(form.plain(_without_blanks(self.parts), []))
+            entries = form.entries(form.plain(_without_blanks(self._parts), []))
             return [{**each, **PREFILLED.get(form.name, {})} for each in entries]
-        message = form.plain(self.parts, [])
+        message = form.plain(self._parts, [])
         own, known = with_own_ids(form.calls(message), form.call_id), {each.id: each for each in results}
         answered = [
             CallResult(its_own, known.get(call.id) or ToolResult(call.id, value=_NO_RESULT))
             for call, its_own in zip(self.calls, own, strict=True)
         ]
         asked = form.results(answered) if answered else []
-        return [*form.entries(message), *asked, *([form.user(_GO_ON)] if self.parts else [])]
-
-    @property
-    def text(self) -> str:
-        """The text, which the next source goes on with; empty if it begins the answer."""
-        return "".join(each.text for each in self.parts)
-
-    @property
-    def calls(self) -> tuple[AnswerCall, ...]:
-        """The calls that were whole: they run, and must not be made again."""
-        return tuple(each.call for each in self.parts if each.call is not None)
+        return [*form.entries(message), *asked, *([form.user(_GO_ON)] if self._parts else [])]
 
     @property
     def goes_on(self) -> bool:
-        """Whether the request that was made goes on with the text itself; a request of your own does."""
+        """Whether the request that was made goes on with the text itself, as one of your own does."""
         return not self.calls and (not self._ways or self._ways[-1])
 
     @property
     def is_prefilled(self) -> bool:
         """Whether `messages` made a request that goes on with the text itself."""
         return bool(self._ways) and self._ways[-1]
+
+    def __repr__(self) -> str:
+        return f"<Shown {self.text!r:.80}, {len(self.calls)} calls, {self._error!r}>"
 
 
 def _without_blanks(parts: Sequence[AnswerPart]) -> list[AnswerPart]:

@@ -313,11 +313,11 @@ def items_of(kinds: list[str]) -> list[ChunkResponse]:
 
 
 def in_time(timed: Timed, first: Any, between: Any, call: Any, total: Any) -> int:
-    """Return how many items come in time: each item is asked at its own time which deadlines had passed."""
+    """Return how many items come in time, the end among them: each is asked at its time which deadlines had passed."""
     at = 0.0
     contents: list[float] = []
     calls: list[tuple[int, float, float]] = []  # of each piece its call, its time and, if it is the last one, that
-    for number, (gap, chunk) in enumerate(timed):
+    for number, (gap, chunk) in enumerate([*timed, (0.0, EMPTY)]):
         at += gap
         deadlines = [total]
         deadlines.append(first if not contents else (None if between is None else contents[-1] + between))
@@ -331,7 +331,7 @@ def in_time(timed: Timed, first: Any, between: Any, call: Any, total: Any) -> in
         if chunk == TEXT:
             calls.append((-1, at, True))
         calls += [(delta.index, at, delta.done) for delta in chunk.tool_calls]
-    return len(timed)
+    return len(timed) + 1
 
 
 @given(st.lists(st.tuples(GAPS, KINDS), max_size=12), LIMITS, LIMITS, LIMITS, LIMITS)
@@ -345,7 +345,7 @@ def test_what_comes_in_time_is_seen(drawn: list[tuple[float, str]], first: Any, 
     expected = list(Pipeline(turn_id="t").stream([chunk for _, chunk in timed[:wanted]]))
     for world in (plain, in_async, in_rx):
         events = world(timed, **limits)
-        assert bool(reason(events)) == (wanted < len(timed))
+        assert bool(reason(events)) == (wanted <= len(timed))
         assert collect(events).text == collect(expected).text
         assert [event.raw for event in events if isinstance(event, InvocationFailed)] == [
             event.raw for event in expected if isinstance(event, InvocationFailed)

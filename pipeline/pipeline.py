@@ -27,6 +27,7 @@ from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.base.answers import Choices
 from ..sources.base.machine import Machine
 from ..sources.from_stream import (
+    AutoDecoder,
     Decode,
     check_decode,
     decode_through,
@@ -499,7 +500,7 @@ class Pipeline:
     def _read(self, source: Any, turn_id: str | None) -> tuple[Any, Callable[..., Machine]]:
         """Return the opened source, and what makes the machine that reads it; a `Path` is that of a recording."""
         if isinstance(source, GuardedSource):
-            return self._guarded(self._opened(source), turn_id), decoder_factory(**self._of_machines)
+            return self._guarded(self._opened(source), turn_id), partial(AutoDecoder, **self._of_machines)
         if not isinstance(source, PathLike):
             return self._opened(source), self._new_machine
         from ..sources.recordings.from_recording import recorded_items  # noqa: PLC0415 - for recordings only

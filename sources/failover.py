@@ -14,7 +14,7 @@ from ..events.errors import UsageError
 from ..operators.engine.pump import aclose_all, close_all
 from ..operators.engine.stage import Completed, Failed, How
 from .failover_observable import failover_observable
-from .from_stream import decoder_factory, opened, without_await
+from .from_stream import AutoDecoder, opened, without_await
 from .handover import Handover
 from .streams.guarded_source import GuardedSource, Reading, takes_argument, with_argument
 from .streams.guarded_stream import GuardedStream, SourceReader
@@ -74,7 +74,7 @@ def failover(*sources: Any) -> GuardedSource | Observable[ChunkResponse]:
     if any(isinstance(each, Observable) for each in given):
         return failover_observable(given, takers)
     start = partial(_FailoverStream, given, takers)
-    return GuardedSource(start, Reading(partial(opened, name="failover"), decoder_factory()))
+    return GuardedSource(start, Reading(partial(opened, name="failover"), AutoDecoder))
 
 
 class _FailoverStream(GuardedStream):
@@ -98,12 +98,14 @@ class _FailoverStream(GuardedStream):
                 notice = None if self.is_left else handover.change(self._reader.failure)
                 if notice is None:
                     break
+                self._reader.failure = None  # as in `forget`
                 _close_quietly(self._reader)
                 self._reader = self._next_reader()
                 yield notice
             yield from handover.rest(self._reader.failure)
             self._reader.raise_failure()
         finally:
+            handover.forget()
             self._reader.close()
             close_all(*self._unused())
 
@@ -152,6 +154,7 @@ class _FailoverStream(GuardedStream):
                 notice = None if self.is_left else handover.change(reader.failure)
                 if notice is None:
                     break
+                reader.failure = None
                 await _aclose_quietly(reader)
                 self._reader = self._next_reader()
                 yield notice
@@ -159,6 +162,7 @@ class _FailoverStream(GuardedStream):
                 yield chunk
             reader.raise_failure()
         finally:
+            handover.forget()
             await self._reader.aclose()
             await aclose_all(*self._unused())
 

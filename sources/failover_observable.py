@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from reactivex import Observable, abc, defer
 from reactivex.disposable import CompositeDisposable, Disposable, SerialDisposable, SingleAssignmentDisposable
@@ -106,20 +106,22 @@ class _Chain:
             if not self._is_disposed:
                 self._subscribe()
             return
-        self._deliver(self._handover.rest(failure))
+        rest = self._handover.rest(failure)
+        self._handover.forget()
+        self._deliver(rest)
         if failure is None:
             self._observer.on_completed()
         else:
             self._observer.on_error(failure)
 
 
-def _answer(ask: Callable[[], Any]) -> Any:
+def _answer(ask: Callable[[], Any]) -> Observable[Any] | Callable[[], Any]:
     """Return what a function returns, an Observable or a stream; or a source that raises what it raises."""
     try:
         answer = ask()
     except Exception as error:  # noqa: BLE001 - raised where it is told as any error of a source
         return partial(_raise, error)
-    return answer if isinstance(answer, Observable) else lambda: answer
+    return cast("Observable[Any]", answer) if isinstance(answer, Observable) else lambda: answer
 
 
 def _raise(error: Exception) -> NoReturn:
@@ -127,4 +129,6 @@ def _raise(error: Exception) -> NoReturn:
 
 
 def _observable(source: Any) -> Observable[ChunkResponse]:
-    return decode_sdk()(source) if isinstance(source, Observable) else from_stream(source)
+    if isinstance(source, Observable):
+        return decode_sdk()(cast("Observable[Any]", source))
+    return from_stream(source)

@@ -230,6 +230,12 @@ class Handover:
             self._tell(failure)
         return given + self._last
 
+    def forget(self) -> None:
+        """Let go of the errors, whose frames may lead back to who reads."""
+        self._errors.clear()
+        self.shown, self._why = Shown(), None
+        self._repeated = None
+
     def _tell(self, failure: Exception) -> None:
         for number, error in enumerate(self._errors, 1):
             failure.add_note(f"before it, a source broke ({number} of {len(self._errors)}): {_sentence(error)}")

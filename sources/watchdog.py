@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, Callable, Generator
 from contextvars import copy_context
 from functools import partial
 from math import inf
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from reactivex import Observable
 
@@ -17,7 +17,7 @@ from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
 from ..operators.engine.pump import close_all, loop_here
 from ..operators.engine.stage import Completed, Failed, How, Interrupted
-from .from_stream import check_any_stream, decoder_factory, opened, without_await
+from .from_stream import AutoDecoder, check_any_stream, opened, without_await
 from .streams.guarded_source import GuardedSource, Reading, takes_argument
 from .streams.guarded_stream import GuardedStream, SourceReader
 from .streams.time_limits import Clock, LoopTimer, Phases, TimeLimits, WatchThread
@@ -27,7 +27,7 @@ _IDLE = Interrupted("idle")
 
 
 @overload
-def watchdog(
+def watchdog(  # pyright: ignore[reportOverlappingOverload] - anything else may be a source, too
     source: Observable[Any],
     *,
     first: float | None = None,
@@ -91,10 +91,10 @@ def watchdog(
         raise UsageError(message)
     given = without_await(source)
     if isinstance(given, Observable):
-        return watched_observable(given, decoder_factory(), partial(Phases, limits))
+        return watched_observable(cast("Observable[Any]", given), AutoDecoder, partial(Phases, limits))
     check_source(given, name="watchdog")
     start = partial(_WatchedStream, given, limits, clock)
-    reading = Reading(partial(opened, name="watchdog"), decoder_factory())
+    reading = Reading(partial(opened, name="watchdog"), AutoDecoder)
     return GuardedSource(start, reading, takes_argument=takes_argument(given))
 
 

@@ -47,8 +47,7 @@ class GuardedSource:
     def through(self, change: Change) -> GuardedSource:
         """Return the guard around what `change` makes of each source."""
         reading = self._reading
-        before = None if reading.is_default else reading.opened
-        opened = change if before is None else (lambda source: change(before(source)))
+        opened = change if reading.is_default else partial(_one_after_the_other, reading.opened, change)
         return self._with(reading._replace(opened=opened, is_default=False))
 
     def with_argument(self, argument: object) -> GuardedSource:
@@ -73,6 +72,10 @@ class GuardedSource:
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return aiter(self.opened())
+
+
+def _one_after_the_other(first: Change, second: Change, source: Any) -> Any:
+    return second(first(source))
 
 
 def takes_argument(source: Any) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all, close_all, is_async_stream
-from ...operators.engine.stage import Completed, Failed, How
+from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ..base.endings import provider_error
 from .guarded_source import GuardedSource, Reading, with_argument
 from .sdk_stream import unwrapped
@@ -156,11 +156,17 @@ class SourceReader:
 
     def close(self) -> None:
         """Close the stream, also one that was never read."""
+        self._leave()
         close_all(self._iterator, self.stream)
 
     async def aclose(self) -> None:
         """Close the stream, also one that was never read."""
+        self._leave()
         await aclose_all(self._iterator, self.stream)
+
+    def _leave(self) -> None:
+        self.end(Interrupted())
+        self._source = None  # which may hold what another source has shown, with its error
 
 
 def is_only_async(stream: Any) -> bool:

@@ -18,7 +18,7 @@ from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategy_choice import StreamParts
 from ...sources.base.machine import Machine, json_value
 from ...sources.framing.sse import SseDecoder
-from ...sources.from_stream import decode_sdk, decode_through, decoder_factory
+from ...sources.from_stream import AutoDecoder, decode_sdk, decode_through
 from ...sources.from_wire import decode_wire
 from ...sources.recordings.from_recording import RecordedItems, recorded_items
 from ...sources.recordings.recording_format import raw_form
@@ -110,7 +110,7 @@ class _StreamTracer:
         if not isinstance(source, GuardedSource):
             return source
         source = source.decoded_by(self._new_machine, keeps_text=True)
-        self._new_machine, self._api = decoder_factory(), None
+        self._new_machine, self._api = AutoDecoder, None
         return source
 
     def _run(self, items: Iterable[Any]) -> Trace:

@@ -16,6 +16,7 @@ from ..operators.engine.stage import Completed, Failed, How
 from .failover_observable import failover_observable
 from .from_stream import AutoDecoder, opened, without_await
 from .handover import Handover
+from .shown import Shown
 from .streams.guarded_source import GuardedSource, Reading, takes_argument, with_argument
 from .streams.guarded_stream import GuardedStream, SourceReader
 from .watchdog import check_source
@@ -26,7 +27,7 @@ _LOGGER = logging.getLogger("penstock")
 @overload
 def failover(*sources: Observable[Any]) -> Observable[ChunkResponse]: ...
 @overload
-def failover(*sources: Any) -> Any: ...
+def failover(*sources: Callable[[Shown], Any] | object) -> Any: ...
 def failover(*sources: Any) -> GuardedSource | Observable[ChunkResponse]:
     """Read the next source where one breaks; what was shown stays, and the next goes on behind it.
 

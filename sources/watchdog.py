@@ -15,7 +15,7 @@ from reactivex import Observable
 
 from ..events.chunk_response import ChunkResponse
 from ..events.errors import UsageError
-from ..operators.engine.pump import close_all, loop_here
+from ..operators.engine.pump import close_all
 from ..operators.engine.stage import Completed, Failed, How, Interrupted
 from .from_stream import AutoDecoder, check_any_stream, opened, without_await
 from .streams.guarded_source import GuardedSource, Reading, takes_argument
@@ -164,7 +164,7 @@ class _WatchedStream(GuardedStream):
     def _begin(self, left: float) -> Callable[[], Any] | None:
         """Open the stream; return None if it takes too long, which nothing but a thread of its own can tell."""
         reader = self._reader
-        if left == inf or not reader.is_callable or loop_here() is not None:
+        if left == inf or not reader.is_callable:
             return reader.begin(reader.request())
         request = _Request(reader)
         if not request.wait(left):

@@ -34,7 +34,7 @@ from penstock.events import (
 from penstock.events.chunk_response import TokenUsage
 from penstock.operators.engine.stage import Completed
 from penstock.sinks import collect
-from penstock.sources import Shown, failover, from_anthropic, from_stream, watchdog
+from penstock.sources import Shown, failover, from_anthropic, from_stream, from_wire, watchdog
 from penstock.sources.repeated_text import RepeatedText
 from penstock.studio import record, trace_stream
 
@@ -799,6 +799,34 @@ def test_it_goes_where_a_source_would_go(tmp_path: Path):
     seen_by_trace = trace_stream(source)
     assert seen_by_trace.ended == Completed()
     assert collect(Pipeline().stream(failover(failover(broken(), broken()), [said("Hi"), END]))).text == "Hi"
+
+
+def test_the_bytes_of_responses_are_sources_too():
+    first, second = text_body(CHAT, WORDS), text_body(CHAT, WORDS[2:])
+    chunks: list[ChunkResponse] = []
+    errors: list[Exception] = []
+    cut = sum(map(len, frames_of(first)[:2]))
+    source = failover(broken(first[:cut]), lambda shown: [second])
+    from_wire("openai-chat", source).subscribe(chunks.append, errors.append)
+    assert ("".join(chunk.content for chunk in chunks), errors) == ("".join(WORDS), [])
+    with (
+        BodyServer(first, cut=cut) as one,
+        BodyServer(second) as two,
+        sync_client(one.url) as here,
+        sync_client(two.url) as there,
+    ):
+        by_client = failover(lambda: create(here), lambda shown: create(there))
+        events = list(Pipeline(decode="wire").stream(by_client))
+    assert (collect(events).text, len(notices(events))) == ("".join(WORDS), 1)
+
+
+def test_texts_are_the_content_of_chunks():
+    events = all_worlds(lambda: iter(["The ", "tide "]), lambda: iter(()))
+    assert collect(events).text == "The tide "
+    call_in_text = ['<tool_call>{"name": "f", "arguments": {}}</tool_call>']
+    for world in WORLDS:
+        events = world(broken(), lambda: iter(call_in_text), pipeline=Pipeline("hermes", turn_id="t"))
+        assert [each.name for each in events if isinstance(each, ToolInvocation)] == ["f"]
 
 
 def test_many_streams_at_once_do_not_know_of_each_other():

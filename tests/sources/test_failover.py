@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ from penstock.events import (
 from penstock.events.chunk_response import TokenUsage
 from penstock.operators.engine.stage import Completed
 from penstock.sinks import collect
-from penstock.sources import Shown, failover, from_anthropic, from_stream, from_wire, watchdog
+from penstock.sources import Shown, failover, from_anthropic, from_stream, from_wire, wake_stream, watchdog
 from penstock.sources.repeated_text import RepeatedText
 from penstock.studio import record, trace_stream
 
@@ -574,11 +575,25 @@ def test_a_cancel_does_not_change_the_source():
         for event in run_:
             events.append(event)
             if len(events) == 2:
-                import threading  # noqa: PLC0415 - for this test alone
-
                 threading.Thread(target=run_.cancel, args=("enough",)).start()
     assert asked == []
     assert (events[-1].status, notices(events)) == ("interrupted", [])
+
+
+def test_a_stream_that_is_woken_does_not_change_the_source():
+    asked: list[int] = []
+    body = CHAT.body_of("write_file")
+    with nothing_left(), BodyServer(body, pieces=900, gated=True) as server, CHAT.client(server.url) as client:
+        server.allow()
+        stream = failover(lambda: CHAT.create(client), lambda shown: asked.append(1)).opened()
+        chunks = iter(stream)
+        next(chunks)
+        waking = threading.Thread(target=lambda: any(wake_stream(stream) for _ in range(100_000)))
+        waking.start()
+        with pytest.raises(ProviderError, match="connection lost"):
+            list(chunks)
+        waking.join()
+    assert asked == []
 
 
 def test_a_watchdog_around_it_does_not_change_the_source_either():

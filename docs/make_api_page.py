@@ -49,6 +49,7 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "One SDK": ("from_openai_chat", "from_openai_responses", "from_anthropic", "from_gemini", "from_ollama"),
         "Recordings": ("from_recording",),
         "Text": ("from_text",),
+        "To guard a stream": ("watchdog", "failover", "Shown"),
         "To end a stream": ("wake_stream",),
     },
 }

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from msgspec import Meta, Struct
 
 from .showing import shown_by
+from .tool_invocation import Notice
 
 ProviderEventKind: TypeAlias = Literal[
     "tool_result", "citation", "grounding", "file", "safety", "compaction", "logprobs", "other"
@@ -100,7 +101,7 @@ class TokenUsage(Struct, frozen=True, gc=False, tag="TOKEN_USAGE", tag_field="ty
 
 
 class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUNK_RESPONSE", tag_field="type"):
-    """One piece of a provider's answer. Its parts are ordered: reasoning, then content, then calls.
+    """One piece of a provider's answer. Its parts are ordered: notices, reasoning, then content, then calls.
 
     All sources follow these rules: a call's `index` is ours, dense and stable; its first delta has the name;
     every argument character comes once, in order; unknown wire events pass as `raw`.
@@ -144,6 +145,14 @@ class ChunkResponse(Struct, frozen=True, gc=False, omit_defaults=True, tag="CHUN
     message: Annotated[
         Any,
         Meta(description="The assistant's whole message, as its API takes it back; in the last chunk, by option."),
+    ] = None
+    notices: Annotated[tuple[Notice, ...], Meta(description="Warnings of what guards the source.")] = ()
+    interrupted: Annotated[
+        str | None,
+        Meta(
+            description="What is open ends before this chunk as interrupted, with this reason, but for a text that the "
+            "chunk goes on with. If nothing follows, so ends the answer."
+        ),
     ] = None
 
     _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")

@@ -25,7 +25,7 @@ from .engine.stage import How, Interrupted, Operator, StreamStopped, lift
 from .engine.state import Stateful
 from .engine.withheld import Withheld, tail_of
 from .policies.guarded_call import Found, GuardedCall, Hit, JudgedText, Question, Rule, first_hit, judged_by, rule_of
-from .policies.ready import FieldFunction, Judge, Policy
+from .policies.ready import FieldFunction, Policy
 
 Then: TypeAlias = Literal["stop", "drop"]
 
@@ -95,8 +95,7 @@ class _Answer(Stateful):
         self.judged = [JudgedText(each, each.judge_answer()) for each in rules if each.judge_answer is not None]
 
     def new_part(self, _name: str, state: Any, /) -> JudgedText:
-        rule = self._rules[state[0]]
-        return JudgedText(rule, cast("Callable[[], Judge]", rule.judge_answer)())
+        return judged_by(self._rules, state[0])
 
 
 class _Guard(CallFollower[GuardedCall]):
@@ -180,7 +179,7 @@ class _Guard(CallFollower[GuardedCall]):
         if name == "_turns":
             return _Answer(self._rules)
         if name == "_texts":
-            return judged_by(self._rules[state[0]])
+            return judged_by(self._rules, state[0])
         return GuardedCall(SegmentStart("", "tool_call"), state["name"], self._specs, self._limits, self._rules)
 
     def take_lane(self, lane: TextLane) -> bool:
@@ -245,9 +244,12 @@ class _Guard(CallFollower[GuardedCall]):
     def _watch(self, makers: Sequence[Callable[..., Any]], text: str, pieces: Sequence[Fragment]) -> list[Any]:
         """Return the events that others make of further text; raise behind a verdict that a policy forbids."""
         events: list[Any] = []
-        for event in (each for make in makers for each in make(text, pieces)):
+        made: list[Any] = []
+        for make in makers:
+            made += make(text, pieces)
+        for event in made:
             events.append(event)
-            if type(event) is FieldVerdict and (hit := self._of_verdict(event)) is not None:
+            if type(event) is FieldVerdict and (hit := self._of_verdict(cast("Any", event))) is not None:
                 try:
                     self._forbid(self._calls.get((event.turn_id, event.segment_id)), hit)
                 except StreamStopped as stop:
@@ -273,31 +275,32 @@ class _Guard(CallFollower[GuardedCall]):
     # What comes, one kind of event after the other.
 
     def _fed(self, event: Any) -> Sequence[Any]:
-        kind = type(event)
-        if kind is SegmentContent:
+        if type(event) is SegmentContent:
             identity = event.turn_id, event.segment_id
             call = self._calls.get(identity)
             if call is not None:
                 found = call.read(event.fragments if event.fragments is not None else call.fragments(event))
                 return self._settled(call, event, found)
             return self._of_no_call(event, identity)
-        if kind is SegmentStart or kind is SegmentEnd:
+        if type(event) is SegmentStart or type(event) is SegmentEnd:
             return self._border(event)
-        if kind is FieldVerdict:
-            hit = self._of_verdict(event) if self._of_verdicts else None
-            return (event,) if hit is None else self._behind_verdict(event, hit)
-        if kind is AnswerEnd:
+        if type(event) is FieldVerdict:
+            return self._verdict(cast("Any", event))
+        if type(event) is AnswerEnd:
             self._answers.pop((event.turn_id, event.choice), None)
             if not any(turn_id == event.turn_id for turn_id, _ in self._answers):
                 self._turns.pop(event.turn_id, None)
-        elif kind is ToolInvocation or kind is InvocationFailed:
+        elif type(event) is ToolInvocation or type(event) is InvocationFailed:
             return (self._result(event),)
         return (event,)
 
-    def _behind_verdict(self, verdict: FieldVerdict[Any], hit: Hit) -> Sequence[Any]:
+    def _verdict(self, verdict: FieldVerdict[Any]) -> Sequence[Any]:
         identity = verdict.turn_id, verdict.segment_id
         if identity in self._dropped:
             return ()
+        hit = self._of_verdict(verdict)
+        if hit is None:
+            return (verdict,)
         if identity not in self._calls and identity not in self._texts:
             return (verdict,)  # its segment has ended
         try:
@@ -358,7 +361,7 @@ class _Guard(CallFollower[GuardedCall]):
                 self._dropped.add(identity)
                 return ()
             elif self._of_texts or self._of_verdicts:
-                self._texts[identity] = [judged_by(each) for each in self._of_texts]
+                self._texts[identity] = [judged_by(self._rules, each.number) for each in self._of_texts]
         if (parent := self._sides.get(identity)) is not None:
             if type(event) is SegmentEnd:
                 del self._sides[identity]

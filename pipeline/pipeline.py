@@ -28,6 +28,7 @@ from ..sinks.running.sink_line import WhenFull, sink_lines
 from ..sources.base.answers import Choices
 from ..sources.base.machine import Machine
 from ..sources.from_stream import (
+    AutoDecoder,
     Decode,
     check_decode,
     decode_through,
@@ -38,6 +39,7 @@ from ..sources.from_stream import (
     without_await,
 )
 from ..sources.recognition.apis import ProviderName, provider_of
+from ..sources.streams.guarded_source import GuardedSource
 from ..sources.streams.wake_stream import wake_stream
 from .async_run import AsyncRun
 from .chain import (
@@ -233,8 +235,10 @@ class Pipeline:
         self._without_steps("stream")
         all_sinks = (*self.sinks, *_checked_sinks(sinks))
         fan_out = FanOut(all_sinks, **self._queue) if all_sinks else None
-        given, new_machine = self._read(source)
-        return self._started(Run(given, self._flow(turn_id, new_machine), fan_out, KeptAnswer(keeps=self.keeps_answer)))
+        given, new_machine = self._read(source, turn_id)
+        return self._started(
+            Run(_once(given), self._flow(turn_id, new_machine), fan_out, KeptAnswer(keeps=self.keeps_answer))
+        )
 
     def astream(
         self,
@@ -251,8 +255,9 @@ class Pipeline:
         Works like `stream`, with what an async client returns; the callable may be async. `steps`: more steps for this
         stream alone, behind those of the pipeline.
         """
-        given, new_machine = self._read(source)
-        return self._arun(given, self._flow(turn_id, new_machine, may_ask=True), steps, sinks, keeps=self.keeps_answer)
+        given, new_machine = self._read(source, turn_id)
+        flow = self._flow(turn_id, new_machine, may_ask=True)
+        return self._arun(_once(given), flow, steps, sinks, keeps=self.keeps_answer)
 
     def act(self, calls: Iterable[ToolInvocation], *, steps: Iterable[EventStep] = ()) -> AsyncRun:
         """Return the events of calls that an earlier stream left open, through the steps, as `astream`, and the sinks.
@@ -283,7 +288,7 @@ class Pipeline:
         if is_decoded and self._tap is not None:
             message = "record= takes a stream; record what the Observable is made of with record(path)(stream)"
             raise UsageError(message)
-        given, new_machine = (cast("Any", source), self._new_machine) if is_decoded else self._read(source)
+        given, new_machine = (cast("Any", source), self._new_machine) if is_decoded else self._read(source, turn_id)
         machines = Machines(partial(new_machine, turn_id=of_turn))
         if operator is not None and self._new_text_chain is not None:
             in_text = operator_of(self._new_text_chain(of_turn), "observable(...)")
@@ -498,8 +503,10 @@ class Pipeline:
             self._runs.add(run)
         return run
 
-    def _read(self, source: Any) -> tuple[Any, Callable[..., Machine]]:
+    def _read(self, source: Any, turn_id: str | None) -> tuple[Any, Callable[..., Machine]]:
         """Return the opened source, and what makes the machine that reads it; a `Path` is that of a recording."""
+        if isinstance(source, GuardedSource):
+            return self._guarded(self._opened(source), turn_id), partial(AutoDecoder, **self._of_machines)
         if not isinstance(source, PathLike):
             return self._opened(source), self._new_machine
         from ..sources.recordings.from_recording import recorded_items  # noqa: PLC0415 - for recordings only
@@ -513,6 +520,10 @@ class Pipeline:
             message = "got an Observable; use observable(...), or subscribe to it"
             raise UsageError(message)
         return opened(self._recorded(source), decode=self._decode, name="Pipeline")
+
+    def _guarded(self, source: GuardedSource, turn_id: str | None) -> GuardedSource:
+        """Return a source that decodes its items as this pipeline does."""
+        return source.decoded_by(partial(self._new_machine, turn_id=turn_id or self.turn_id), keeps_text=True)
 
     def _recorded(self, source: Any) -> Any:
         # It is checked before a file is made.
@@ -581,6 +592,11 @@ class _Signal(Subject[str]):
         self.on_next(reason)
         if self._stream is not None:
             wake_stream(self._stream)
+
+
+def _once(source: Any) -> Any:
+    """Return one stream of a guarded source, which is closed even if it is never read; any other source as it is."""
+    return source.opened() if isinstance(source, GuardedSource) else source
 
 
 def _for_model(

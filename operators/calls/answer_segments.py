@@ -14,7 +14,7 @@ from ...events.chunk_response import ChunkResponse, FinishReason, ProviderEvent,
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentEvent, SegmentStart, Status
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
-from ..engine.stage import Completed, How
+from ..engine.stage import Completed, How, Interrupted
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
@@ -69,6 +69,9 @@ class TextReader(Protocol):
     def close(self, how: How, finish: str | None, events: list[SegmentOutput], /) -> None:
         """Append all remaining events at the end."""
 
+    def interrupt(self, how: Interrupted, events: list[SegmentOutput], /) -> None:
+        """Append all remaining events, and read what follows as a new text."""
+
     def withheld(self) -> Iterable[Withheld]:
         """Return what is withheld of the text."""
         ...
@@ -92,10 +95,12 @@ class AnswerSegments(Stateful):
         "_counts",
         "api",
         "begun",
+        "broken_id",
         "calls",
         "error",
         "finish",
         "finish_words",
+        "interruption",
         "irregular_words",
         "message",
         "number",
@@ -133,6 +138,10 @@ class AnswerSegments(Stateful):
         self.calls = NativeCalls(
             number, ids, limits, proxy(self), eager=eager, with_arguments=with_arguments, schemas=schemas
         )
+        self.interruption: str | None = None
+        """Why the source was interrupted, as long as nothing follows."""
+        self.broken_id = ""
+        """The text that an interruption ended, as long as no other one follows."""
         self.error: dict[str, Any] | None = None
         self.api: str | None = None
         self.message: Any = None
@@ -153,6 +162,9 @@ class AnswerSegments(Stateful):
 
     def feed(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
         """Process a chunk of this answer, and append its events."""
+        if chunk.notices or chunk.interrupted is not None:
+            events += chunk.notices
+            self._interrupt(chunk, events)
         if chunk.reasoning or (chunk.native and self.open_type in ("", "reasoning")):
             self._reasoning(chunk, events)
         elif chunk.native:
@@ -184,6 +196,26 @@ class AnswerSegments(Stateful):
             self.take_finish(chunk, events)
         if self.text_reader is not None:
             self.text_reader.choose_lane()
+
+    def _interrupt(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
+        """End what is open before a chunk that says so, but for a text that the chunk goes on with."""
+        if chunk.interrupted is None:
+            return
+        self.begun = True
+        how = Interrupted(chunk.interrupted)
+        goes_on = bool(chunk.content) and not chunk.reasoning
+        if not goes_on or (self.open_type == "reasoning" and self.text_reader is None):
+            for reader in self._readers():
+                reader.interrupt(how, events)
+            self.broken_id = self.open_id if self.open_type == "text" else self.broken_id
+            self.end_text(events, *end_status(how))
+            self.interruption = chunk.interrupted
+        self.calls.close(*end_status(how), events, completed=False)
+
+    def _readers(self) -> list[TextReader]:
+        """Return the readers in the order in which they end: what is open goes on before another segment begins."""
+        readers = (self.reasoning_reader, self.text_reader)
+        return [each for each in (reversed(readers) if self.open_type == "text" else readers) if each is not None]
 
     def _reasoning(self, chunk: ChunkResponse, events: list[SegmentOutput]) -> None:
         if self.text_reader is not None:
@@ -266,6 +298,9 @@ class AnswerSegments(Stateful):
         self.open_type = kind
         self.open_id = self.ids.made(self.number, f"{kind}_{number}")
         metadata = metadata or {}
+        self.interruption = None
+        if self.broken_id and kind == "text":
+            metadata["continues"], self.broken_id = self.broken_id, ""
         if self.number:
             metadata["choice"] = self.number
         events.append(SegmentStart(self.open_id, kind, metadata, turn_id=self.ids.turn_id, raw=raw))
@@ -297,6 +332,7 @@ class AnswerSegments(Stateful):
         for delta in deltas:
             call = open_calls.get(delta.index)
             if call is None or delta.name:
+                self.interruption = None
                 call = calls.begin(delta, events) if call is None else calls.named(call, delta, events)
                 if call is None:
                     continue
@@ -340,12 +376,9 @@ class AnswerSegments(Stateful):
 
     def close(self, how: How, finish: str | None, events: list[SegmentOutput]) -> None:
         """Append the events of the end; `finish` is the answer's finish reason, or `stop` for plain text."""
-        readers = (self.reasoning_reader, self.text_reader)
-        # What is open goes on before another segment begins.
-        for reader in reversed(readers) if self.open_type == "text" else readers:
-            if reader is not None:
-                reader.choose_lane()
-                reader.close(how, finish, events)
+        for reader in self._readers():
+            reader.choose_lane()
+            reader.close(how, finish, events)
         for watch in (self.reasoning_watch, self.text_watch):
             if watch is not None:
                 events += watch.close(how, finish)
@@ -354,6 +387,8 @@ class AnswerSegments(Stateful):
 
     def end_of(self, how: How, finish: str | None) -> tuple[Status, str | None]:
         """Return the status and reason of text that is open at the end; `finish` is the answer's finish reason."""
+        if self.interruption is not None and finish is None and isinstance(how, Completed):
+            how = Interrupted(self.interruption)
         return end_status(how, finish, self.irregular_words)
 
     def _close_calls(self, how: How, finish: str | None, events: list[SegmentOutput]) -> None:

@@ -151,6 +151,8 @@ class ResponseAnswers(Stateful):
             or chunk.raw
             or chunk.error is not None
             or chunk.message is not None
+            or chunk.interrupted is not None
+            or chunk.notices
         ):
             return ""
         self._text_only = False

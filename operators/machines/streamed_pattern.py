@@ -251,11 +251,11 @@ class StreamedPattern:
         match where:
             case "AT_BEGINNING" | "AT_BEGINNING_STRING":
                 kinds = (_START, _NEWLINE) if at_lines and where == "AT_BEGINNING" else (_START,)
-                return self._new((then,), stands=lambda kind, _: kind in kinds)
+                return self._new((then,), stands=partial(_comes_behind, kinds))
             case "AT_END" | "AT_END_STRING":
                 is_lines = at_lines and where == "AT_END"
                 ends = (None, "\n") if is_lines else (None,)
-                end = self._new((then,), stands=lambda _, following: following in ends)
+                end = self._new((then,), stands=partial(_comes_before, ends))
                 if where == "AT_END_STRING" or is_lines:
                     return end
                 if then != self._accepted:
@@ -264,7 +264,7 @@ class StreamedPattern:
                 if self._whole:
                     return end
                 # It also matches before a newline that ends the text.
-                return self._new((end, self._new((end,), fits=lambda each: each == "\n", written="\n")))
+                return self._new((end, self._new((end,), fits="\n".__eq__, written="\n")))
             case _:
                 is_border = where == "AT_BOUNDARY"
 
@@ -275,6 +275,14 @@ class StreamedPattern:
                     return (is_word != (kind == _WORD)) is is_border
 
                 return self._new((then,), stands=stands)
+
+
+def _comes_behind(kinds: tuple[int, ...], kind: int, _: str | None) -> bool:
+    return kind in kinds
+
+
+def _comes_before(ends: tuple[str | None, ...], _: int, following: str | None) -> bool:
+    return following in ends
 
 
 class PatternMatch:

@@ -16,7 +16,7 @@ from ..calls.field_checker import FieldVerdict
 from ..calls.field_spec import Specs
 from ..engine.limits import Limits
 from ..machines.json_values import FieldPath, FragmentAggregator, read_path
-from .ready import ClosedField, FieldsJudgedBy, Judge
+from .ready import ClosedField, FieldFunction, FieldsJudgedBy, Judge
 
 
 class Rule(NamedTuple):
@@ -38,7 +38,8 @@ class Rule(NamedTuple):
     def asks(self) -> bool:
         """Whether its function is async."""
         given: Any = self.judge_field
-        return iscoroutinefunction(given) or iscoroutinefunction(getattr(type(given), "__call__", None))  # noqa: B004
+        call: Any = getattr(given, "__call__", None)  # noqa: B004 - it is looked at, not called
+        return iscoroutinefunction(given) or iscoroutinefunction(call)
 
     def is_for(self, tool: str) -> bool:
         """Return whether it looks into a call; into one whose name has yet to come, it does."""
@@ -63,7 +64,7 @@ _METHODS = ("judge_call", "judge_field", "judge_verdict", "judge_text", "judge_a
 
 def rule_of(number: int, policy: Any) -> Rule:
     if callable(policy) and not isinstance(policy, type) and not any(hasattr(policy, each) for each in _METHODS):
-        policy = FieldsJudgedBy(policy)
+        policy = FieldsJudgedBy(cast("FieldFunction", policy))
     methods: Any = [getattr(policy, each, None) for each in _METHODS]
     name: Any = getattr(policy, "name", None)
     if isinstance(policy, type) or not isinstance(name, str) or not any(methods):
@@ -186,7 +187,7 @@ class GuardedCall(CallArguments):
     def new_part(self, name: str, state: Any, /) -> Any:
         """Return what judges the open string, or what an attribute of all calls has."""
         if name == "_texts":
-            return judged_by(self._of_guard[state[0]])
+            return judged_by(self._of_guard, state[0])
         return FragmentAggregator() if name == "_values" else super().new_part(name, state)
 
     def _is_wanted(self, path: Path | None) -> bool:
@@ -199,7 +200,9 @@ class GuardedCall(CallArguments):
         if not path:
             return
         if piece.value == '"' and piece.kind == "OPEN":
-            self._texts = [judged_by(each) for each in self.rules if each.judge_text and each.looks_at(path)]
+            self._texts = [
+                judged_by(self._of_guard, each.number) for each in self.rules if each.judge_text and each.looks_at(path)
+            ]
             self._collects = self._is_wanted(path)
         self.waiting |= {each.number for each in self.rules if each.holds == "field" and each.looks_at(path)}
 
@@ -251,5 +254,6 @@ class GuardedCall(CallArguments):
         return value
 
 
-def judged_by(rule: Rule) -> JudgedText:
+def judged_by(rules: Sequence[Rule], number: int) -> JudgedText:
+    rule = rules[number]
     return JudgedText(rule, cast("Callable[[], Judge]", rule.judge_text or rule.judge_answer)())

@@ -9,7 +9,7 @@ wrong, or None. `judge_field` and `judge_text` look at the arguments that `tool`
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import lru_cache
 from os import PathLike, fspath
 from typing import Any, Final, Literal, Protocol, TypeAlias, get_args
@@ -376,10 +376,10 @@ class _TokenJudge(Stateful):
 
 
 def _texts(given: Any, name: str, what: str) -> tuple[str, ...]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(given, str) or not hasattr(given, "__iter__"):
         message = f"{name} needs {what} in a list, got {given!r}"
         raise UsageError(message)
-    texts = tuple(given)
+    texts: tuple[Any, ...] = tuple(given)
     if wrong := [each for each in texts if not isinstance(each, str)]:
         message = f"{name} needs {what} in a list, got {wrong[0]!r} in it"
         raise UsageError(message)

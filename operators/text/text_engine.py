@@ -22,7 +22,7 @@ from weakref import proxy
 
 from ...events.segment_event import Fragment, JsonError, SegmentContent
 from ..calls.answer_segments import AnswerSegments, EngineLane, Plain, SegmentOutput
-from ..engine.stage import How
+from ..engine.stage import How, Interrupted
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld
 from ..grammar.compiled_grammar import CompiledGrammar
@@ -55,6 +55,7 @@ class TextEngine(Stateful):
     STATE = ("_source_buffer", "_outside", "_block")
 
     def __init__(self, positions: CompiledGrammar, answer: AnswerSegments, options: TextOptions) -> None:
+        self._positions = positions
         self._answer = answer
         self._options = options
         self._source_buffer = SourceBuffer()
@@ -113,6 +114,13 @@ class TextEngine(Stateful):
                 # A closer or blanks that nothing came after: a text that says nothing stands for them.
                 answer.start_text(kind, events)
             answer.end_text(events, *answer.end_of(how, finish), raw=raw)
+
+    def interrupt(self, how: Interrupted, events: list[SegmentOutput]) -> None:
+        """Emit all remaining events, and read what follows as a new text."""
+        self.choose_lane()
+        self.close(how, None, events)
+        self._block.ending = None
+        self.load(TextEngine(self._positions, self._answer, self._options).dump())
 
     def choose_lane(self) -> None:
         """Set the lane for the next text, if there is one."""

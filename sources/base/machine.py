@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import PenstockError, ProviderError, UsageError, error_fields
 from ...operators.engine.lane import ANY_TEXT
-from ...operators.engine.stage import Completed, Failed, How
+from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ...operators.engine.state import Stateful
 from .endings import provider_error, raise_again, raise_ours
 from .sdk_fields import HeldSurrogates, rest_of_text, whole_text
@@ -67,11 +67,17 @@ class Texts(Stateful):
         self._held: HeldSurrogates = {}
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
+        if isinstance(item, ChunkResponse) and (item.interrupted is not None or item.notices):
+            return self._guarded(item)
         if not isinstance(item, str):
             message = f"a stream of text must yield str, got {type(item).__name__}"
             raise UsageError(message)
         content = whole_text(self._held, "content", item)
         return [ChunkResponse(content=content)] if content else []
+
+    def _guarded(self, chunk: ChunkResponse) -> list[ChunkResponse]:
+        """Pass on what guards the source; an interruption is the end, and not a regular one."""
+        return [chunk] if chunk.interrupted is None else [*self.close(Interrupted(chunk.interrupted)), chunk]
 
     def close(self, how: How, /) -> list[ChunkResponse]:
         if self.stopped:

@@ -10,6 +10,7 @@ from typing import Any, Self, TypeAlias
 from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all, close_all
 from ..base.endings import Translate, raise_ours
+from .guarded_source import GuardedSource
 from .taps import AsyncTap, Tap, TappedStart
 from .workarounds import cancel_inside, goes_async, is_of_closed_client, is_over
 
@@ -19,7 +20,7 @@ Check: TypeAlias = Callable[[object], Any]
 
 def translated(source: Any, check: Check, translate: Translate) -> Any:
     """Return a source whose streams raise our errors; `check` refuses other values, now or when it is opened."""
-    if isinstance(source, TappedStart | Tap | AsyncTap):
+    if isinstance(source, TappedStart | Tap | AsyncTap | GuardedSource):
         return source.through(lambda inner: translated(inner, check, translate))
     if not callable(source):
         return _wrapped(_checked(source, check), translate)

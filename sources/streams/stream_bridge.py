@@ -17,7 +17,8 @@ from ...events.errors import UsageError
 from ...operators.engine.pump import aclose_all, call_in, close_all
 from ...operators.engine.stage import Completed, Failed
 from ..base.endings import provider_error
-from ..base.machine import Machine
+from ..base.machine import Chunks, Machine
+from .guarded_source import GuardedSource
 from .workarounds import goes_async
 
 
@@ -66,6 +67,8 @@ def bridge(source: object, new_machine: Callable[[], Machine], check: SourceChec
     - An exception of the consumer never becomes `on_error`: sync it reaches the caller of `subscribe`, async the
       exception handler of the event loop.
     """
+    if isinstance(source, GuardedSource):
+        source, new_machine = source.decoded_by(new_machine).opened, Chunks
     is_open = hasattr(source, "__next__") or hasattr(source, "__anext__")
     is_taken = False
 

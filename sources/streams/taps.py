@@ -7,6 +7,7 @@ from collections.abc import AsyncIterable, Callable, Iterable
 from typing import Any, Protocol, Self
 
 from ...operators.engine.pump import aclose_all, close_all, is_async_stream
+from .guarded_source import GuardedSource
 
 
 class ItemFile(Protocol):
@@ -22,6 +23,8 @@ def tapped(source: Any, new: Callable[[], ItemFile]) -> Any:
 
     What is no stream is returned as it is, and refused by whoever gets it, in its own words.
     """
+    if isinstance(source, GuardedSource):
+        return source.through(lambda inner: tapped(inner, new))
     if callable(source):
         return TappedStart(source, new)
     if type(source) is bytes:

@@ -6,6 +6,7 @@ import logging
 import socket
 from typing import Any, cast
 
+from .guarded_stream import GuardedStream
 from .sdk_stream import unwrapped
 from .workarounds import values_in
 
@@ -29,6 +30,7 @@ def wake_stream(stream: object) -> bool:
     again to end the new one. Never raises.
     """
     try:
+        _leave(stream)
         found = _socket_of(stream)
         if found is None:
             return False
@@ -39,6 +41,14 @@ def wake_stream(stream: object) -> bool:
         _LOGGER.debug("waking a stream failed", exc_info=True)
         return False
     return True
+
+
+def _leave(stream: Any) -> None:
+    """Tell the guards around a stream that nobody waits for another one."""
+    while stream is not None:
+        if isinstance(stream, GuardedStream):
+            stream.is_left = True
+        stream = getattr(stream, "_stream", None)
 
 
 def _socket_of(stream: Any) -> socket.socket | None:

@@ -119,6 +119,8 @@ def _chunk(chunk: ChunkResponse) -> list[str]:
     words += _outcome(chunk)
     words += [f"{each.kind}={_text(each.data)}" for each in chunk.provider_events]
     words += [f"raw={_text(each)}" for each in chunk.raw]
+    words += [f"{each.code}={_text(each.detail)}" for each in chunk.notices]
+    words += [f"interrupted={_text(chunk.interrupted)}"] if chunk.interrupted is not None else []
     return words or ["-"]
 
 

@@ -18,10 +18,11 @@ from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategy_choice import StreamParts
 from ...sources.base.machine import Machine, json_value
 from ...sources.framing.sse import SseDecoder
-from ...sources.from_stream import decode_sdk, decode_through
+from ...sources.from_stream import AutoDecoder, decode_sdk, decode_through
 from ...sources.from_wire import decode_wire
 from ...sources.recordings.from_recording import RecordedItems, recorded_items
 from ...sources.recordings.recording_format import raw_form
+from ...sources.streams.guarded_source import GuardedSource
 from .trace import LIMIT, Clock, Trace, clock_of, no_time
 
 
@@ -77,6 +78,7 @@ class _StreamTracer:
 
     def of_stream(self, source: Any) -> Trace:
         """Trace what `opened` returned, up to where the machine stops or the stream ends."""
+        source = self._decoded(source)
         stream: Any = source() if callable(source) else source
         if (hasattr(stream, "__aiter__") and not hasattr(stream, "__iter__")) or hasattr(stream, "__await__"):
             if inspect.iscoroutine(stream):
@@ -88,6 +90,7 @@ class _StreamTracer:
 
     async def of_async_stream(self, source: Any) -> Trace:
         """Trace what `opened` returned of an async client."""
+        source = self._decoded(source)
         stream: Any = source() if callable(source) else source
         if hasattr(stream, "__await__"):
             stream = await stream
@@ -101,6 +104,14 @@ class _StreamTracer:
             self._decode = decode_wire
         self._clock = no_time if recorded.ends_at is None else _recorded_times(recorded)
         return self._run(recorded.untimed())
+
+    def _decoded(self, source: Any) -> Any:
+        """Return a source whose items can be traced: those of a guarded one are ChunkResponses already."""
+        if not isinstance(source, GuardedSource):
+            return source
+        source = source.decoded_by(self._new_machine, keeps_text=True)
+        self._new_machine, self._api = AutoDecoder, None
+        return source
 
     def _run(self, items: Iterable[Any]) -> Trace:
         try:

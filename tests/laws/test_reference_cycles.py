@@ -26,7 +26,7 @@ from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.writing.render_call import can_render, render_call
 from penstock.pipeline import Pipeline
 from penstock.sinks import to_sse
-from penstock.sources import decode_sdk, decode_wire
+from penstock.sources import decode_sdk, decode_wire, failover, watchdog
 from penstock.sources.recognition.apis import APIS
 
 pytestmark = [pytest.mark.laws, pytest.mark.deep]
@@ -189,6 +189,52 @@ def test_pipelines_of_failed_streams_leave_no_cycle(items: Callable[[], Iterable
             [*pipeline.stream(items())]
             pytest.fail("it did not fail")
         asyncio.run(in_tasks())
+
+    assert cycles_of(run) == []
+
+
+GUARDS: tuple[Callable[[Callable[[], Any]], Any], ...] = (
+    lambda source: watchdog(source, first=9, between=9),
+    lambda source: failover(source, lambda _: source(), source),
+    lambda source: failover(watchdog(source, first=9), lambda _: [DICT]),
+    lambda source: watchdog(failover(source, source), first=9),
+)
+
+
+@looped("guard, items", [(guard, row[1]) for guard in GUARDS for row in FAILING[:3]])
+def test_guards_of_failed_streams_leave_no_cycle(guard: Callable[[Any], Any], items: Callable[[], Iterable[Any]]):
+    pipeline = Pipeline()
+
+    async def loop() -> None:
+        with suppress(Lost, ProviderError):
+            [_ async for _ in pipeline.astream(guard(lambda: arriving(items())))]
+
+    def run() -> None:
+        with suppress(Lost, ProviderError):
+            [*pipeline.stream(guard(items))]
+        asyncio.run(loop())
+
+    assert cycles_of(run) == []
+
+
+@looped("guard", GUARDS)
+def test_guards_that_are_cancelled_left_or_too_slow_leave_no_cycle(guard: Callable[[Any], Any]):
+    pipeline = Pipeline()
+
+    async def loops() -> None:
+        run = pipeline.astream(guard(endless))
+        async for _ in run:
+            asyncio.get_running_loop().call_soon(run.cancel)
+        async with pipeline.astream(guard(endless)) as run:
+            await anext(run)
+        await anext(pipeline.astream(guard(endless)))
+        [_ async for _ in pipeline.astream(watchdog(guard(endless), between=0.01))]
+
+    def run() -> None:
+        with pipeline.stream(guard(lambda: [DICT, DICT])) as left:
+            next(left)
+        next(pipeline.stream(guard(lambda: [DICT, DICT])))  # dropped
+        asyncio.run(loops())
 
     assert cycles_of(run) == []
 

@@ -42,6 +42,7 @@ from penstock.operators import (
 from penstock.operators.policies import AllowedTools, ClosedField, InsideRoot
 from penstock.pipeline import output_options, provider_named, strategy_named, tool_choice, tool_schemas
 from penstock.pipeline.strategies import PipelineEvent, StrategyEvent, hermes
+from penstock.sources import Shown, failover, watchdog
 
 
 def every_segment_event(event: AnySegmentEvent) -> str:
@@ -236,3 +237,21 @@ def guarded() -> None:
     guard("read")  # wrong
     guard(two_fields)  # wrong
     guard(one_field, then="wait")  # wrong
+
+
+def guarded_sources(chunks: list[ChunkResponse], observable: Observable[ChunkResponse]) -> None:
+    assert_type(watchdog(observable, first=3), Observable[ChunkResponse])
+    assert_type(failover(observable, observable), Observable[ChunkResponse])
+    source = watchdog(chunks, first=3, between=2.5, call=None)
+    for _ in Pipeline().stream(failover(source, lambda shown: [*chunks, shown.text])):
+        pass
+    failover(chunks, lambda shown: shown.txt)  # wrong
+    watchdog(chunks, frist=3)  # wrong
+    watchdog(chunks, first="3")  # wrong
+    failover(chunks, chunks, retries=2)  # wrong
+
+
+def go_on(shown: Shown) -> list[dict[str, Any]]:
+    assert_type(shown.text, str)
+    _ = shown.usage  # wrong
+    return shown.messages("anthropic", prefill=False)

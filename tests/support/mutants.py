@@ -69,6 +69,8 @@ SECRETS = "tests/events/test_url_secrets.py"
 OUTPUT = "tests/operators/test_partial_output.py"
 OUTPUT_TYPE = "tests/pipeline/test_output_type.py"
 LANES = "tests/laws/test_wire_lanes.py"
+WATCHDOG = "tests/sources/test_watchdog.py"
+FAILOVER = "tests/sources/test_failover.py"
 
 FILES = "tests/sinks/files/test_write_files.py"
 HOSTILE_CALLS = "tests/sinks/files/test_hostile_calls.py"
@@ -2519,6 +2521,84 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         (LANES,),
+    ),
+    Mutant(
+        "a guard: a keep-alive is content",
+        (
+            Edit(
+                "sources/streams/time_limits.py",
+                "        or chunk.error\n",
+                "        or chunk.error\n        or chunk.model\n",
+            ),
+        ),
+        (f"{WATCHDOG} in_every_kind_of_loop",),
+    ),
+    Mutant(
+        "a guard: what comes too late is seen",
+        (Edit("sources/watchdog.py", "if is_woken or took >= left:", "if is_woken:"),),
+        (f"{WATCHDOG} in_time_is_seen",),
+    ),
+    Mutant(
+        "a guard: a call that goes on behind another one is young again",
+        (Edit("sources/streams/time_limits.py", "= self._began[call]\n", "= self._waited\n"),),
+        (f"{WATCHDOG} as_old_as_it_is",),
+    ),
+    Mutant(
+        "a guard: a request that is answered too late stays open",
+        (Edit("sources/watchdog.py", "        if is_left:\n            close_all(stream)\n", ""),),
+        (f"{WATCHDOG} too_late_is_closed",),
+    ),
+    Mutant(
+        "a guard: a cancel changes the source",
+        (Edit("sources/streams/wake_stream.py", "        _leave(stream)\n", ""),),
+        (f"{FAILOVER} does_not_change_the_source",),
+    ),
+    Mutant(
+        "a guard: what another source says seals a call that was cut",
+        (Edit("sources/handover.py", "            call.settle()\n", "            pass\n"),),
+        (f"{FAILOVER} wherever",),
+    ),
+    Mutant(
+        "a guard: a call that is repeated runs again",
+        (Edit("sources/handover.py", "same.call_id is not None:", "same.call_id == call.call_id:"),),
+        (f"{FAILOVER} wherever",),
+    ),
+    Mutant(
+        "a guard: the usage is that of the last source",
+        (Edit("sources/handover.py", "chunk = replace(chunk, usage=_sum(self._before, chunk.usage))", "pass"),),
+        (f"{FAILOVER} usage",),
+    ),
+    Mutant(
+        "a guard: a text that repeats itself is taken for a repetition",
+        (Edit("sources/repeated_text.py", " and not _repeats_itself(shown)", ""),),
+        (f"{FAILOVER} come_once",),
+    ),
+    Mutant(
+        "a guard: a broken source leaves the message of its half",
+        (Edit("sources/handover.py", "None if self._has_shown else chunk.message", "chunk.message"),),
+        (f"{FAILOVER} message",),
+    ),
+    Mutant(
+        "an interrupted source leaves its calls open",
+        (
+            Edit(
+                "operators/calls/answer_segments.py",
+                "        self.calls.close(*end_status(how), events, completed=False)\n",
+                "",
+            ),
+        ),
+        ("tests/laws/test_interruptions.py nothing_is_open",),
+    ),
+    Mutant(
+        "an interrupted source leaves a block of text open",
+        (
+            Edit(
+                "operators/calls/answer_segments.py",
+                "                reader.interrupt(how, events)\n",
+                "                pass\n",
+            ),
+        ),
+        (f"{FAILOVER} call_in_text",),
     ),
 )
 

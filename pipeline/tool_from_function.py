@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
 from inspect import Parameter, cleandoc, getdoc, isasyncgenfunction, iscoroutinefunction, isfunction, signature, unwrap
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
@@ -26,6 +27,7 @@ from ..operators.schemas.path_in_schema import path_fault
 from ..operators.schemas.schema_references import definition
 from ..operators.schemas.schema_validation import what_to_write
 from ..operators.schemas.strict_schema import without_nulls
+from ..sinks.acting.streamed_text import whole_text
 
 if TYPE_CHECKING:
     from .tool import Tool
@@ -157,9 +159,13 @@ _SECTION = re.compile(
 
 
 class _Parameter(Struct, frozen=True):
-    """The name of a parameter, kept in its field's metadata because the field's name and alias may differ from it."""
+    """The name of a parameter, kept in its field's metadata because the field's name and alias may differ from it.
+
+    `is_read`: the function reads its text while it arrives.
+    """
 
     name: str
+    is_read: bool = False
 
 
 _ENTRY = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^\n]*?\))?:\s*(.*)$")
@@ -175,44 +181,131 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     A parameter without an annotation accepts anything; there is a warning, but for a lambda's. With `Field(alias=...)`
     the model uses another name for it, which may be one that is not allowed in Python, such as `from`. Descriptions
     come from `Annotated[..., Field(description=...)]`, else from the `Args:` of a docstring in Google's style.
-    Arguments without a parameter are refused. `UsageError` for an async generator, for *args and **kwargs, for an
-    annotation that cannot be resolved or has no JSON Schema, for an unbound method, and for an alias that is a path or
-    has several names.
+    Arguments without a parameter are refused. A parameter that is read while its text arrives (`AsyncIterator[str]`,
+    `Iterator[str]`) is the last field, a `str`, so that models write it behind the others. `UsageError` for an async
+    generator, for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for an unbound
+    method, for an alias that is a path or has several names, and for a second parameter that is read meanwhile.
     """
     if isasyncgenfunction(_plain(function)):
         message = (
             f"{name}() is an async generator, but a tool returns one result; collect the items and return the list"
         )
         raise UsageError(message)
+    fields = _model_fields(function, name)
+    for parameter in signature(function).parameters.values():
+        if parameter.annotation is Parameter.empty:
+            _warn_of_no_type(function, name, parameter.name)
+    return _made_model(function, name, fields)
+
+
+def model_without_text(function: Callable[..., Any], name: str) -> type[BaseModel]:
+    """Make the model of a function without the parameter that it reads while its text arrives."""
+    fields = _model_fields(function, name)
+    return _made_model(function, name, {key: each for key, each in fields.items() if not each.is_read})
+
+
+class _Field(Struct):
+    annotation: Any
+    """As in the function; where a text is read while it arrives, it is a `str` instead."""
+    said: dict[str, Any]
+    parameter: Parameter
+    is_read: bool
+
+    @property
+    def definition(self) -> Any:
+        """What pydantic makes the field of; raises `AttributeError` or `TypeError` for what cannot be a type."""
+        mark = _Parameter(self.parameter.name, self.is_read)
+        field: Any = Annotated[self.annotation, Field(**self.said), mark]
+        if self.is_read:
+            field = Annotated[field, Streamed()]
+        default = self.parameter.default
+        return field if default is Parameter.empty else (field, default)
+
+
+def _model_fields(function: Callable[..., Any], name: str) -> dict[str, _Field]:
+    """Return the fields of a function's model by their names."""
     described = _described_parameters(_documentation(function))
-    fields: dict[str, Any] = {}
-    annotations: dict[str, Any] = {}
+    fields: dict[str, _Field] = {}
     names: set[str] = set()
-    for parameter, annotation in _parameters(function, name):
+    for parameter, annotated in _parameters(function, name):
+        annotation = _as_text(parameter, annotated, function, name)
         said: dict[str, Any] = {"alias": _name_for_model(parameter, annotation, name)}
         if said["alias"] in names:
             message = f"two parameters of {name}() are named {said['alias']!r}; change one alias"
             raise UsageError(message)
         names.add(said["alias"])
-        annotations[parameter.name] = annotation
-        if parameter.annotation is Parameter.empty:
-            _warn_of_no_type(function, name, parameter.name)
         own = any(each.description for each in _fields(annotation, parameter.default))
         if not own and parameter.name in described:
             said["description"] = described[parameter.name]
-        try:
-            field: Any = Annotated[annotation, Field(**said), _Parameter(parameter.name)]
-        except (AttributeError, TypeError):  # of what is no type at all
-            raise _no_model(name, f"{annotation!r} is no type", annotations) from None
-        fields[_free_name(parameter.name, fields)] = (
-            field if parameter.default is Parameter.empty else (field, parameter.default)
+        field = _Field(annotation, said, parameter, annotation is not annotated)
+        fields[_free_name(parameter.name, fields)] = field
+    read = [key for key, each in fields.items() if each.is_read]
+    if len(read) > 1:
+        first, second = (fields[key].parameter.name for key in read[:2])
+        message = (
+            f"{name}() reads two arguments while they arrive, {first!r} and {second!r}; annotate one of them as str"
         )
+        raise UsageError(message)
+    for key in read:
+        fields[key] = fields.pop(key)
+    return fields
+
+
+def _made_model(function: Callable[..., Any], name: str, fields: dict[str, _Field]) -> type[BaseModel]:
+    annotations = {each.parameter.name: each.annotation for each in fields.values()}
+    definitions: dict[str, Any] = {}
+    for key, each in fields.items():
+        try:
+            definitions[key] = each.definition
+        except (AttributeError, TypeError):  # of what is no type at all
+            raise _no_model(name, f"{each.annotation!r} is no type", annotations) from None
     config = ConfigDict(extra="forbid", protected_namespaces=())
     try:
-        return create_model(name, __config__=config, __module__=function.__module__, **fields)
+        return create_model(name, __config__=config, __module__=function.__module__, **definitions)
     except (PydanticUserError, TypeError) as error:
         why = str(error).splitlines()[0].partition(". Set `arbitrary_types_allowed")[0]
         raise _no_model(name, why, annotations) from error
+
+
+_READ: dict[Any, bool] = {AsyncIterator: True, AsyncIterable: True, Iterator: False}
+"""The annotations of a text that is read while it arrives, with whether an async function reads it.
+
+`Iterable[str]` is none of them: pydantic takes it for a list of texts.
+"""
+
+
+def _as_text(parameter: Parameter, annotation: Any, function: Callable[..., Any], name: str) -> Any:
+    """Return `str` in place of the iterator of a text; any other annotation as it is."""
+    is_annotated = get_origin(annotation) is Annotated
+    given = annotation.__origin__ if is_annotated else annotation
+    kind = get_origin(given) or given
+    is_for_async = _READ.get(kind) if isinstance(kind, type) else None
+    if is_for_async is None:
+        return annotation
+    called = f"parameter {parameter.name!r} of {name}() is an {kind.__name__}"
+    if get_args(given) != (str,):
+        message = f"{called}, and what a tool reads while it arrives is text; write {kind.__name__}[str]"
+        raise UsageError(message)
+    if is_for_async and not is_async(function):
+        message = f"{called}, which only an async function can read; write async def, or Iterator[str]"
+        raise UsageError(message)
+    if not is_for_async and is_async(function):
+        message = f"{called}, which would block the event loop; write AsyncIterator[str]"
+        raise UsageError(message)
+    fields = _fields(annotation, parameter.default)
+    is_plain = parameter.default is not Parameter.empty and parameter.default not in fields
+    if is_plain or not all(each.is_required() for each in fields):
+        message = f"{called}, which cannot have a default, because the call begins with it; remove the default"
+        raise UsageError(message)
+    return Annotated[(str, *annotation.__metadata__)] if is_annotated else str
+
+
+def read_argument(model: type[BaseModel] | None) -> str | None:
+    """Return the argument that a function reads while its text arrives, by its name for the model; None without one."""
+    for field in (model.model_fields if model is not None else {}).values():
+        if any(isinstance(each, _Parameter) and each.is_read for each in field.metadata):
+            return field.alias
+    return None
 
 
 def _no_model(name: str, why: str, annotations: dict[str, Any]) -> UsageError:
@@ -232,16 +325,21 @@ def _warn_of_no_type(function: Callable[..., Any], name: str, parameter: str) ->
 
 
 def function_arguments(
-    function: Callable[..., Any], model: type[BaseModel], given: BaseModel
+    function: Callable[..., Any], model: type[BaseModel], given: BaseModel, text: Any = None
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional and keyword arguments of a call from a model's instance.
 
-    They are the values themselves and not a dump: nested models stay models.
+    They are the values themselves and not a dump: nested models stay models. `text` is what the function reads while it
+    arrives, which the instance may lack then; without it, the function gets the whole text at once.
     """
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        marks = [each.name for each in field.metadata if isinstance(each, _Parameter)]
-        values[marks[0] if marks else field.alias or name] = getattr(given, name)
+        mark = next((each for each in field.metadata if isinstance(each, _Parameter)), None)
+        if mark is not None and mark.is_read:
+            is_new = text is None
+            values[mark.name] = whole_text(getattr(given, name), is_async=is_async(function)) if is_new else text
+        else:
+            values[field.alias or name if mark is None else mark.name] = getattr(given, name)
     parameters = signature(function).parameters.values()
     return [values.pop(each.name) for each in parameters if each.kind is Parameter.POSITIONAL_ONLY], values
 
@@ -368,6 +466,23 @@ def checked_call(tool: Tool[..., Any], invocation: object) -> Callable[[], Any]:
         given = tool.validate(invocation.arguments)
     by_position, by_name = function_arguments(tool.function, tool.model, given)
     return partial(tool.function, *by_position, **by_name)
+
+
+def opening_of(tool: Tool[..., Any]) -> Tool[..., Any]:
+    """Return a tool that validates what a call has before the argument that the function reads while it arrives."""
+    read, function = tool.read_while_written, cast("Callable[..., Any]", tool.function)
+    parameters = tool.parameters
+    others = {key: each for key, each in parameters["properties"].items() if key != read}
+    required = [key for key in parameters.get("required", ()) if key != read]
+    schema = {**parameters, "properties": others, "required": required}
+    return replace(tool, model=model_without_text(function, tool.name), parameters=schema, streamed=())
+
+
+def opened_call(tool: Tool[..., Any], opening: BaseModel, text: Any) -> Callable[[], Any]:
+    """Return the function of a tool with the arguments of a call that is still written, and the text to read."""
+    function = cast("Callable[..., Any]", tool.function)
+    by_position, by_name = function_arguments(function, cast("type[BaseModel]", tool.model), opening, text)
+    return partial(function, *by_position, **by_name)
 
 
 def is_async(function: Any) -> bool:

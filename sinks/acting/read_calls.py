@@ -73,7 +73,7 @@ class _Call:
     """One call: what has come of it, its text on the way to the tool, and how it ended.
 
     - `request`: what is approved, and runs. `given`: its arguments, validated.
-    - `is_held`: it waits for its approval or its turn, and a cut ends the waiting.
+    - `is_held`: the tool is to begin, and waits for its approval or its turn; a cut ends the waiting.
     - `settled`: done once there is an `invocation` or a `cut`. `ending`: why it is not run, if its END said so.
     """
 
@@ -195,6 +195,7 @@ class ReadCalls:
             return
         turn_id, call_id = call.identity
         call.request = ToolInvocation(call_id, turn_id, call.tool.name, deepcopy(opening))
+        call.is_held = True
         call.task = self._work.start(
             self._act(call, call.request), turn_id=turn_id, cancelled=partial(self._cancelled, call)
         )
@@ -242,7 +243,6 @@ class ReadCalls:
     async def _act(self, call: _Call, request: ToolInvocation) -> None:
         acting, options, status = self._acting, self._options, StatusMaker(request, is_open=True)
         emit, read = partial(self._emit, call), call.tool.wanted.read
-        call.is_held = True
         refused = await gate(request, options.approve, emit, timeout=options.approval_timeout, streamed=read)
         if refused is not None:
             call.is_held = False

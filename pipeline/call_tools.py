@@ -110,12 +110,12 @@ class CalledTools:
         call = event
         if self._options.approve is not None:  # what runs is what was shown, whatever becomes of the event
             call = replace(event, arguments=deepcopy(event.arguments), model=None)
-        task: Any = None
+        read: asyncio.Task[None] | InvocationFailed | None = None
         if self._read_calls is not None:
-            task = self._read_calls.invoked(call, is_ours=not is_others and identity not in self._known)
-            if isinstance(task, InvocationFailed):
-                self._work.emit(task)
-                return
+            read = self._read_calls.invoked(call, is_ours=not is_others and identity not in self._known)
+        if isinstance(read, InvocationFailed):
+            self._work.emit(read)
+            return
         if is_others:
             self._known.add(identity)
             self._work.emit(event)
@@ -125,11 +125,9 @@ class CalledTools:
             return
         self._known.add(identity)
         self._waiting[identity] = None
-        if task is None:
-            task = self._work.start(
-                self.run_whole(call), turn_id=event.turn_id, cancelled=partial(self.interrupted, event)
-            )
-        self._tasks[identity] = task
+        task = self._tasks[identity] = read or self._work.start(
+            self.run_whole(call), turn_id=event.turn_id, cancelled=partial(self.interrupted, event)
+        )
         task.add_done_callback(lambda _: self._tasks.pop(identity))
 
     def close(self, _how: How) -> None:

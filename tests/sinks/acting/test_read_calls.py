@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -51,23 +51,15 @@ def of_kind(events: list[Any], *kinds: type[Any]) -> list[Any]:
     return [event for event in events if isinstance(event, kinds)]
 
 
-def ran(
-    saved: Saved,
-    chunks: Any,
-    *,
-    is_plain: bool = False,
-    then: Callable[[list[Any]], None] | None = None,
-    **options: Any,
-) -> list[Any]:
+def ran(saved: Saved, chunks: Any, *, is_plain: bool = False, **options: Any) -> list[Any]:
+    """Return the events of an answer whose call is read by the tool; nothing of it is left then."""
+
     async def main() -> list[Any]:
         events = await events_of([saved.plain if is_plain else saved.tool], chunks, **options)
         await no_task_is_left()
         return events
 
-    events = asyncio.run(main()) if is_plain else virtual_time.run(main())
-    if then is not None:
-        then(events)
-    return events
+    return asyncio.run(main()) if is_plain else virtual_time.run(main())
 
 
 # When it begins, and what it reads
@@ -192,14 +184,18 @@ def test_an_argument_that_comes_twice_cuts_the_call():
         assert saved.run.text == "one"
 
 
-def test_a_call_with_invalid_arguments_never_begins():
-    saved = Saved()
-    events = ran(saved, answer_of('{"path": 5, "content": "one', '"}'))
-    assert saved.runs == []
-    assert of_kind(events, InvocationFailed)[0].reason == "invalid"
-    events = ran(saved, answer_of('{"what": 5, "path": "a", "content": "one', '"}'))
-    assert saved.runs == []
-    assert of_kind(events, InvocationFailed)[0].reason == "invalid"
+@looped("first", ['"path": 5', '"what": 5, "path": "a"', '"mode": ["w"], "path": "a"'])
+def test_a_call_with_invalid_arguments_never_begins(first: str):
+    saved, asked = Saved(), list[ApprovalRequest]()
+
+    def approve(request: ApprovalRequest) -> bool:
+        asked.append(request)
+        return True
+
+    for asking in (None, approve):
+        events = ran(saved, answer_of(f'{{{first}, "content": "one', '"}'), approve=asking)
+        assert (saved.runs, asked, states(events)) == ([], [], [])
+        assert of_kind(events, InvocationFailed)[0].reason == "invalid"
 
 
 def test_a_text_that_is_none_never_begins():

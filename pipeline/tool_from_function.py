@@ -1,4 +1,4 @@
-"""A function as a tool: its parameters as a model, those that are `Streamed`, its documentation, its call."""
+"""A function as a tool: its parameters as a model, those that are streamed or read meanwhile, its text, its call."""
 
 from __future__ import annotations
 

@@ -225,13 +225,17 @@ def call_tools(
       may be async; any other runs in a thread. What runs then are the arguments that it was shown.
     - `concurrency`: how many calls run at the same time; None for no limit. The others wait, in order.
     - `ordered`: whether results come in the order of the calls, and not in that in which they are there.
-    - `timeout`: seconds that a call may run. An async tool is then cancelled; a thread goes on unheard.
+    - `timeout`: seconds that a sealed call may run. An async tool is then cancelled; a thread goes on unheard.
     - `approval_timeout`: seconds that a call waits for its answer, before it counts as denied; None for no limit.
 
     A `ToolCallStatus` says when approval is requested, a call is approved or denied, starts, finishes or fails, with
     the SHA-256 of `ToolInvocation.raw`. Each call has one `ToolResult`: of the value as plain data, of the error of a
     tool that raised, was too slow, or returned what JSON cannot carry, or of the denial. The other calls go on, and so
     does the stream, which ends when all results are there.
+
+    A tool with a parameter that is an `AsyncIterator[str]`, or an `Iterator[str]` in a thread, begins before the seal:
+    when that text has begun, and every other required argument has closed, is valid, and is approved. It reads the text
+    while the model writes it. `CallCutError` tells it if the call is cut, which then has no result.
 
     A call runs once per turn and id. One that an earlier step has claimed (`ToolInvocation.claimed_by`) or answered is
     left alone. If the stream is left, raises, or is cancelled, and when the answer is interrupted or fails, the tools

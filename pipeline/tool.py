@@ -18,6 +18,7 @@ from typing_extensions import ParamSpec, TypeVar
 
 from ..events.errors import UsageError
 from ..events.tool_invocation import ToolInvocation
+from ..operators.calls.streamed_paths import marked_paths, marked_schemas, streamed_paths
 from ..operators.schemas.json_schema import PARAMETERS, TYPES
 from ..operators.schemas.schema_references import object_schema
 from ..operators.schemas.schema_validation import check_schema, exact_instance, model_schema, raise_for_schema
@@ -29,10 +30,7 @@ from .tool_from_function import (
     function_name,
     in_thread,
     is_async,
-    marked_paths,
-    marked_schemas,
     read_argument,
-    streamed_paths,
 )
 
 _READ_FIELDS: dict[str, type] = {

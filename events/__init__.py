@@ -2,7 +2,7 @@
 
 from .answer_end import AnswerEnd, Output, OutputFailed
 from .chunk_response import ChunkResponse, ProviderEvent, ToolCallDelta
-from .errors import PenstockError, ProviderError, UsageError
+from .errors import CallCutError, PenstockError, ProviderError, UsageError
 from .json_form import from_json, json_schema, to_dict, to_json
 from .segment_event import (
     SegmentContent,
@@ -23,6 +23,7 @@ from .tool_invocation import (
 
 __all__ = [
     "AnswerEnd",
+    "CallCutError",
     "ChunkResponse",
     "FileResult",
     "InvocationFailed",

@@ -107,6 +107,21 @@ class ProviderError(PenstockError):
         return _provider_error, (self.detail, self.code, self.type, self.status, self.transport)
 
 
+class CallCutError(PenstockError):
+    """Raised in a tool that reads an argument while the model writes it: the call will not be complete and valid.
+
+    It comes after the characters that came. `reason` says why: that of the `InvocationFailed`, such as "truncated",
+    "interrupted" or "invalid", or "answered" for a call that an earlier step answers.
+    """
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return f"the call was cut: {self.reason}"
+
+
 def error_fields(error: Exception) -> dict[str, Any]:
     """Return the `error` of a chunk or of an `AnswerEnd`; empty keys are absent.
 

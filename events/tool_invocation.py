@@ -94,6 +94,10 @@ class ToolCallStatus(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag
         ToolInvocation  requested  approved  started  finished  ToolResult(value=...)
         ToolInvocation  requested  denied                       ToolResult(denied=...)
         ToolInvocation                       started  failed    ToolResult(error=...)
+        requested  approved  started  ToolInvocation  finished  ToolResult(value=...)
+        requested  approved  started  InvocationFailed  failed
+
+    The last two are calls of a tool that reads an argument while the model writes it.
 
     >>> ToolCallStatus("call_1", name="deploy", state="denied", reason="not on Fridays")
     ToolCallStatus(id='call_1', name='deploy', state='denied', reason='not on Fridays')
@@ -111,7 +115,10 @@ class ToolCallStatus(Struct, frozen=True, gc=False, repr_omit_defaults=True, tag
     ] = "started"
     sha256: Annotated[
         str | None,
-        Meta(description="SHA-256 of the call's raw text as UTF-8, hexadecimal: the same text in every state."),
+        Meta(
+            description="SHA-256 of the call's raw text as UTF-8, hexadecimal: the same text in every state; null as "
+            "long as the model writes the call, for a tool that reads it meanwhile."
+        ),
     ] = None
     reason: Annotated[str | None, Meta(description="Why it was denied or failed.")] = None
 

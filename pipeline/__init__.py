@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from ..operators.calls.streamed_paths import Streamed
     from .answer import Answer
     from .call_tools import call_tools
     from .output_type import OutputType, output_options
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from .strategies import xml as xml
     from .strategy_choice import Settings
     from .tool import Tool, as_tools, tool
-    from .tool_from_function import Streamed
     from .tool_schemas import FILE_TOOL_DEFINITIONS, provider_named, tool_choice, tool_schemas
     from .turns import turns
 
@@ -70,6 +70,7 @@ lazy_names(
     __name__,
     __all__,
     {
+        ".operators.calls.streamed_paths": ("Streamed",),
         "answer": ("Answer",),
         "call_tools": ("call_tools",),
         "output_type": ("OutputType", "output_options"),
@@ -93,7 +94,6 @@ lazy_names(
         ),
         "strategy_choice": ("Settings",),
         "tool": ("Tool", "as_tools", "tool"),
-        "tool_from_function": ("Streamed",),
         "tool_schemas": ("FILE_TOOL_DEFINITIONS", "provider_named", "tool_choice", "tool_schemas"),
         "turns": ("turns",),
     },

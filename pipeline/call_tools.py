@@ -3,39 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import logging
-from collections.abc import AsyncIterable, Iterable, Mapping
+from collections.abc import AsyncIterable, Awaitable, Iterable, Mapping
 from contextlib import nullcontext
 from copy import deepcopy
 from dataclasses import dataclass, fields
 from functools import partial
-from inspect import isgenerator
 from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from ..events.errors import UsageError, without_credentials
-from ..events.tool_invocation import ToolInvocation, ToolResult, result_data
+from ..events.errors import UsageError
+from ..events.tool_invocation import InvocationFailed, ToolInvocation, ToolResult
+from ..operators.calls.field_spec import KNOWN_FILE_TOOLS, spec_by_type, specs_by_tool
 from ..operators.engine.pump import is_async_stream
 from ..operators.engine.stage import How
-from ..operators.engine.where_raised import where_raised
-from ..sinks.acting.approval import (
-    Approve,
-    Postponed,
-    StatusMaker,
-    UserCodeError,
-    gate,
-    in_thread,
-    message_of,
-    result_of,
-)
-from ..sinks.acting.step import CLEAN_UP, StepStream, TaskGroup, check_options
+from ..sinks.acting.approval import Approve, Postponed, StatusMaker, gate
+from ..sinks.acting.function_run import FunctionRun
+from ..sinks.acting.open_call import wanted_by
+from ..sinks.acting.read_calls import ReadCalls, ReadTool, ReadTools
+from ..sinks.acting.step import StepStream, TaskGroup, check_options
 from .tool import Tool, as_tools
-from .tool_from_function import checked_call, is_async
-
-_LOGGER = logging.getLogger("penstock")
-_ABANDONED: set[asyncio.Task[Any]] = set()
-"""Tools that ignore their cancellation, kept here because the loop has only weak references to them."""
+from .tool_from_function import checked_call, is_async, opened_call, opening_of
 
 
 async def run_call(tool: Tool, call: ToolInvocation, timeout: float | None) -> ToolResult:  # noqa: ASYNC109 - a result
@@ -44,74 +32,26 @@ async def run_call(tool: Tool, call: ToolInvocation, timeout: float | None) -> T
     After `timeout` seconds an async tool is cancelled; a thread goes on, and what it returns is dropped. A cancellation
     of the caller cancels the tool, too, and passes. So does a KeyboardInterrupt of an async tool.
     """
-    task = asyncio.get_running_loop().create_task(_outcome(tool, call))
+    run = FunctionRun(partial(checked_call, tool, call), tool.name, is_async=is_async(tool.function))
     try:
-        await asyncio.wait({task}, timeout=timeout)
+        await run.wait(timeout)
     finally:
-        is_late = not task.done()
-        if is_late:
-            await _stop(task, tool.name)
-    if is_late:
-        return _error(call, f"the tool did not answer within {timeout:g} seconds")
-    if task.cancelled():
-        return _error(call, "the tool cancelled its own task")
-    value, error = task.result()
-    if error is None:
-        return _carried(call, value)
-    if isinstance(error, Exception):
-        _LOGGER.debug("tool %r raised", tool.name, exc_info=error)
-        return _error(call, _words(error))
-    raise error
+        await run.stop()
+    return run.result(call, timeout)
 
 
-async def _outcome(tool: Tool, call: ToolInvocation) -> tuple[Any, BaseException | None]:
-    """Return what a tool returns or raises; raised in a task, a KeyboardInterrupt would break the event loop."""
-    try:
-        value = await result_of(checked_call(tool, call), is_async=is_async(tool.function))
-        if isgenerator(value):  # its items may take their time, too
-            value = await in_thread(partial(list[Any], value))
-    except asyncio.CancelledError:
-        raise
-    except BaseException as error:  # noqa: BLE001 - the caller's to judge
-        return None, error
-    else:
-        return value, None
-
-
-async def _stop(task: asyncio.Task[Any], name: str) -> None:
-    task.cancel()
-    await asyncio.wait({task}, timeout=CLEAN_UP)
-    if not task.done():
-        _LOGGER.warning("tool %r goes on %g seconds after it was cancelled, and is left alone", name, CLEAN_UP)
-        _ABANDONED.add(task)
-        task.add_done_callback(_ABANDONED.discard)
-
-
-def _carried(call: ToolInvocation, value: Any) -> ToolResult:
-    """Return the result with a value as plain data, so that every protocol can carry it, and nobody changes it."""
-    try:
-        return ToolResult(
-            call.id, turn_id=call.turn_id, value=result_data(ToolResult(call.id, turn_id=call.turn_id, value=value))
-        )
-    except Exception as error:
-        _LOGGER.debug("the result of tool %r cannot be written as JSON", call.name, exc_info=error)
-        why = _words(error.__cause__ or error)
-        return _error(
-            call,
-            f"the tool {call.name!r} returned a {type(value).__name__}, which cannot be written as JSON ({why}); "
-            "it must return text, numbers, lists, dicts, dataclasses or pydantic models",
-        )
-
-
-def _error(call: ToolInvocation, words: str) -> ToolResult:
-    return ToolResult(call.id, turn_id=call.turn_id, error=words)
-
-
-def _words(error: BaseException) -> str:
-    said = without_credentials(message_of(error))
-    if isinstance(error, UserCodeError):
-        return said
-    return f"{type(error).__name__}: {said}" if said else where_raised(error)
+def _read_tools(tools: Mapping[str, Tool]) -> ReadTools:
+    """Return those of the tools that read an argument while the model writes it."""
+    by_name: dict[str, ReadTool] = {}
+    for name, each in tools.items():
+        if (read := each.read_while_written) is None:
+            continue
+        properties, required = each.parameters["properties"], each.parameters.get("required", ())
+        wanted = wanted_by(read, properties, required)
+        validate = opening_of(each).validate
+        by_name[name] = ReadTool(name, wanted, is_async(each.function), validate, partial(opened_call, each))
+    own = [spec for several in specs_by_tool((), tools).values() for spec in several] if by_name else ()
+    return ReadTools(by_name, spec_by_type((*KNOWN_FILE_TOOLS, *own)))
 
 
 CLAIM = "call_tools"
@@ -137,12 +77,13 @@ class CallOptions:
 class CalledTools:
     """Starts each call when its invocation comes, and answers it once."""
 
-    def __init__(self, tools: Mapping[str, Tool], options: CallOptions, work: TaskGroup) -> None:
+    def __init__(self, tools: Mapping[str, Tool], read_tools: ReadTools, options: CallOptions, work: TaskGroup) -> None:
         self._tools = tools
         self._options = options
         self._work = work
         limit = options.concurrency
         self._slots = nullcontext() if limit is None else asyncio.Semaphore(limit)
+        self._read_calls = ReadCalls(read_tools, options, self, work, self._slots) if read_tools.by_name else None
         self._known: set[_Identity] = set()
         """The calls that came."""
         self._answered: set[_Identity] = set()
@@ -151,14 +92,31 @@ class CalledTools:
         """The calls without a result so far, in order; with `ordered`, also results whose turn has not come."""
         self._tasks: dict[_Identity, asyncio.Task[None]] = {}
 
-    def feed(self, event: Any) -> None:
+    def feed(self, event: Any, /) -> Awaitable[None] | None:
+        waiting: Awaitable[None] | None = None
+        if self._read_calls is not None:
+            event, waiting = self._read_calls.feed(event)
         if isinstance(event, ToolResult):
             self._answered_by_others(event)
-        if not isinstance(event, ToolInvocation) or event.name not in self._tools:
+        if isinstance(event, ToolInvocation) and event.name in self._tools:
+            self._invoked(event)
+        else:
             self._work.emit(event)
-            return
+        return waiting
+
+    def _invoked(self, event: ToolInvocation) -> None:
         identity = (event.turn_id, event.id)
-        if event.claimed_by is not None or not self._answered.isdisjoint((identity, (None, event.id))):
+        is_others = event.claimed_by is not None or not self._answered.isdisjoint((identity, (None, event.id)))
+        call = event
+        if self._options.approve is not None:  # what runs is what was shown, whatever becomes of the event
+            call = replace(event, arguments=deepcopy(event.arguments), model=None)
+        read: asyncio.Task[None] | InvocationFailed | None = None
+        if self._read_calls is not None:
+            read = self._read_calls.invoked(call, is_ours=not is_others and identity not in self._known)
+        if isinstance(read, InvocationFailed):
+            self._work.emit(read)
+            return
+        if is_others:
             self._known.add(identity)
             self._work.emit(event)
             return
@@ -167,27 +125,24 @@ class CalledTools:
             return
         self._known.add(identity)
         self._waiting[identity] = None
-        call = event
-        if self._options.approve is not None:  # what runs is what was shown, whatever becomes of the event
-            call = replace(event, arguments=deepcopy(event.arguments), model=None)
-        job = self._job(call, self._tools[event.name])
-        task = self._tasks[identity] = self._work.start(
-            job, turn_id=event.turn_id, cancelled=lambda reason: self._interrupted(event, reason)
+        task = self._tasks[identity] = read or self._work.start(
+            self.run_whole(call), turn_id=event.turn_id, cancelled=partial(self.interrupted, event)
         )
         task.add_done_callback(lambda _: self._tasks.pop(identity))
 
     def close(self, _how: How) -> None:
         pass
 
-    async def _job(self, call: ToolInvocation, tool: Tool) -> None:
-        work, options = self._work, self._options
+    async def run_whole(self, call: ToolInvocation) -> None:
+        """Ask for a call that is sealed, run it, and answer it."""
+        work, options, tool = self._work, self._options, self._tools[call.name]
         refused = await gate(call, options.approve, work.emit, timeout=options.approval_timeout)
         if isinstance(refused, Postponed):
             self._waiting.pop((call.turn_id, call.id), None)
             self._in_turn()
             return
         if refused is not None:
-            self._answer(refused)
+            self.answer(refused)
             return
         status = StatusMaker(call)
         async with self._slots:
@@ -195,12 +150,12 @@ class CalledTools:
             try:
                 result = await run_call(tool, call, options.timeout)
             except KeyboardInterrupt:
-                self._interrupted(call, "KeyboardInterrupt")
+                self.interrupted(call, "KeyboardInterrupt")
                 raise
         work.emit(status("finished") if result.error is None else status("failed", result.error))
-        self._answer(result)
+        self.answer(result)
 
-    def _answer(self, result: ToolResult) -> None:
+    def answer(self, result: ToolResult) -> None:
         """Yield a result, if it is the first of its call, and, if they are ordered, when it is its turn."""
         identity = (result.turn_id, result.id)
         if identity not in self._waiting:
@@ -219,12 +174,12 @@ class CalledTools:
             del self._waiting[identity]
             self._work.emit(result)
 
-    def _interrupted(self, call: ToolInvocation, reason: str) -> None:
+    def interrupted(self, call: ToolInvocation, reason: str) -> None:
         identity = (call.turn_id, call.id)
         if self._waiting.get(identity, call) is None:
             words = f"the call was interrupted: {reason}"
             self._work.emit(StatusMaker(call)("failed", words))
-            self._answer(ToolResult(call.id, turn_id=call.turn_id, error=words))
+            self.answer(ToolResult(call.id, turn_id=call.turn_id, error=words))
 
     def _answered_by_others(self, result: ToolResult) -> None:
         """Leave a call alone that an earlier step answers; one that waits or runs is given up."""
@@ -270,13 +225,17 @@ def call_tools(
       may be async; any other runs in a thread. What runs then are the arguments that it was shown.
     - `concurrency`: how many calls run at the same time; None for no limit. The others wait, in order.
     - `ordered`: whether results come in the order of the calls, and not in that in which they are there.
-    - `timeout`: seconds that a call may run. An async tool is then cancelled; a thread goes on unheard.
+    - `timeout`: seconds that a sealed call may run. An async tool is then cancelled; a thread goes on unheard.
     - `approval_timeout`: seconds that a call waits for its answer, before it counts as denied; None for no limit.
 
     A `ToolCallStatus` says when approval is requested, a call is approved or denied, starts, finishes or fails, with
     the SHA-256 of `ToolInvocation.raw`. Each call has one `ToolResult`: of the value as plain data, of the error of a
     tool that raised, was too slow, or returned what JSON cannot carry, or of the denial. The other calls go on, and so
     does the stream, which ends when all results are there.
+
+    A tool with a parameter that is an `AsyncIterator[str]`, or an `Iterator[str]` in a thread, begins before the seal:
+    when that text has begun, and every other required argument has closed, is valid, and is approved. It reads the text
+    while the model writes it. `CallCutError` tells it if the call is cut, which then has no result.
 
     A call runs once per turn and id. One that an earlier step has claimed (`ToolInvocation.claimed_by`) or answered is
     left alone. If the stream is left, raises, or is cancelled, and when the answer is interrupted or fails, the tools
@@ -303,6 +262,7 @@ class CallTools:
     def __init__(self, tools: dict[str, Tool], options: CallOptions) -> None:
         self._tools = tools
         self._options = options
+        self._read_tools = _read_tools(tools)
 
     @property
     def run_tools(self) -> Mapping[str, Tool]:
@@ -316,7 +276,7 @@ class CallTools:
                 f"got {type(events).__name__}"
             )
             raise UsageError(message)
-        return StepStream(events, partial(CalledTools, self._tools, self._options))
+        return StepStream(events, partial(CalledTools, self._tools, self._read_tools, self._options))
 
     def __repr__(self) -> str:
         return f"call_tools([{', '.join(self._tools)}]{self._options.shown()})"

@@ -18,6 +18,7 @@ from typing_extensions import ParamSpec, TypeVar
 
 from ..events.errors import UsageError
 from ..events.tool_invocation import ToolInvocation
+from ..operators.calls.streamed_paths import marked_paths, marked_schemas, streamed_paths
 from ..operators.schemas.json_schema import PARAMETERS, TYPES
 from ..operators.schemas.schema_references import object_schema
 from ..operators.schemas.schema_validation import check_schema, exact_instance, model_schema, raise_for_schema
@@ -29,9 +30,7 @@ from .tool_from_function import (
     function_name,
     in_thread,
     is_async,
-    marked_paths,
-    marked_schemas,
-    streamed_paths,
+    read_argument,
 )
 
 _READ_FIELDS: dict[str, type] = {
@@ -194,6 +193,14 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
             check_schema(parameters, f"the parameters of tool {self.name!r}")
         force_setattr(self, "streamed", streamed_paths(self.streamed, parameters, self.name))
 
+    @property
+    def read_while_written(self) -> str | None:
+        """The argument that the function reads while the model writes it: its `AsyncIterator[str]` or `Iterator[str]`.
+
+        None without one.
+        """
+        return None if self.function is None else read_argument(self.model)
+
     def validate(self, arguments: dict[str, Any]) -> BaseModel | None:
         """Return the model's instance of a call's arguments, None without a model; raises pydantic's `ValidationError`.
 
@@ -211,7 +218,8 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
     def run(self, invocation: ToolInvocation) -> R:
         """Call the function with the validated arguments of a call; for an async function return an awaitable.
 
-        `UsageError` for a call of another tool, for anything but a `ToolInvocation`, or if there is no function.
+        An argument that the function reads while the model writes it is there at once, in one piece. `UsageError` for a
+        call of another tool, for anything but a `ToolInvocation`, or if there is no function.
         """
         result: R = checked_call(self, invocation)()
         return result
@@ -323,6 +331,8 @@ def tool(
     - A function is described by its docstring, its parameters by `Annotated[..., Field(description=...)]` or the
       `Args:` of a docstring in Google's style. With `Field(alias="from")` the model uses that name for the parameter.
       Arguments that the function does not have are refused.
+    - One parameter may be an `AsyncIterator[str]`, or in a function that is not async an `Iterator[str]`: the model
+      writes a text, which `call_tools` lets the function read meanwhile. It is `streamed`, too.
     - A model's docstring describes it.
     - A definition has a name and parameters, in the form of any provider that `tool_schemas` supports, or of MCP; a
       plain JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which needs

@@ -1,154 +1,30 @@
-"""A function as a tool: its parameters as a model, those that are `Streamed`, its documentation, its call."""
+"""A function as a tool: its parameters as a model, one of them read while it arrives; its documentation, its call."""
 
 from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterator
 from functools import partial
 from inspect import Parameter, cleandoc, getdoc, isasyncgenfunction, iscoroutinefunction, isfunction, signature, unwrap
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Annotated, Any, cast, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from msgspec import Struct
+from msgspec.structs import replace
 from pydantic import BaseModel, ConfigDict, Field, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from ..events.errors import UsageError
 from ..events.tool_invocation import InvocationFailed, ToolInvocation
-from ..operators.calls.field_spec import NOT_CALLS, FieldSpec
-from ..operators.machines.json_values import FieldPath, read_path, write_path
-from ..operators.schemas.json_schema import Schema, map_subschemas
-from ..operators.schemas.path_in_schema import path_fault
-from ..operators.schemas.schema_references import definition
+from ..operators.calls.streamed_paths import Streamed
 from ..operators.schemas.schema_validation import what_to_write
 from ..operators.schemas.strict_schema import without_nulls
+from ..sinks.acting.streamed_text import whole_text
 
 if TYPE_CHECKING:
     from .tool import Tool
-
-_MARK = "x-streamed"
-_is_marking: ContextVar[bool] = ContextVar("_is_marking", default=False)
-
-
-class Streamed(Struct, frozen=True):
-    """Marks a text argument of a tool that streams while the model writes it: `Annotated[str, Streamed()]`.
-
-    >>> from typing import Annotated
-    >>> from penstock import tool
-    >>> from penstock.pipeline import Streamed
-    >>> def save(title: str, body: Annotated[str, Streamed()]) -> None: ...
-    >>> tool(save).streamed
-    ('body',)
-
-    It may be in a function's parameter, in a model's field, and inside lists and other models. A pydantic model's own
-    JSON Schema does not show it.
-    """
-
-    def __get_pydantic_json_schema__(self, core_schema: Any, handler: Callable[[Any], Schema]) -> Schema:
-        schema = handler(core_schema)
-        return {**schema, _MARK: True} if _is_marking.get() else schema
-
-
-@contextmanager
-def marked_schemas() -> Generator[None, None, None]:
-    """Let `Streamed` leave a mark in the JSON Schemas that are made in this block."""
-    token = _is_marking.set(True)
-    try:
-        yield
-    finally:
-        _is_marking.reset(token)
-
-
-def marked_paths(schema: Schema, owner: str) -> tuple[Schema, tuple[str, ...]]:
-    """Return a schema without the marks of `Streamed`, and the paths that were marked.
-
-    `UsageError` for a mark in a type that contains itself, because the paths to it have no end.
-    """
-    if not _is_marked(schema):
-        return schema, ()
-    found: dict[str, None] = {}
-
-    def look(each: Schema, path: FieldPath, around: frozenset[str]) -> None:
-        if each.get(_MARK) is True:
-            found[write_path(path)] = None
-        reference = each.get("$ref")
-        if isinstance(reference, str):
-            named = definition(schema, reference)
-            if reference not in around:
-                look(named, path, around | {reference})
-            elif _is_marked(named):
-                message = f"{owner}: a Streamed() argument is in a type that contains itself; name paths with streamed="
-                raise UsageError(message)
-        for step, below in _below(each):
-            look(below, path if step is None else (*path, step), around)
-
-    look(schema, (), frozenset())
-    return _unmarked(schema), tuple(found)
-
-
-def streamed_paths(streamed: Iterable[str] | str, parameters: Schema, name: str) -> tuple[str, ...]:
-    """Return the paths of a tool's streamed arguments in their usual form.
-
-    `UsageError` for a path that can never lead to a string, and for a tool whose name is that of other segments.
-    """
-    several = cast("object", streamed)
-    given: tuple[Any, ...] = (
-        tuple(streamed) if isinstance(several, Iterable) and not isinstance(several, str) else (several,)
-    )
-    if wrong := [each for each in given if not isinstance(each, str)]:
-        message = f"the streamed arguments of tool {name!r} must be paths, such as 'content'; got {wrong[0]!r:.80}"
-        raise UsageError(message)
-    try:
-        paths = tuple(dict.fromkeys(write_path(read_path(each)) for each in given))
-        if paths:
-            FieldSpec("f", paths=paths)
-    except UsageError as error:
-        message = f"the streamed arguments of tool {name!r}: {error}"
-        raise UsageError(message) from None
-    if paths and name in NOT_CALLS:
-        message = f"segments named {name!r} are not tool calls, so this tool cannot stream; rename the tool"
-        raise UsageError(message)
-    for path in paths:
-        if fault := path_fault(parameters, read_path(path)):
-            message = f"tool {name!r} has no text at the streamed path {path!r}, because {fault}; correct the path"
-            raise UsageError(message)
-    return paths
-
-
-def _below(schema: Schema) -> Iterator[tuple[str | int | Any, Schema]]:
-    """Return the subschemas with the step to each: a key, an index, `...` for any, None for the same value."""
-    for key, each in schema.get("properties", {}).items():
-        yield key, each
-    for number, each in enumerate(schema.get("prefixItems", ())):
-        yield number, each
-    for key in ("items", "additionalProperties"):
-        if isinstance(schema.get(key), dict):
-            yield ..., schema[key]
-    for each in schema.get("patternProperties", {}).values():
-        yield ..., each
-    for key in ("anyOf", "oneOf", "allOf"):
-        for each in schema.get(key, ()):
-            yield None, cast("Schema", each)
-
-
-def _is_marked(schema: Schema) -> bool:
-    found: list[bool] = []
-
-    def look(each: Schema, _path: str) -> Schema:
-        found.append(each.get(_MARK) is True)
-        return map_subschemas(each, look)
-
-    look(schema, "")
-    return any(found)
-
-
-def _unmarked(schema: Schema, path: str = "") -> Schema:
-    return map_subschemas({key: value for key, value in schema.items() if key != _MARK}, _unmarked, path)
-
 
 _SECTION = re.compile(
     r"^(args|arguments|parameters|returns?|yields?|raises|examples?|notes?|attributes):\s*$",
@@ -157,9 +33,13 @@ _SECTION = re.compile(
 
 
 class _Parameter(Struct, frozen=True):
-    """The name of a parameter, kept in its field's metadata because the field's name and alias may differ from it."""
+    """The name of a parameter, kept in its field's metadata because the field's name and alias may differ from it.
+
+    `is_read`: the function reads its text while it arrives.
+    """
 
     name: str
+    is_read: bool = False
 
 
 _ENTRY = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^\n]*?\))?:\s*(.*)$")
@@ -175,44 +55,131 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     A parameter without an annotation accepts anything; there is a warning, but for a lambda's. With `Field(alias=...)`
     the model uses another name for it, which may be one that is not allowed in Python, such as `from`. Descriptions
     come from `Annotated[..., Field(description=...)]`, else from the `Args:` of a docstring in Google's style.
-    Arguments without a parameter are refused. `UsageError` for an async generator, for *args and **kwargs, for an
-    annotation that cannot be resolved or has no JSON Schema, for an unbound method, and for an alias that is a path or
-    has several names.
+    Arguments without a parameter are refused. A parameter that is read while its text arrives (`AsyncIterator[str]`,
+    `Iterator[str]`) is the last field, a `str`, so that models write it behind the others. `UsageError` for an async
+    generator, for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for an unbound
+    method, for an alias that is a path or has several names, and for a second parameter that is read meanwhile.
     """
     if isasyncgenfunction(_plain(function)):
         message = (
             f"{name}() is an async generator, but a tool returns one result; collect the items and return the list"
         )
         raise UsageError(message)
+    fields = _model_fields(function, name)
+    for parameter in signature(function).parameters.values():
+        if parameter.annotation is Parameter.empty:
+            _warn_of_no_type(function, name, parameter.name)
+    return _made_model(function, name, fields)
+
+
+def model_without_text(function: Callable[..., Any], name: str) -> type[BaseModel]:
+    """Make the model of a function without the parameter that it reads while its text arrives."""
+    fields = _model_fields(function, name)
+    return _made_model(function, name, {key: each for key, each in fields.items() if not each.is_read})
+
+
+class _Field(Struct):
+    annotation: Any
+    """As in the function; where a text is read while it arrives, it is a `str` instead."""
+    said: dict[str, Any]
+    parameter: Parameter
+    is_read: bool
+
+    @property
+    def definition(self) -> Any:
+        """What pydantic makes the field of; raises `AttributeError` or `TypeError` for what cannot be a type."""
+        mark = _Parameter(self.parameter.name, self.is_read)
+        field: Any = Annotated[self.annotation, Field(**self.said), mark]
+        if self.is_read:
+            field = Annotated[field, Streamed()]
+        default = self.parameter.default
+        return field if default is Parameter.empty else (field, default)
+
+
+def _model_fields(function: Callable[..., Any], name: str) -> dict[str, _Field]:
+    """Return the fields of a function's model by their names."""
     described = _described_parameters(_documentation(function))
-    fields: dict[str, Any] = {}
-    annotations: dict[str, Any] = {}
+    fields: dict[str, _Field] = {}
     names: set[str] = set()
-    for parameter, annotation in _parameters(function, name):
+    for parameter, annotated in _parameters(function, name):
+        annotation = _as_text(parameter, annotated, function, name)
         said: dict[str, Any] = {"alias": _name_for_model(parameter, annotation, name)}
         if said["alias"] in names:
             message = f"two parameters of {name}() are named {said['alias']!r}; change one alias"
             raise UsageError(message)
         names.add(said["alias"])
-        annotations[parameter.name] = annotation
-        if parameter.annotation is Parameter.empty:
-            _warn_of_no_type(function, name, parameter.name)
         own = any(each.description for each in _fields(annotation, parameter.default))
         if not own and parameter.name in described:
             said["description"] = described[parameter.name]
-        try:
-            field: Any = Annotated[annotation, Field(**said), _Parameter(parameter.name)]
-        except (AttributeError, TypeError):  # of what is no type at all
-            raise _no_model(name, f"{annotation!r} is no type", annotations) from None
-        fields[_free_name(parameter.name, fields)] = (
-            field if parameter.default is Parameter.empty else (field, parameter.default)
+        field = _Field(annotation, said, parameter, annotation is not annotated)
+        fields[_free_name(parameter.name, fields)] = field
+    read = [key for key, each in fields.items() if each.is_read]
+    if len(read) > 1:
+        first, second = (fields[key].parameter.name for key in read[:2])
+        message = (
+            f"{name}() reads two arguments while they arrive, {first!r} and {second!r}; annotate one of them as str"
         )
+        raise UsageError(message)
+    for key in read:
+        fields[key] = fields.pop(key)
+    return fields
+
+
+def _made_model(function: Callable[..., Any], name: str, fields: dict[str, _Field]) -> type[BaseModel]:
+    annotations = {each.parameter.name: each.annotation for each in fields.values()}
+    definitions: dict[str, Any] = {}
+    for key, each in fields.items():
+        try:
+            definitions[key] = each.definition
+        except (AttributeError, TypeError):  # of what is no type at all
+            raise _no_model(name, f"{each.annotation!r} is no type", annotations) from None
     config = ConfigDict(extra="forbid", protected_namespaces=())
     try:
-        return create_model(name, __config__=config, __module__=function.__module__, **fields)
+        return create_model(name, __config__=config, __module__=function.__module__, **definitions)
     except (PydanticUserError, TypeError) as error:
         why = str(error).splitlines()[0].partition(". Set `arbitrary_types_allowed")[0]
         raise _no_model(name, why, annotations) from error
+
+
+_READ: dict[Any, bool] = {AsyncIterator: True, AsyncIterable: True, Iterator: False}
+"""The annotations of a text that is read while it arrives, with whether an async function reads it.
+
+`Iterable[str]` is none of them: pydantic takes it for a list of texts.
+"""
+
+
+def _as_text(parameter: Parameter, annotation: Any, function: Callable[..., Any], name: str) -> Any:
+    """Return `str` in place of the iterator of a text; any other annotation as it is."""
+    is_annotated = get_origin(annotation) is Annotated
+    given = annotation.__origin__ if is_annotated else annotation
+    kind = get_origin(given) or given
+    is_for_async = _READ.get(kind) if isinstance(kind, type) else None
+    if is_for_async is None:
+        return annotation
+    called = f"parameter {parameter.name!r} of {name}() is an {kind.__name__}"
+    if get_args(given) != (str,):
+        message = f"{called}, and what a tool reads while it arrives is text; write {kind.__name__}[str]"
+        raise UsageError(message)
+    if is_for_async and not is_async(function):
+        message = f"{called}, which only an async function can read; write async def, or Iterator[str]"
+        raise UsageError(message)
+    if not is_for_async and is_async(function):
+        message = f"{called}, which would block the event loop; write AsyncIterator[str]"
+        raise UsageError(message)
+    fields = _fields(annotation, parameter.default)
+    is_plain = parameter.default is not Parameter.empty and parameter.default not in fields
+    if is_plain or not all(each.is_required() for each in fields):
+        message = f"{called}, which cannot have a default, because the call begins with it; remove the default"
+        raise UsageError(message)
+    return Annotated[(str, *annotation.__metadata__)] if is_annotated else str
+
+
+def read_argument(model: type[BaseModel] | None) -> str | None:
+    """Return the argument that a function reads while its text arrives, by its name for the model; None without one."""
+    for field in (model.model_fields if model is not None else {}).values():
+        if any(isinstance(each, _Parameter) and each.is_read for each in field.metadata):
+            return field.alias
+    return None
 
 
 def _no_model(name: str, why: str, annotations: dict[str, Any]) -> UsageError:
@@ -232,16 +199,21 @@ def _warn_of_no_type(function: Callable[..., Any], name: str, parameter: str) ->
 
 
 def function_arguments(
-    function: Callable[..., Any], model: type[BaseModel], given: BaseModel
+    function: Callable[..., Any], model: type[BaseModel], given: BaseModel, text: Any = None
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional and keyword arguments of a call from a model's instance.
 
-    They are the values themselves and not a dump: nested models stay models.
+    They are the values themselves and not a dump: nested models stay models. `text` is what the function reads while it
+    arrives, which the instance may lack then; without it, the function gets the whole text at once.
     """
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
-        marks = [each.name for each in field.metadata if isinstance(each, _Parameter)]
-        values[marks[0] if marks else field.alias or name] = getattr(given, name)
+        mark = next((each for each in field.metadata if isinstance(each, _Parameter)), None)
+        if mark is not None and mark.is_read:
+            is_new = text is None
+            values[mark.name] = whole_text(getattr(given, name), is_async=is_async(function)) if is_new else text
+        else:
+            values[field.alias or name if mark is None else mark.name] = getattr(given, name)
     parameters = signature(function).parameters.values()
     return [values.pop(each.name) for each in parameters if each.kind is Parameter.POSITIONAL_ONLY], values
 
@@ -368,6 +340,23 @@ def checked_call(tool: Tool[..., Any], invocation: object) -> Callable[[], Any]:
         given = tool.validate(invocation.arguments)
     by_position, by_name = function_arguments(tool.function, tool.model, given)
     return partial(tool.function, *by_position, **by_name)
+
+
+def opening_of(tool: Tool[..., Any]) -> Tool[..., Any]:
+    """Return a tool that validates what a call has before the argument that the function reads while it arrives."""
+    read, function = tool.read_while_written, cast("Callable[..., Any]", tool.function)
+    parameters = tool.parameters
+    others = {key: each for key, each in parameters["properties"].items() if key != read}
+    required = [key for key in parameters.get("required", ()) if key != read]
+    schema = {**parameters, "properties": others, "required": required}
+    return replace(tool, model=model_without_text(function, tool.name), parameters=schema, streamed=())
+
+
+def opened_call(tool: Tool[..., Any], opening: BaseModel, text: Any) -> Callable[[], Any]:
+    """Return the function of a tool with the arguments of a call that is still written, and the text to read."""
+    function = cast("Callable[..., Any]", tool.function)
+    by_position, by_name = function_arguments(function, cast("type[BaseModel]", tool.model), opening, text)
+    return partial(function, *by_position, **by_name)
 
 
 def is_async(function: Any) -> bool:

@@ -21,7 +21,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     number_length: Annotated[int, Meta(description="One number; Python refuses longer integers itself.")] = 4300
     arguments_length: Annotated[int, Meta(description="All arguments of a call.")] = 16 * 1024 * 1024
     open_calls: Annotated[int, Meta(description="Calls open at the same time in one choice.")] = 256
-    deferred_length: Annotated[int, Meta(description="Content kept back while a START waits.")] = 64 * 1024
+    deferred_length: Annotated[int, Meta(description="Content kept back while a START waits, or a tool.")] = 64 * 1024
     held_length: Annotated[int, Meta(description="Text kept back behind the closers of a raw value.")] = 1024 * 1024
 
     def __post_init__(self) -> None:

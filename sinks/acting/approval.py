@@ -140,13 +140,13 @@ def raw_sha256(call: ToolInvocation) -> str:
 
 
 class StatusMaker:
-    """Makes the statuses of one call."""
+    """Makes the statuses of one call; `is_open`: the model still writes it, so that there is no hash of it yet."""
 
     __slots__ = ("_call", "sha256")
 
-    def __init__(self, call: ToolInvocation) -> None:
+    def __init__(self, call: ToolInvocation, *, is_open: bool = False) -> None:
         self._call = call
-        self.sha256 = raw_sha256(call)
+        self.sha256 = None if is_open else raw_sha256(call)
 
     def __call__(self, state: ToolCallState, reason: str | None = None) -> ToolCallStatus:
         call = self._call
@@ -158,7 +158,9 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
 
     - `id`: the call's id, which is that of the segment that a screen already shows.
     - `arguments`: exactly those that will run; changing them changes nothing.
-    - `sha256`: of the call's raw text, as in every `ToolCallStatus` of the call.
+    - `streamed`: the argument that `arguments` lacks, because the model still writes it, and the tool reads it
+      meanwhile; None for a whole call. A screen shows it in the segment with the same `id`.
+    - `sha256`: of the call's raw text, as in every `ToolCallStatus` of the call; None for one that is still written.
     - `preview`: what a step knows of the effect, such as a diff; None if it knows nothing.
     """
 
@@ -168,8 +170,9 @@ class ApprovalRequest(Struct, frozen=True, kw_only=True):
     arguments: dict[str, Any]
     call: ToolInvocation
     """The whole call, with a copy of its arguments."""
-    sha256: str
+    sha256: str | None
     preview: Any = None
+    streamed: str | None = None
 
 
 class Denied(Struct, frozen=True):
@@ -203,6 +206,7 @@ async def gate(
     *,
     preview: Any = None,
     timeout: float | None = None,  # noqa: ASYNC109 - what timed out is an answer, and no error, here
+    streamed: str | None = None,
 ) -> ToolResult | Postponed | None:
     """Return None if a call may run, else the result that says why it must not, or `Postponed`.
 
@@ -214,13 +218,14 @@ async def gate(
     - `preview`: what a step knows of the effect, such as a diff; the request has it.
     - `timeout`: seconds to wait for the answer; a call that nobody answered is denied. None waits until the caller is
       cancelled.
+    - `streamed`: the argument that the call lacks, because the model still writes it.
 
     Only the answer True lets a call run. The request has a copy of the arguments.
     """
     if approve is None:
         return None
-    status = StatusMaker(call)
-    request = _request(call, status.sha256, preview)
+    status = StatusMaker(call, is_open=streamed is not None)
+    request = _request(call, status.sha256, preview, streamed)
     emit(status("requested"))
     limit = asyncio.timeout(timeout)
     task = asyncio.current_task()
@@ -258,7 +263,7 @@ def _judged(
     return _failed(call, emit, status, wrong)
 
 
-def _request(call: ToolInvocation, sha256: str, preview: Any) -> ApprovalRequest:
+def _request(call: ToolInvocation, sha256: str | None, preview: Any, streamed: str | None) -> ApprovalRequest:
     arguments = deepcopy(call.arguments)
     shown = replace(call, arguments=arguments, model=None)
     return ApprovalRequest(
@@ -269,6 +274,7 @@ def _request(call: ToolInvocation, sha256: str, preview: Any) -> ApprovalRequest
         call=shown,
         sha256=sha256,
         preview=preview,
+        streamed=streamed,
     )
 
 

@@ -6,7 +6,7 @@ import asyncio
 import inspect
 import logging
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any, NamedTuple, Protocol, TypeAlias, cast, runtime_checkable
 
@@ -61,14 +61,16 @@ def checked_steps(steps: Any) -> tuple[EventStep, ...]:
 def fitted(steps: Iterable[EventStep], declared: Iterable[Any]) -> tuple[EventStep, ...]:
     """Return steps that know the tools of each other, and those that are declared.
 
-    `UsageError` for a tool that was meant for a `LeavingStep`, if its calls would do nothing.
+    `UsageError` for a tool that was meant for a `LeavingStep`, if its calls would do nothing, and for one that reads an
+    argument while the model writes it behind a step that acts on its calls, which would both begin.
     """
     steps = tuple(steps)
     several: tuple[object, ...] = steps
     leaving = {at: step for at, step in enumerate(several) if isinstance(step, LeavingStep)}
+    run = [_run_by(step) for step in steps]
+    _check_readers(run, leaving)
     if not leaving:
         return steps
-    run = [_run_by(step) for step in steps]
     tools = {each.name: each for each in (*declared, *(tool for each in run for tool in each.values()))}
     others = frozenset[str]()
     for name, tool in tools.items():
@@ -80,6 +82,21 @@ def fitted(steps: Iterable[EventStep], declared: Iterable[Any]) -> tuple[EventSt
             others |= {name}
     changed = {at: step.leaving(others.union(*run[at + 1 :])) for at, step in leaving.items()}
     return tuple(changed.get(at, step) for at, step in enumerate(steps))
+
+
+def _check_readers(run: Sequence[Mapping[str, Any]], leaving: Mapping[int, LeavingStep]) -> None:
+    """Raise a `UsageError` for a tool that would begin before an earlier step claims its call, when it is sealed."""
+    for at, tools in enumerate(run):
+        for name, tool in tools.items():
+            read = getattr(tool, "read_while_written", None)
+            is_taken = any(name in each for each in run[:at])
+            if read is None or not (is_taken or any(leaving[each].takes(tool) for each in leaving if each < at)):
+                continue
+            message = (
+                f"tool {name!r} reads {read!r} while the model writes it, and an earlier step acts on its calls, too; "
+                "put it into one step only, or rename it"
+            )
+            raise UsageError(message)
 
 
 def _run_by(step: object) -> Mapping[str, Any]:
@@ -118,6 +135,7 @@ class TaskGroup:
 
     - `reason`: why everything was cancelled, once it was; a call that comes later must not start.
     - `error`: what ended the stream for its reader.
+    - `at_end`: called when the events have ended, before the work is waited for, by an actor whose work waits for them.
     """
 
     def __init__(self) -> None:
@@ -125,6 +143,7 @@ class TaskGroup:
         self.reason: str | None = None
         self.error: BaseException | None = None
         self.is_over = False
+        self.at_end: Callable[[], None] | None = None
         self._jobs: dict[asyncio.Task[None], _Job] = {}
         self._reasons: dict[asyncio.Task[None], str] = {}
         self._waiting: asyncio.Future[None] | None = None
@@ -335,6 +354,8 @@ class _Reading:
         try:
             actor = self._new_actor(work)
             how = await self._read(actor)
+            if work.at_end is not None:
+                work.at_end()
             if isinstance(how, Failed):
                 work.cancel("the stream failed")
             elif isinstance(how, Interrupted):

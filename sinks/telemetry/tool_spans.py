@@ -115,6 +115,7 @@ class ToolSpans:
     """The calls of one stream that have no result yet.
 
     The span of a call begins when it starts: where a step has claimed it, after its approval, else with its invocation.
+    A tool that reads its call while the model writes it starts before; if the call is cut then, it has no span.
 
     Their parent is that of the answer, because a tool runs beside the model; without one it is the answer, so that all
     is in one trace. A link leads to the answer in any case.
@@ -126,16 +127,26 @@ class ToolSpans:
         self._running: dict[_Identity, _Running] = {}
         self._claimed: dict[_Identity, _Claimed] = {}
         """The calls that a step has not started yet."""
+        self._started_at: dict[_Identity, int] = {}
+        """When the calls were started that had no invocation yet."""
 
     def invoked(self, call: ToolInvocation, answer: Context, now: int) -> None:
-        if call.claimed_by is None:
-            self._start(call, answer, now)
+        started_at = self._started_at.pop((call.turn_id, call.id), None)
+        if call.claimed_by is None or started_at is not None:
+            self._start(call, answer, now if started_at is None else started_at)
         else:
             self._claimed[call.turn_id, call.id] = _Claimed(call, answer, now)
 
     def note(self, status: ToolCallStatus, now: int) -> None:
-        if status.state == "started" and (claimed := self._claimed.pop((status.turn_id, status.id), None)) is not None:
-            self._start(claimed.call, claimed.answer, now)
+        identity = (status.turn_id, status.id)
+        if status.state == "started":
+            claimed = self._claimed.pop(identity, None)
+            if claimed is not None:
+                self._start(claimed.call, claimed.answer, now)
+            else:
+                self._started_at[identity] = now
+        elif status.state == "failed":
+            self._started_at.pop(identity, None)
 
     def _start(self, call: ToolInvocation, answer: Context, now: int) -> None:
         names, setup = self._setup.names, self._setup

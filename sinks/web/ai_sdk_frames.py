@@ -202,7 +202,9 @@ class AiSdk:
                 yield {"type": "tool-input-delta", "toolCallId": call.id, "inputTextDelta": part.delta}
             case CallEnd():
                 yield _end_of_call(part)
-                yield from self._open_calls.pop(call.id)
+                for frame in self._open_calls.pop(call.id):
+                    if part.error is None or not frame["type"].startswith("tool-approval"):  # nobody is to answer
+                        yield frame
 
     def _segment(self, event: SegmentStart | SegmentContent | SegmentEnd) -> Iterator[Frame]:
         wire_id = event.segment_id

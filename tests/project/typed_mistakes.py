@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, assert_never, assert_type
 
 from pydantic import BaseModel
@@ -26,7 +27,7 @@ from penstock import (
     to_segments,
     tool,
 )
-from penstock.events import Output, OutputFailed, ProviderEvent, SegmentEvent, ToolCallUpdate
+from penstock.events import CallCutError, Output, OutputFailed, ProviderEvent, SegmentEvent, ToolCallUpdate
 from penstock.events.segment_event import AnySegmentEvent
 from penstock.operators import (
     FieldVerdict,
@@ -42,6 +43,7 @@ from penstock.operators import (
 from penstock.operators.policies import AllowedTools, ClosedField, InsideRoot
 from penstock.pipeline import output_options, provider_named, strategy_named, tool_choice, tool_schemas
 from penstock.pipeline.strategies import PipelineEvent, StrategyEvent, hermes
+from penstock.sinks import ApprovalRequest
 from penstock.sources import Shown, failover, watchdog
 
 
@@ -202,6 +204,46 @@ async def called(call: ToolInvocation) -> None:
     add("1")  # wrong
     add(1, c=2)  # wrong
     await add_later()  # wrong
+
+
+@tool
+async def save(path: str, content: AsyncIterator[str]) -> int:
+    """Read a text while the model writes it."""
+    length = 0
+    try:
+        async for piece in content:
+            assert_type(piece, str)
+            length += len(piece)
+        for _ in content:  # wrong
+            pass
+    except CallCutError as error:
+        assert_type(error.reason, str)
+        _ = error.status  # wrong
+    return length
+
+
+@tool
+def count(content: Iterator[str]) -> int:
+    """Read it in a thread."""
+    return sum(len(piece) for piece in content)
+
+
+async def pieces() -> AsyncIterator[str]:
+    yield "a"
+
+
+async def read_by_tools(call: ToolInvocation) -> None:
+    assert_type(await save.run(call), int)
+    assert_type(await save("a.txt", pieces()), int)
+    assert_type(count(iter("ab")), int)
+    assert_type(save.read_while_written, str | None)
+    await save("a.txt", ["a"])  # wrong
+    count(pieces())  # wrong
+
+
+def approve(request: ApprovalRequest) -> bool:
+    assert_type(request.streamed, str | None)
+    return request.sha256.startswith("4413")  # wrong
 
 
 class Recipe(BaseModel):

@@ -77,6 +77,9 @@ HOSTILE_CALLS = "tests/sinks/files/test_hostile_calls.py"
 HOSTILE_PATHS = "tests/sinks/files/test_hostile_paths.py"
 FILE_DRAFTS = "tests/sinks/files/test_file_drafts.py"
 
+READ_CALLS = "tests/sinks/acting/test_read_calls.py"
+READ_LAWS = "tests/laws/test_read_while_written.py"
+
 WITHHELD = "tests/laws/test_withheld_text.py"
 DIVERGENCE = "tests/studio/tracing/test_first_divergence.py"
 
@@ -2197,6 +2200,105 @@ MUTANTS: tuple[Mutant, ...] = (
             ),
         ),
         ("tests/pipeline/test_call_tools_cases.py whatever_becomes",),
+    ),
+    Mutant(
+        "a tool begins to read before its other arguments are there",
+        (Edit("sinks/acting/open_call.py", "not self._wanted.required <= self._closed.keys()", "False"),),
+        (f"{READ_CALLS} comes_first", f"{READ_LAWS} is_the_argument"),
+    ),
+    Mutant(
+        "a tool begins to read with invalid arguments",
+        (
+            Edit(
+                "sinks/acting/read_calls.py",
+                "        if errors is not None:\n            call.is",
+                "        if False:\n            call.is",
+            ),
+        ),
+        (f"{READ_CALLS} invalid_arguments",),
+    ),
+    Mutant(
+        "a tool begins to read although its call was cut",
+        (Edit("sinks/acting/read_calls.py", "        call.is_held = True\n", ""),),
+        (f"{READ_CALLS} may_not_change",),
+    ),
+    Mutant(
+        "a text that is read ends before the seal",
+        (
+            Edit(
+                "sinks/acting/read_calls.py",
+                "        call.ending = cut_reason(end)\n",
+                "        call.ending = cut_reason(end)\n        call.text.end()\n",
+            ),
+        ),
+        (f"{READ_CALLS} told_why", f"{READ_LAWS} cut_anywhere"),
+    ),
+    Mutant(
+        "a tool has a result although its call was cut",
+        (
+            Edit(
+                "sinks/acting/read_calls.py",
+                '            emit(status("failed", str(call.cut)))\n            return\n',
+                "            acting.answer(result)\n            self._work.emit(result)\n            return\n",
+            ),
+        ),
+        (f"{READ_CALLS} told_why",),
+    ),
+    Mutant(
+        "a call that repeats an id is read at once",
+        (Edit("sinks/acting/read_calls.py", ' and "repeats" not in start.metadata', ""),),
+        (f"{READ_CALLS} repeated_runs_once",),
+    ),
+    Mutant(
+        "a text that comes first waits without a limit",
+        (Edit("sinks/acting/open_call.py", "self.opening is None and self._length > most", "False"),),
+        (f"{READ_CALLS} behind_a_limit",),
+    ),
+    Mutant(
+        "an argument behind the text is ignored",
+        (Edit("sinks/acting/read_calls.py", "errors is not None or not is_same", "errors is not None"),),
+        (f"{READ_CALLS} may_not_change", f"{READ_LAWS} is_the_argument"),
+    ),
+    Mutant(
+        "an invocation may be another call than the one that was read",
+        (Edit("sinks/acting/open_call.py", "if not is_same or not (", "if False and not ("),),
+        (f"{READ_CALLS} changes_the_call", "tests/sinks/acting/test_open_call.py"),
+    ),
+    Mutant(
+        "a tool that goes on alone reads a clean end",
+        (Edit("sinks/acting/streamed_text.py", 'cut(self._error or CallCutError("interrupted"))', "close()"),),
+        ("tests/sinks/acting/test_streamed_text.py", f"{READ_CALLS} goes_on"),
+    ),
+    Mutant(
+        "a text is lost where the stream does not wait for its tool any more",
+        (Edit("sinks/acting/streamed_text.py", "                channel.release()\n", ""),),
+        ("tests/sinks/acting/test_streamed_text.py", f"{READ_CALLS} slow_tool"),
+    ),
+    Mutant(
+        "a call that an earlier step answers is read on",
+        (Edit("sinks/acting/read_calls.py", "        if not is_ours:\n", "        if False:\n"),),
+        (f"{READ_CALLS} earlier_step",),
+    ),
+    Mutant(
+        "a tool waits for a verdict that never comes",
+        (Edit("sinks/acting/step.py", "if work.at_end is not None:", "if False:"),),
+        (f"{READ_CALLS} never_comes",),
+    ),
+    Mutant(
+        "the span of a tool that reads its call begins with the invocation",
+        (
+            Edit(
+                "sinks/telemetry/tool_spans.py",
+                "                self._started_at[identity] = now\n",
+                "                pass\n",
+            ),
+        ),
+        ("tests/sinks/acting/test_read_elsewhere.py span",),
+    ),
+    Mutant(
+        "a client is asked about a call that was cut",
+        (Edit("sinks/web/ai_sdk_frames.py", "if part.error is None or not frame", "if True or not frame"),),
+        ("tests/sinks/acting/test_read_elsewhere.py behind_the_input",),
     ),
     Mutant(
         "a broken answer leaves its tools running",

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from ...events.json_form import whole_characters
 from ...events.tool_invocation import FileAction, FileChange
-from .edit_blocks import replace_text, search_replace
-from .file_diff import file_diff
+from ..edits.edit_blocks import replace_text, search_replace
+from ..edits.file_diff import file_diff
+from ..edits.hunk import RefusedError, apply_hunks, split_lines
 from .file_tool import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile, touched
-from .hunk import apply_hunks, split_lines
-from .path_rules import RefusedError, fold
+from .path_rules import fold
 from .root_folder import Listed, RootFolder, Snapshot
 
 

@@ -14,10 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...events.errors import UsageError, how_to_install
-
-
-class RefusedError(Exception):
-    """A call that must not or cannot be carried out; its message goes to the model as the call's error."""
+from ..edits.hunk import RefusedError
 
 
 def refusal(path: str, error: OSError) -> RefusedError:

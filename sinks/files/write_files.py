@@ -23,11 +23,12 @@ from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve, Postponed, gate
 from ..acting.step import EventStep, StepStream, TaskGroup, check_options
+from ..edits.hunk import RefusedError
 from .declared_tools import DeclaredTool, fault, fits, too_late, what_to_write
 from .file_drafts import FileDrafts, FileJob, commit_files
 from .file_plan import FilePlan, PlannedFile, file_changes
 from .file_tool import FileEdit, FileOptions, FileTool, Names, file_edits, misfit, tools_by_name, touched
-from .path_rules import ProtectedPaths, RefusedError, confined_path, fold
+from .path_rules import ProtectedPaths, confined_path, fold
 from .root_folder import RootFolder
 
 

@@ -18,7 +18,8 @@ from ...events.errors import PenstockError, UsageError, without_credentials
 from ...events.tool_invocation import ToolInvocation
 from ...sinks.acting.approval import ApprovalRequest, Approve, Denied
 from ...sinks.acting.step import EventStep
-from ...sinks.files.path_rules import RefusedError, confined_path
+from ...sinks.edits.hunk import RefusedError
+from ...sinks.files.path_rules import confined_path
 from ...sinks.files.root_folder import RootFolder
 from ...sinks.resume.stream_runs import StreamRuns
 from ...sinks.running.coalesce import coalesce

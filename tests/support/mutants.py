@@ -2376,7 +2376,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an anchor that stands there several times is the first",
-        (Edit("sinks/files/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
+        (Edit("sinks/edits/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
         ("tests/sinks/files/test_certain_places.py",),
     ),
     Mutant(

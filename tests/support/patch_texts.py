@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import strategies as st
@@ -131,4 +132,4 @@ def cut(draw: st.DrawFn, text: str) -> list[str]:
         return list(text)
     places: Any = draw(st.lists(st.integers(0, len(text)), max_size=6))
     ends = [0, *sorted(places), len(text)]
-    return [text[start:end] for start, end in zip(ends, ends[1:], strict=False)]
+    return [text[start:end] for start, end in pairwise(ends)]

@@ -13,6 +13,7 @@ from .hunk import (
     Hunk,
     LineChange,
     LinePlaces,
+    RefusedError,
     bare,
     changed,
     end_of,
@@ -24,7 +25,6 @@ from .hunk import (
     with_ends_of,
     with_lf,
 )
-from .path_rules import RefusedError
 
 
 def replace_text(text: str, old: str, new: str, *, every: bool = False, count: int | None = None) -> str:

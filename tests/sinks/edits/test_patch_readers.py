@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from patch_texts import blocks, cut, texts, unified, v4a
 
-from penstock.sinks.files.edit_blocks import STARTS, codex_patch, hunks_of, parsed_blocks
-from penstock.sinks.files.hunk import FilePatch, bare, split_lines, with_lf
-from penstock.sinks.files.patch_readers import (
+from penstock.sinks.edits.edit_blocks import STARTS, codex_patch, hunks_of, parsed_blocks
+from penstock.sinks.edits.hunk import FilePatch, RefusedError, bare, split_lines, with_lf
+from penstock.sinks.edits.patch_events import (
     BlockEnds,
     FileBegins,
     FileEnds,
@@ -24,12 +24,11 @@ from penstock.sinks.files.patch_readers import (
     HunkLine,
     PatchFails,
     PatchUnclear,
-    UnifiedDiff,
-    V4APatch,
-    read_patch,
 )
-from penstock.sinks.files.path_rules import RefusedError
-from penstock.sinks.files.unified_diff import unified_diff
+from penstock.sinks.edits.read_patch import read_patch
+from penstock.sinks.edits.unified_diff import unified_diff
+from penstock.sinks.edits.unified_reader import UnifiedDiff
+from penstock.sinks.edits.v4a_reader import V4APatch
 
 pytestmark = pytest.mark.laws
 EXAMPLES = 500

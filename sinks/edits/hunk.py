@@ -12,7 +12,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from .path_rules import RefusedError
+
+class RefusedError(Exception):
+    """A call that must not or cannot be carried out; its message goes to the model as the call's error."""
 
 
 class LineChange(NamedTuple):

@@ -13,8 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...events.errors import how_to_install
-from .hunk import FilePatch, Hunk, PatchAction, excerpt, split_lines, with_lf
-from .path_rules import RefusedError
+from .hunk import FilePatch, Hunk, PatchAction, RefusedError, excerpt, split_lines, with_lf
 
 STARTS = "diff --git "
 EXTENDED = re.compile(

@@ -1,0 +1,458 @@
+r"""`LiveEdit`: an edit of files while its call streams: hunks with their counts, their places, and the text so far.
+
+    fragments   path "a.py"   patch "@@ -1 +1 @@\n-x = 1\n"   "+x = 2\n"   "…"
+    hunks                     +0 -0        +0 -1               +1 -1         line 1: +1 -1
+
+It reads nothing itself: `wants` are the files whose texts `know` takes. The steps grow with the text of the call and
+with that of each file that it names, once for each part of a patch that is about it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias, cast
+
+from msgspec.structs import replace
+
+from ...events.segment_event import Fragment, Path
+from ...operators.machines.json_values import FragmentAggregator
+from ..edits.block_reader import Blocks
+from ..edits.edit_blocks import STARTS, replace_text
+from ..edits.hunk import RefusedError, bare, end_of, split_lines, with_ends_of
+from ..edits.live_file import Base, LiveFile, LiveHunk, Mismatch, line_counts
+from ..edits.patch_events import FileBegins, PatchEvent, PatchFails, PatchUnclear, events_of
+from ..edits.read_patch import PatchReader, UnknownForm, read_patch
+from ..edits.unified_reader import UnifiedDiff
+from .file_plan import inserted
+from .file_tool import FileTool, Names, are_of_one_file, of_one_file, read_patches
+from .path_rules import confined_path
+
+
+class _Replacement:
+    """One edit of a call that is no patch: the text to replace and the new one, in whichever order they come."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, Any] = {}
+        """Its arguments that are whole, by what they are."""
+        self.begun: set[str] = set()
+        self.line_ends = {"old": 0, "new": 0}
+        self.is_whole = False
+        self.file: LiveFile | None = None
+        self.place = 0
+        """Its place among the hunks of the file."""
+
+    @property
+    def hunk(self) -> LiveHunk:
+        return LiveHunk(1) if self.file is None else self.file.hunks[self.place]
+
+    def change(self, **values: Any) -> None:
+        if self.file is not None:
+            self.file.change(self.place, **values)
+
+    def move(self, file: LiveFile) -> None:
+        """Become the last hunk of a file."""
+        hunk = self.hunk
+        if self.file is not None:
+            del self.file.hunks[self.place]
+        self.file, self.place = file, len(file.hunks)
+        file.hunks.append(replace(hunk, number=self.place + 1))
+
+    def grow(self, role: str, text: str) -> None:
+        self.line_ends[role] += text.count("\n")
+        count = self.line_ends[role] + (not text.endswith("\n"))
+        self.change(**{"removed" if role == "old" else "added": count})
+
+
+Confined: TypeAlias = Callable[[object], Names]
+"""Turns a path into names, or raises `RefusedError`."""
+
+
+class LiveEdit:
+    r"""What a call does with files, while its arguments stream; `files` has each, in the order in which they come.
+
+    >>> edit = LiveEdit([FileTool(tool="patch_file", path="path", patch="patch")])
+    >>> edit.feed([Fragment(("patch",), "OPEN", '"'), Fragment(("patch",), "TEXT", "@@ -1 +1 @@\n-x = 1\n")])
+    >>> edit.files[0].hunks
+    [LiveHunk(number=1, added=0, removed=1, is_whole=False, line=None, mismatch=None, fault=None)]
+
+    - `tools`: the file tools of the call's name; `confined`: turns a path into names, or raises `RefusedError`.
+    - `fault`: why the call cannot be carried out; `is_clear`: whether it is read while it comes, not at its end alone.
+    """
+
+    def __init__(self, tools: Sequence[FileTool], confined: Confined = confined_path) -> None:
+        self.files: list[LiveFile] = []
+        self.fault: str | None = None
+        self.is_clear = True
+        self.is_whole = False
+        self._tools = tools
+        self._confined = confined
+        self._values = FragmentAggregator()
+        self._seen: dict[str, bool] = {}
+        """The arguments that have begun, and whether they are whole."""
+        self._reader: PatchReader | None = None
+        self._top: list[str] = []
+        """The patch, until its form is known."""
+        self._edits: list[_Replacement] = []
+        self._known: dict[Names, Base] = {}
+        self._texts: dict[Names, Base] = {}
+        """What the parts of the call that are over have left, in place of what was known."""
+        self._next = 0
+        """The first file, or the first replacement, that is not over."""
+        self._left: set[Names] = set()
+        self.wants: list[Names] = []
+        """The files whose texts are wanted."""
+
+    @property
+    def faults(self) -> list[str]:
+        """Why the call cannot be carried out, as far as that is known, with the file and the hunk."""
+        found = [self.fault] if self.fault else []
+        for file in self.files:
+            name = file.path or "the file"
+            found += [f"{name}: {file.fault}"] if file.fault else []
+            found += [f"{name}, hunk {each.number}: {each.fault}" for each in file.hunks if each.fault]
+        return found
+
+    @property
+    def touches(self) -> set[Names]:
+        """The files that the call is about, as far as that is known."""
+        found = set[Names]()
+        for path in (self._argument("path"), *(path for file in self.files for path in (file.path, file.target))):
+            with suppress(RefusedError):
+                found |= set() if path is None else {self._confined(path)}
+        return found
+
+    def feed(self, fragments: Iterable[Fragment]) -> None:
+        """Take the next pieces of the arguments."""
+        for piece in fragments:
+            self._values.feed(piece)
+            if not self.is_clear and piece.path:
+                continue
+            if piece.kind == "TEXT":
+                self._grow(piece.path, piece.value)
+            elif piece.kind == "DONE":
+                self._end(piece.path)
+            elif piece.path:
+                self._begin(piece.path)
+        self._go_on()
+
+    def know(self, names: Names, base: Base) -> None:
+        """Take the text of a file that was wanted."""
+        self._known[names] = base
+        self.leave(names)
+        self._go_on()
+
+    def leave(self, names: Names) -> None:
+        """Want a file no more; the call's changes of it are not compared with its text."""
+        self._left.add(names)
+        self.wants = [each for each in self.wants if each != names]
+
+    @property
+    def _tool(self) -> FileTool | None:
+        """The first tool that has the arguments that have come."""
+        every = set[str]().union(*(_names(each) for each in self._tools))
+        seen = every & self._seen.keys()
+        for tool in self._tools:
+            command = None if tool.only is None or not self._seen.get(tool.only[0]) else self._root.get(tool.only[0])
+            if seen <= _names(tool) and (command is None or tool.only is None or command == tool.only[1]):
+                return tool
+        return None
+
+    @property
+    def _root(self) -> Mapping[str, Any]:
+        root = self._values.value
+        return cast("Mapping[str, Any]", root) if isinstance(root, dict) else {}
+
+    def _argument(self, role: str) -> Any:
+        """Return an argument of the call that is whole, by what it is; None without it."""
+        tool = self._tool
+        name = "" if tool is None else getattr(tool, role)
+        return self._root.get(name) if name and self._seen.get(name) else None
+
+    def _begin(self, path: Path) -> None:
+        if len(path) == 1:
+            if path[0] in self._seen:
+                self._be_unclear(void=True)
+                return
+            self._seen[str(path[0])] = False
+        if (found := self._place(path)) is not None:
+            edit, role = found
+            if role in edit.begun:
+                self._be_unclear(void=True)
+                return
+            edit.begun.add(role)
+            if edit.file is None:
+                edit.move(self._file_of(self._argument("path")))
+
+    def _grow(self, path: Path, text: str) -> None:
+        tool = self._tool
+        if tool is not None and tool.patch and path == (tool.patch,):
+            self._read(text)
+        elif (found := self._place(path)) is not None and found[1] in ("old", "new"):
+            found[0].grow(found[1], text)
+
+    def _place(self, path: Path) -> tuple[_Replacement, str] | None:
+        """Return the replacement that a value is of, and what it is; None for any other value."""
+        tool = self._tool
+        if tool is None or not path or not (tool.old or tool.line):
+            return None
+        if tool.edits and (len(path) != 3 or path[0] != tool.edits or not isinstance(path[1], int)):
+            return None
+        at = path[1] if tool.edits and isinstance(path[1], int) else 0
+        name = path[-1]
+        roles = {getattr(tool, role): role for role in ("path", "old", "new", "every", "count", "line")}
+        if not name or name not in roles or (not tool.edits and len(path) != 1):
+            return None
+        while at >= len(self._edits):
+            self._edits.append(_Replacement())
+        return self._edits[at], roles[name]
+
+    def _end(self, path: Path) -> None:
+        tool = self._tool
+        if not path:
+            self._end_call()
+            return
+        if len(path) == 1:
+            self._seen[str(path[0])] = True
+            tool = self._tool
+            if tool is not None and path[0] == tool.patch:
+                self._end_patch()
+            elif tool is not None and path[0] == tool.path:
+                self._name_files(str(self._root[tool.path]))
+        if (found := self._place(path)) is not None:
+            value: Any = self._root
+            for step in path:
+                value = value[step]
+            found[0].values[found[1]] = value
+        elif tool is not None and path[0] == tool.edits and len(path) == 2 and isinstance(path[1], int):
+            self._place((*path, tool.old))
+            self._edits[path[1]].is_whole = True
+
+    def _end_call(self) -> None:
+        self.is_whole = True
+        if self._edits and self._tool is not None and not self._tool.edits:
+            self._edits[0].is_whole = True
+        if not self.is_clear:
+            self._read_whole()
+
+    def _name_files(self, path: str) -> None:
+        for file in self.files:
+            if file.path is None:
+                file.path = path
+            elif self._reader is not None and not are_of_one_file(file.path, path):
+                file.fault = f"the call is for {path!r}, but its patch for {file.path!r}"
+            else:
+                file.path = path
+
+    def _file_of(self, path: str | None) -> LiveFile:
+        """Return the file of a replacement, which is made if there is none."""
+        found = next((each for each in self.files if each.path == path), None)
+        if found is None:
+            found = LiveFile(path)
+            self.files.append(found)
+        return found
+
+    def _read(self, text: str) -> None:
+        """Take a piece of the patch."""
+        if self._reader is not None:
+            self._take(self._reader.feed(text))
+            return
+        self._top.append(text)
+        if (reader := self._form("".join(self._top))) is not None:
+            self._reader = reader
+            self._take(reader.feed("".join(self._top)))
+
+    def _form(self, text: str) -> PatchReader | None:
+        tool = self._tool
+        is_new = self._seen.get("type") is True and self._root.get("type") == "create_file"
+        return read_patch(text, has_path=bool(tool and tool.path), is_new=is_new)
+
+    def _end_patch(self) -> None:
+        if self._reader is None:
+            text = "".join(self._top)
+            self._reader = self._form(f"{text}\n") or UnknownForm()
+            self._take(self._reader.feed(text))
+        self._take(self._reader.close())
+
+    def _take(self, events: Iterable[PatchEvent]) -> None:
+        for event in events:
+            match event:
+                case FileBegins(path, action, target, of_original):
+                    file = LiveFile(path, action, target)
+                    file.of_original = of_original
+                    self.files.append(file)
+                    if (named := self._argument("path")) is not None:
+                        self._name_files(str(named))
+                case PatchFails(reason):
+                    self.fault = reason
+                case PatchUnclear(void):
+                    self._be_unclear(void=void)
+                case _:
+                    self.files[-1].take(event)
+
+    def _be_unclear(self, *, void: bool) -> None:
+        self.is_clear = False
+        if void:
+            self.files, self.fault = [], None
+            self._edits, self._next, self._texts = [], 0, {}
+
+    def _read_whole(self) -> None:
+        """Read what could not be read as it came, now that it is whole."""
+        tool = next((each for each in self._tools if each.fits(self._root)), None)
+        self.files, self.fault = [], None
+        self._edits, self._next, self._texts = [], 0, {}
+        if tool is None or tool.form in ("write", "insert"):
+            return
+        if tool.form == "patch":
+            path = self._root[tool.path] if tool.path else None
+            text = self._root[tool.patch]
+            if path is not None and STARTS.search(text):
+                reader = Blocks()
+                self._take([*reader.feed(text), *reader.close()])
+                return
+            try:
+                patches = read_patches(text, path, str(self._root.get("type", "")))
+                self._take(events_of(of_one_file(patches, path) if path is not None else patches))
+            except RefusedError as error:
+                self.fault = str(error)
+
+    def _go_on(self) -> None:
+        """Compare with the texts of the files what can be compared now."""
+        if self._edits:
+            while self._next < len(self._edits) and self._replace(self._edits[self._next]):
+                self._next += 1
+            return
+        while self._next < len(self.files) and self._compare(self.files[self._next]):
+            self._next += 1
+
+    def _compare(self, file: LiveFile) -> bool:
+        """Compare a part of a patch with its file; return whether it is over."""
+        if file.path is None:
+            return False
+        if not file.is_checked:
+            base = self._base(file.path, is_original=file.of_original and file.action in ("move", "copy", "delete"))
+            if base is _UNKNOWN:
+                return False
+            if isinstance(self._reader, Blocks) and base is None:
+                base = ""
+            if file.action == "add" and (isinstance(self._reader, UnifiedDiff) or not self.is_clear):
+                base = None  # another part of a diff may take the file away
+            file.know(cast("Base", base))
+        if not file.is_whole:
+            return False
+        names = self._confined(file.path)
+        if file.fault or any(each.fault for each in file.hunks):
+            self._texts[names] = RefusedError("an earlier part of the call cannot be carried out")
+            return True
+        if file.action in ("move", "copy") and file.target is not None:
+            with suppress(RefusedError):
+                self._texts[self._confined(file.target)] = file.text
+        else:
+            self._texts[names] = file.text
+        if file.action == "move" and not (file.of_original and names in self._texts):
+            self._texts[names] = None
+        return True
+
+    def _base(self, path: str, *, is_original: bool = False) -> Base | object:
+        """Return the text of a file as the parts of the call before this one leave it, or `_UNKNOWN`."""
+        try:
+            names = self._confined(path)
+        except RefusedError as error:
+            return error
+        if names in self._texts and not is_original:
+            return self._texts[names]
+        if names in self._known:
+            return self._known[names]
+        if names not in self._left and names not in self.wants:
+            self.wants.append(names)
+        return _UNKNOWN
+
+    def _replace(self, edit: _Replacement) -> bool:
+        """Carry out a replacement in the text of its file; return whether it is over."""
+        values, tool = edit.values, self._tool
+        path = values.get("path", self._argument("path"))
+        if tool is None or not isinstance(path, str) or not (edit.is_whole or (not tool.edits and "old" in values)):
+            return False
+        if edit.file is None or edit.file.path != path:
+            edit.move(self._file_of(path))
+            self.files = [each for each in self.files if each.hunks]
+        old, new = values.get("old"), values.get("new", "")
+        if edit.is_whole and not edit.hunk.is_whole and isinstance(old, str) and isinstance(new, str):
+            added, removed = line_counts(split_lines(old), split_lines(new))
+            edit.change(is_whole=True, added=added, removed=removed)
+        base = self._base(path)
+        if base is _UNKNOWN:
+            return False
+        if not edit.is_whole:
+            if isinstance(old, str) and isinstance(base, str) and edit.hunk.line is None and edit.hunk.fault is None:
+                _look_for(edit, base, old)
+            return False
+        try:
+            after = _after(edit, cast("Base", base), is_insertion=bool(tool.line))
+        except RefusedError as error:
+            edit.change(fault=edit.hunk.fault or str(error), is_whole=True)
+            self._texts[self._confined(path)] = RefusedError("an earlier edit of the call cannot be carried out")
+            return True
+        self._texts[self._confined(path)] = after
+        if edit.file is not None:
+            edit.file.replaced(after)
+        return True
+
+
+_UNKNOWN = object()
+
+
+def _names(tool: FileTool) -> set[str]:
+    """Return the arguments of a call, those of its list of edits not among them."""
+    nested = (tool.old, tool.new, tool.every, tool.count) if tool.edits else ()
+    return {*tool.arguments, tool.every, tool.count, tool.dry_run, tool.only[0] if tool.only else ""} - {"", *nested}
+
+
+def _look_for(edit: _Replacement, text: str, old: str) -> None:
+    """Say where the old text stands, or which of its lines is not the file's."""
+    if not old:
+        return
+    lines, _ = with_ends_of(text, split_lines(old), ())
+    at = text.find("".join(lines))
+    if at >= 0:
+        edit.change(line=text.count("\n", 0, at) + 1)
+        return
+    count = bisect_left(range(len(lines)), 1, key=lambda number: "".join(lines[: number + 1]) not in text)
+    mismatch = Mismatch(None, bare(lines[count:], end_of(text))[0], None)
+    if count:
+        begin = text.find("".join(lines[:count]))
+        line = text.count("\n", 0, begin) + count
+        start = begin + len("".join(lines[:count]))
+        found = text[start:].split("\n", 1)[0].removesuffix("\r") if start < len(text) else None
+        mismatch = Mismatch(line + 1, mismatch.expected, found)
+    edit.change(mismatch=mismatch, fault=str(mismatch))
+
+
+def _after(edit: _Replacement, base: Base, *, is_insertion: bool) -> str:
+    """Return the text of a file after an edit; raises `RefusedError`."""
+    if isinstance(base, RefusedError):
+        raise base
+    values = edit.values
+    old, new, line = values.get("old"), values.get("new", ""), values.get("line")
+    if not isinstance(new, str) or not (type(line) is int if is_insertion else isinstance(old, str)):
+        message = "an argument of the edit is missing, or of the wrong type"
+        raise RefusedError(message)
+    if old == "" and not base:
+        edit.change(line=1)
+        return new
+    if base is None:
+        message = "the file does not exist"
+        raise RefusedError(message)
+    if is_insertion:
+        after = inserted(base, cast("int", line), new)
+        edit.change(line=cast("int", line) + 1, added=len(split_lines(new)), is_whole=True)
+        return after
+    old = str(old)
+    count = values.get("count")
+    if edit.hunk.line is None and edit.hunk.fault is None:
+        _look_for(edit, base, old)
+    after = replace_text(base, old, new, every=values.get("every") is True, count=count if type(count) is int else None)
+    times = base.count("".join(with_ends_of(base, split_lines(old), ())[0]))
+    edit.change(added=edit.hunk.added * times, removed=edit.hunk.removed * times)
+    return after

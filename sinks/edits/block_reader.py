@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ...operators.engine.state import Stateful
 from .edit_blocks import BLOCK_END, BLOCK_MIDDLE, BLOCK_START, HINT, RULE, block_of, unescaped
 from .hunk import excerpt
-from .patch_events import ArrivingLines, BlockEnds, FileBegins, FileEnds, HunkBegins, HunkLine, PatchEvent, failed
+from .patch_events import (
+    ArrivingLines,
+    BlockEnds,
+    FileBegins,
+    FileEnds,
+    HunkBegins,
+    HunkLine,
+    PatchEvent,
+    failed,
+    read_lines,
+)
 
 
 class Blocks(Stateful):
@@ -30,25 +38,17 @@ class Blocks(Stateful):
         self.is_over = False
 
     def feed(self, text: str) -> list[PatchEvent]:
-        return self._taken(self._lines.feed(text))
+        return read_lines(self, self._lines.feed(text))
 
     def close(self) -> list[PatchEvent]:
-        events = self._taken(self._lines.close())
+        events = read_lines(self, self._lines.close())
         if self.is_over:
             return events
         if self._old is not None or not self._begun:
             return [*events, failed(self, "a block has no end" if self._old is not None else _NO_BLOCK)]
         return [*events, FileEnds()]
 
-    def _taken(self, lines: Iterable[str]) -> list[PatchEvent]:
-        events: list[PatchEvent] = []
-        for line in lines:
-            if self.is_over:
-                break
-            self._take(line, events)
-        return events
-
-    def _take(self, line: str, events: list[PatchEvent]) -> None:
+    def take(self, line: str, events: list[PatchEvent]) -> None:
         said = line.strip()
         if self._old is None:
             if BLOCK_START.fullmatch(said):

@@ -19,9 +19,11 @@ from .hunk import (
     end_of,
     excerpt,
     go_on,
+    has_crlf,
     line_places,
     split_lines,
     with_end_of,
+    with_ends,
     with_ends_of,
     with_lf,
 )
@@ -109,7 +111,8 @@ class BlockFinder:
     """Finds the places of blocks in a text, each in the text as it was before them all."""
 
     def __init__(self, text: str) -> None:
-        self._text = text
+        self._is_empty = not text
+        self._is_crlf = has_crlf(text)
         self._end = end_of(text)
         self._whole = split_lines(text)
         self.lines = self._lines = bare(self._whole, self._end)
@@ -117,7 +120,7 @@ class BlockFinder:
 
     def wanted(self, old: Sequence[str]) -> list[str]:
         """Return the lines of the text that a block searches for."""
-        return bare(with_ends_of(self._text, old, ())[0], self._end)
+        return bare(with_ends(self._is_crlf, old, ())[0], self._end)
 
     def change(
         self, old: Sequence[str], new: Sequence[str], line: int | None, everywhere: Callable[[int], LinePlaces]
@@ -125,11 +128,11 @@ class BlockFinder:
         """Return what the next block changes; `everywhere` returns all places of its lines, by its number from 1."""
         self._number += 1
         wanted = self.wanted(old)
-        old, new = with_ends_of(self._text, old, new)
+        old, new = with_ends(self._is_crlf, old, new)
         if old == new:
             message = f"block {self._number} changes nothing"
             raise RefusedError(message)
-        start = 0 if not old and not self._text else self._start(self._number, wanted, line, everywhere)
+        start = 0 if not old and self._is_empty else self._start(self._number, wanted, line, everywhere)
         is_last = bool(old) and start + len(old) == len(self._whole)
         return LineChange(start, old, with_end_of(self._whole[-1], new) if is_last else new)
 

@@ -68,7 +68,12 @@ def with_ends_of(text: str, old: Sequence[str], new: Sequence[str]) -> tuple[lis
     In a text whose lines all end as those of Windows do, an edit may be written with line feeds alone. One whose old
     lines have the ends of the text says what ends the new ones have; one without old lines, if some of the new have.
     """
-    if not has_crlf(text):
+    return with_ends(has_crlf(text), old, new)
+
+
+def with_ends(is_crlf: bool, old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:  # noqa: FBT001 - as `has_crlf` returns it
+    """Return the same as `with_ends_of`; `is_crlf`: whether all lines of the text end as those of Windows do."""
+    if not is_crlf:
         return [*old], [*new]
     ended = [line for line in old if line.endswith("\n")]
     says_ends = all(map(has_crlf, ended)) if ended else any(map(has_crlf, new))
@@ -216,7 +221,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], go_on: Callable[[], None] = go
 
     def found(number: int) -> LinePlaces:
         if not everywhere:
-            everywhere.extend(line_places(finder.lines, [finder.wanted(each) or [""] for each in hunks], go_on))
+            everywhere.extend(line_places(finder.lines, [finder.wanted(each.old) or [""] for each in hunks], go_on))
         return everywhere[number]
 
     after = with_hunks(text, hunks, [finder.start(hunk, found) for hunk in hunks])
@@ -262,7 +267,7 @@ class HunkFinder:
     """
 
     def __init__(self, text: str, go_on: Callable[[], None] = go_on) -> None:
-        self._text = text
+        self._is_crlf = has_crlf(text)
         self._end = end_of(text)
         self.lines = self._lines = bare(split_lines(text), self._end)
         self.moved = 0
@@ -272,13 +277,13 @@ class HunkFinder:
         self._go_on = go_on
         self._by_text: dict[str, list[int]] | None = None
 
-    def wanted(self, hunk: Hunk) -> list[str]:
-        """Return the lines of the text that a hunk is about."""
-        return bare(with_ends_of(self._text, hunk.old, ())[0], self._end)
+    def wanted(self, old: Sequence[str]) -> list[str]:
+        """Return old lines of a hunk as they stand in the text."""
+        return bare(with_ends(self._is_crlf, old, ())[0], self._end)
 
     def start(self, hunk: Hunk, everywhere: Callable[[int], LinePlaces]) -> int:
         """Return the line where the next hunk begins; `everywhere` returns all places of its lines, by its number."""
-        old = self.wanted(hunk)
+        old = self.wanted(hunk.old)
         start = self._start(hunk, old, everywhere)
         self._at = start + len(old)
         self._number += 1

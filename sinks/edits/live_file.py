@@ -19,11 +19,8 @@ from .hunk import (
     LinePlaces,
     PatchAction,
     RefusedError,
-    bare,
     changed,
-    end_of,
     split_lines,
-    with_ends_of,
     with_hunks,
 )
 from .line_index import LineIndex
@@ -77,9 +74,8 @@ class _Placing:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self._end = end_of(text)
         self._hunks = HunkFinder(text)
-        self._blocks = BlockFinder(text)
+        self._blocks: BlockFinder | None = None
         self._index: LineIndex | None = None
         self._run: int | None = LineIndex.NONE
         """The run of the open hunk's old lines; None if it occurs nowhere."""
@@ -102,7 +98,7 @@ class _Placing:
         """Take an old line; return what does not match, when no place of the file is left for the lines."""
         if self._run is None:
             return None
-        text = bare(with_ends_of(self.text, [line], ())[0], self._end)[0]
+        (text,) = self._hunks.wanted([line])
         lines = self._hunks.lines
         at = None if self._said is None else self._said + len(self._old)
         self._old.append(text)
@@ -129,6 +125,8 @@ class _Placing:
 
     def block(self, block: BlockEnds) -> int:
         """Return the line, from 0, where a block stands."""
+        if self._blocks is None:
+            self._blocks = BlockFinder(self.text)
         change = self._blocks.change(*block, self._places)
         at = bisect_right(self._changes, change.start, key=_start_of)
         pairs = pairwise((*self._changes[max(0, at - 1) : at], change, *self._changes[at : at + 1]))
@@ -176,6 +174,10 @@ def _start_of(change: LineChange) -> int:
     return change.start
 
 
+FileLog: TypeAlias = "list[tuple[LiveFile, int]]"
+"""What has become certain: a file, and the place of a hunk in it, or -1 for the file."""
+
+
 class LiveFile:
     """What an edit does with one file, as far as it has come.
 
@@ -184,7 +186,10 @@ class LiveFile:
     - `is_checked`: whether the hunks are compared with the text of the file.
     """
 
-    def __init__(self, path: str | None, action: PatchAction = "update", target: str | None = None) -> None:
+    def __init__(
+        self, path: str | None, action: PatchAction = "update", target: str | None = None, *, log: FileLog | None = None
+    ) -> None:
+        self._log: FileLog = [] if log is None else log
         self.path = path
         self.action = action
         self.target = target
@@ -260,11 +265,12 @@ class LiveFile:
         self.is_checked = True
         waiting, self._waiting = self._waiting, []
         if isinstance(base, RefusedError):
-            self.fault = str(base)
+            self.fail(str(base))
         elif self.action == "add":
-            self.fault = None if base is None else "the patch adds this file, but it is there already"
+            if base is not None:
+                self.fail("the patch adds this file, but it is there already")
         elif base is None:
-            self.fault = "the file does not exist"
+            self.fail("the file does not exist")
         elif self.action == "delete":
             self._removed = base
             self._check_removed()
@@ -298,7 +304,7 @@ class LiveFile:
                     if self.hunks[at].fault is None:
                         self.change(at, fault=str(error))
             case FileEnds() if placing.is_unchanged and not any(each.fault for each in self.hunks):
-                self.fault = "the patch changes nothing"
+                self.fail("the patch changes nothing")
             case _:
                 pass
 
@@ -306,10 +312,21 @@ class LiveFile:
         """Compare a deleted file with the lines that a diff has of it."""
         is_due = self.is_whole and self.of_original and self.action == "delete"
         if is_due and self._removed is not None and _with_lf(self._removed) != _with_lf("".join(self._new)):
-            self.fault = "the lines that the patch removes are not the file's"
+            self.fail("the lines that the patch removes are not the file's")
+
+    def fail(self, reason: str) -> None:
+        """Note why the file cannot be carried out."""
+        self.fault = reason
+        self._log.append((self, -1))
 
     def change(self, at: int, **values: Any) -> None:
+        """Change what is known of a hunk."""
         self.hunks[at] = replace(self.hunks[at], **values)
+        if not values.keys().isdisjoint(_CERTAIN):
+            self._log.append((self, at % len(self.hunks)))
+
+
+_CERTAIN = {"is_whole", "line", "fault"}
 
 
 def _with_lf(text: str) -> str:

@@ -6,8 +6,8 @@ events                    FileBegins(a)       HunkBegins  HunkLine(-) HunkLine(+
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ...operators.engine.state import Stateful
 from .hunk import FilePatch, Hunk, PatchAction, split_lines
@@ -116,7 +116,25 @@ class ArrivingLines(Stateful):
         return [*lines, rest] if rest else lines
 
 
-def failed(reader: Any, reason: str) -> PatchFails:
+class LineReader(Protocol):
+    """Reads lines until nothing of them is certain any more."""
+
+    is_over: bool
+
+    def take(self, line: str, events: list[PatchEvent], /) -> None: ...
+
+
+def read_lines(reader: LineReader, lines: Iterable[str]) -> list[PatchEvent]:
+    """Return the events of the next lines."""
+    events: list[PatchEvent] = []
+    for line in lines:
+        if reader.is_over:
+            break
+        reader.take(line, events)
+    return events
+
+
+def failed(reader: LineReader, reason: str) -> PatchFails:
     reader.is_over = True
     return PatchFails(reason)
 

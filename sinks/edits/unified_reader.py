@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 from ...operators.engine.state import Stateful
 from .edit_blocks import STARTS
@@ -18,6 +17,7 @@ from .patch_events import (
     PatchEvent,
     PatchUnclear,
     failed,
+    read_lines,
 )
 from .unified_diff import NOTHING, git_header, hunk_of, patch_of, unquoted, without_prefixes
 from .unified_diff import STARTS as GIT_STARTS
@@ -71,14 +71,14 @@ class UnifiedDiff(Stateful):
     def feed(self, text: str) -> list[PatchEvent]:
         if text:
             self._ends_line = text.endswith("\n")
-        events = self._taken(self._lines.feed(text))
+        events = read_lines(self, self._lines.feed(text))
         if self._is_whole and self._lines.begun not in ("", "\\") and not self.is_over:
             self._end_hunk(events)
         return events
 
     def close(self) -> list[PatchEvent]:
         lines = [] if self._ends_line else self._lines.feed("\n")
-        events = self._taken([*lines, *self._lines.close()])
+        events = read_lines(self, [*lines, *self._lines.close()])
         if self.is_over:
             return events
         if self._phase == "hunk":
@@ -88,23 +88,18 @@ class UnifiedDiff(Stateful):
         self._end_file(events)
         return events
 
-    def _taken(self, lines: Iterable[str]) -> list[PatchEvent]:
-        events: list[PatchEvent] = []
-        for line in lines:
-            if self.is_over:
-                break
-            self._number += 1
-            if self._is_whole and not line.startswith("\\"):
-                self._end_hunk(events)
-            if self._has_path and STARTS.match(line) and not self.is_over:
-                events.append(failed(self, f"{excerpt([line])} follows lines that are in no block"))
-            if self.is_over:
-                break
-            if self._phase == "hunk":
-                self._take_body(line, events)
-            else:
-                self._take_outside(line, events)
-        return events
+    def take(self, line: str, events: list[PatchEvent]) -> None:
+        self._number += 1
+        if self._is_whole and not line.startswith("\\"):
+            self._end_hunk(events)
+        if self._has_path and STARTS.match(line) and not self.is_over:
+            events.append(failed(self, f"{excerpt([line])} follows lines that are in no block"))
+        if self.is_over:
+            return
+        if self._phase == "hunk":
+            self._take_body(line, events)
+        else:
+            self._take_outside(line, events)
 
     def _take_outside(self, line: str, events: list[PatchEvent]) -> None:
         if self._is_whole and line.startswith("\\ No newline at end of file"):

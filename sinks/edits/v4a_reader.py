@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from ...operators.engine.state import Stateful
 from .edit_blocks import END_OF_FILE, FILE, MOVE, STARTS
 from .hunk import Hunk, PatchAction, excerpt
@@ -17,6 +15,7 @@ from .patch_events import (
     PatchEvent,
     PatchUnclear,
     failed,
+    read_lines,
 )
 from .unified_diff import HEADER, HUNK
 
@@ -75,15 +74,15 @@ class BareHunks(Stateful):
     def __init__(self, *, is_new: bool) -> None:
         self._is_new = is_new
         self._lines = ArrivingLines()
+        self.is_over = False
         self._hunks = V4AHunks()
         self._begun = False
-        self.is_over = False
 
     def feed(self, text: str) -> list[PatchEvent]:
-        return self._taken(self._lines.feed(text))
+        return read_lines(self, self._lines.feed(text))
 
     def close(self) -> list[PatchEvent]:
-        events = self._taken(self._lines.close())
+        events = read_lines(self, self._lines.close())
         if self.is_over:
             return events
         events += () if self._begun else self._opened()
@@ -96,25 +95,20 @@ class BareHunks(Stateful):
         self._begun = True
         return [FileBegins(None, "add" if self._is_new else "update")]
 
-    def _taken(self, lines: Iterable[str]) -> list[PatchEvent]:
-        events: list[PatchEvent] = []
-        for line in lines:
-            if self.is_over:
-                break
-            if STARTS.match(line):
-                events.append(failed(self, f"{excerpt([line])} follows lines that are in no block"))
-                break
-            if not self._is_new and (HUNK.match(line) or HEADER.match(line)):
-                self.is_over = True
-                events.append(PatchUnclear(void=True))
-                break
-            events += () if self._begun else self._opened()
-            bare = line.removesuffix("\n")
-            if self._is_new and not bare.startswith("+"):
-                events.append(failed(self, f"a line of the new file must begin with '+', got {excerpt([bare])}"))
-            elif (reason := self._hunks.take(bare, events)) is not None:
-                events.append(failed(self, reason))
-        return events
+    def take(self, line: str, events: list[PatchEvent]) -> None:
+        if STARTS.match(line):
+            events.append(failed(self, f"{excerpt([line])} follows lines that are in no block"))
+            return
+        if not self._is_new and (HUNK.match(line) or HEADER.match(line)):
+            self.is_over = True
+            events.append(PatchUnclear(void=True))
+            return
+        events += () if self._begun else self._opened()
+        bare = line.removesuffix("\n")
+        if self._is_new and not bare.startswith("+"):
+            events.append(failed(self, f"a line of the new file must begin with '+', got {excerpt([bare])}"))
+        elif (reason := self._hunks.take(bare, events)) is not None:
+            events.append(failed(self, reason))
 
 
 _BLANKS = "\r\n \t"
@@ -162,12 +156,12 @@ class V4APatch(Stateful):
         body = text.rstrip(_BLANKS)
         given = "".join((*self._blanks, body))
         self._blanks = [text[len(body) :]] if len(body) < len(text) else []
-        return self._taken(self._lines.feed(given))
+        return read_lines(self, self._lines.feed(given))
 
     def close(self) -> list[PatchEvent]:
         lines = self._lines.close()
         last = lines.pop() if lines else ""
-        events = self._taken(lines)
+        events = read_lines(self, lines)
         if self.is_over:
             return events
         if not self._number or last.strip() != "*** End Patch":
@@ -177,17 +171,12 @@ class V4APatch(Stateful):
         self._end_file(events)
         return events
 
-    def _taken(self, lines: Iterable[str]) -> list[PatchEvent]:
-        events: list[PatchEvent] = []
-        for line in lines:
-            if self.is_over:
-                break
-            if self._has_path and STARTS.match(line):
-                events.append(failed(self, f"{excerpt([line])} follows lines that are in no block"))
-                break
-            self._take(line.removesuffix("\n"), events)
-            self._number += 1
-        return events
+    def take(self, line: str, events: list[PatchEvent]) -> None:
+        if self._has_path and STARTS.match(line):
+            events.append(failed(self, f"{excerpt([line])} follows lines that are in no block"))
+            return
+        self._take(line.removesuffix("\n"), events)
+        self._number += 1
 
     def _take(self, line: str, events: list[PatchEvent]) -> None:
         if not self._number:

@@ -232,6 +232,7 @@ class FileOptions(Struct, frozen=True, kw_only=True):
     protected: ProtectedPaths
     absolute_paths: bool
     diff_limit: int
+    on_edit: Callable[[Any], object] | None = None
 
 
 Names: TypeAlias = tuple[str, ...]

@@ -21,7 +21,7 @@ from ...operators.machines.json_values import FragmentAggregator
 from ..edits.block_reader import Blocks
 from ..edits.edit_blocks import STARTS, replace_text
 from ..edits.hunk import RefusedError, bare, end_of, split_lines, with_ends_of
-from ..edits.live_file import Base, LiveFile, LiveHunk, Mismatch, line_counts
+from ..edits.live_file import Base, FileLog, LiveFile, LiveHunk, Mismatch, line_counts
 from ..edits.patch_events import FileBegins, PatchEvent, PatchFails, PatchUnclear, events_of
 from ..edits.read_patch import PatchReader, UnknownForm, read_patch
 from ..edits.unified_reader import UnifiedDiff
@@ -78,10 +78,15 @@ class LiveEdit:
     [LiveHunk(number=1, added=0, removed=1, is_whole=False, line=None, mismatch=None, fault=None)]
 
     - `tools`: the file tools of the call's name; `confined`: turns a path into names, or raises `RefusedError`.
+    - `call_id`, `name`: those of the call.
     - `fault`: why the call cannot be carried out; `is_clear`: whether it is read while it comes, not at its end alone.
     """
 
-    def __init__(self, tools: Sequence[FileTool], confined: Confined = confined_path) -> None:
+    def __init__(
+        self, tools: Sequence[FileTool], confined: Confined = confined_path, *, call_id: str = "", name: str = ""
+    ) -> None:
+        self.call_id = call_id
+        self.name = name
         self.files: list[LiveFile] = []
         self.fault: str | None = None
         self.is_clear = True
@@ -91,6 +96,8 @@ class LiveEdit:
         self._values = FragmentAggregator()
         self._seen: dict[str, bool] = {}
         """The arguments that have begun, and whether they are whole."""
+        self._tool = tools[0] if len(tools) == 1 else None
+        """The tool that it is a call of, as far as its arguments show."""
         self._reader: PatchReader | None = None
         self._top: list[str] = []
         """The patch, until its form is known."""
@@ -103,16 +110,59 @@ class LiveEdit:
         self._left: set[Names] = set()
         self.wants: list[Names] = []
         """The files whose texts are wanted."""
+        self._log: FileLog = []
+        self._told: list[str] = []
+        self._said: set[tuple[str | None, int, str]] = set()
+
+    def __str__(self) -> str:
+        """Return the counts so far in words; empty before the first change."""
+        hunks = [hunk for file in self.files for hunk in file.hunks]
+        if not hunks:
+            return ""
+        number = f"{len(hunks):,} hunk{'' if len(hunks) == 1 else 's'}"
+        added, removed = sum(hunk.added for hunk in hunks), sum(hunk.removed for hunk in hunks)
+        places = [hunk.line for hunk in hunks if hunk.line is not None]
+        return f"+{added:,} -{removed:,} in {number}" + (f", line {places[-1]:,}" if places else "")
 
     @property
     def faults(self) -> list[str]:
-        """Why the call cannot be carried out, as far as that is known, with the file and the hunk."""
+        """Why the call cannot be carried out, as far as that is known, with the hunk, and the file if there are several."""
         found = [self.fault] if self.fault else []
         for file in self.files:
-            name = file.path or "the file"
-            found += [f"{name}: {file.fault}"] if file.fault else []
-            found += [f"{name}, hunk {each.number}: {each.fault}" for each in file.hunks if each.fault]
+            found += [f"{file.path or 'the file'}: {file.fault}"] if file.fault else []
+            found += [f"{self._name_of(file, each)}: {each.fault}" for each in file.hunks if each.fault]
         return found
+
+    @property
+    def told(self) -> list[str]:
+        """A line for all that has become certain, in the order in which it did; it only grows.
+
+        Reading it costs what is new in it.
+        """
+        for file, at in self._log:
+            hunk = None if at < 0 else file.hunks[at]
+            fault = file.fault if hunk is None else hunk.fault
+            key = file.path, at, fault or "whole"
+            if key not in self._said and (fault or (hunk is not None and hunk.is_whole)):
+                self._said.add(key)
+                self._told.append(self._line_of(file, hunk, fault))
+        self._log.clear()
+        if self.fault is not None and (None, -1, self.fault) not in self._said:
+            self._said.add((None, -1, self.fault))
+            self._told.append(f"✗ {self.fault}")
+        return self._told
+
+    def _line_of(self, file: LiveFile, hunk: LiveHunk | None, fault: str | None) -> str:
+        if hunk is None:
+            return f"✗ {file.path or 'the file'}: {fault}"
+        where = self._name_of(file, hunk)
+        if fault is not None:
+            return f"✗ {where}: {fault}"
+        line = "" if hunk.line is None else f", line {hunk.line:,}"
+        return f"{where}{line}: +{hunk.added:,} -{hunk.removed:,}"
+
+    def _name_of(self, file: LiveFile, hunk: LiveHunk) -> str:
+        return f"{file.path}, hunk {hunk.number:,}" if len(self.files) > 1 and file.path else f"hunk {hunk.number:,}"
 
     @property
     def touches(self) -> set[Names]:
@@ -127,14 +177,20 @@ class LiveEdit:
         """Take the next pieces of the arguments."""
         for piece in fragments:
             self._values.feed(piece)
-            if not self.is_clear and piece.path:
+            path = piece.path
+            if len(path) == 1 and piece.kind != "TEXT":
+                self._note(str(path[0]), is_whole=piece.kind == "DONE")
+            if not path:
+                if piece.kind == "DONE":
+                    self._end_call()
+            elif not self.is_clear:
                 continue
-            if piece.kind == "TEXT":
-                self._grow(piece.path, piece.value)
+            elif piece.kind == "TEXT":
+                self._grow(path, piece.value)
             elif piece.kind == "DONE":
-                self._end(piece.path)
-            elif piece.path:
-                self._begin(piece.path)
+                self._end(path)
+            else:
+                self._begin(path)
         self._go_on()
 
     def know(self, names: Names, base: Base) -> None:
@@ -148,9 +204,15 @@ class LiveEdit:
         self._left.add(names)
         self.wants = [each for each in self.wants if each != names]
 
-    @property
-    def _tool(self) -> FileTool | None:
-        """The first tool that has the arguments that have come."""
+    def _note(self, name: str, *, is_whole: bool) -> None:
+        """Note that an argument has begun, or ended, and so which tool this may be."""
+        if not is_whole and name in self._seen:
+            self._be_unclear(void=True)
+        self._seen[name] = is_whole
+        self._tool = self._fitting()
+
+    def _fitting(self) -> FileTool | None:
+        """Return the first tool that has the arguments that have come."""
         every = set[str]().union(*(_names(each) for each in self._tools))
         seen = every & self._seen.keys()
         for tool in self._tools:
@@ -171,11 +233,6 @@ class LiveEdit:
         return self._root.get(name) if name and self._seen.get(name) else None
 
     def _begin(self, path: Path) -> None:
-        if len(path) == 1:
-            if path[0] in self._seen:
-                self._be_unclear(void=True)
-                return
-            self._seen[str(path[0])] = False
         if (found := self._place(path)) is not None:
             edit, role = found
             if role in edit.begun:
@@ -210,16 +267,10 @@ class LiveEdit:
 
     def _end(self, path: Path) -> None:
         tool = self._tool
-        if not path:
-            self._end_call()
-            return
-        if len(path) == 1:
-            self._seen[str(path[0])] = True
-            tool = self._tool
-            if tool is not None and path[0] == tool.patch:
-                self._end_patch()
-            elif tool is not None and path[0] == tool.path:
-                self._name_files(str(self._root[tool.path]))
+        if len(path) == 1 and tool is not None and path[0] == tool.patch:
+            self._end_patch()
+        elif len(path) == 1 and tool is not None and path[0] == tool.path:
+            self._name_files(str(self._root[tool.path]))
         if (found := self._place(path)) is not None:
             value: Any = self._root
             for step in path:
@@ -241,7 +292,7 @@ class LiveEdit:
             if file.path is None:
                 file.path = path
             elif self._reader is not None and not are_of_one_file(file.path, path):
-                file.fault = f"the call is for {path!r}, but its patch for {file.path!r}"
+                file.fail(f"the call is for {path!r}, but its patch for {file.path!r}")
             else:
                 file.path = path
 
@@ -249,7 +300,7 @@ class LiveEdit:
         """Return the file of a replacement, which is made if there is none."""
         found = next((each for each in self.files if each.path == path), None)
         if found is None:
-            found = LiveFile(path)
+            found = LiveFile(path, log=self._log)
             self.files.append(found)
         return found
 
@@ -279,7 +330,7 @@ class LiveEdit:
         for event in events:
             match event:
                 case FileBegins(path, action, target, of_original):
-                    file = LiveFile(path, action, target)
+                    file = LiveFile(path, action, target, log=self._log)
                     file.of_original = of_original
                     self.files.append(file)
                     if (named := self._argument("path")) is not None:
@@ -294,6 +345,9 @@ class LiveEdit:
     def _be_unclear(self, *, void: bool) -> None:
         self.is_clear = False
         if void:
+            self._told += ["what was told of this call does not hold: it goes on in another form"] if self.told else []
+            self._log.clear()
+            self._said.clear()
             self.files, self.fault = [], None
             self._edits, self._next, self._texts = [], 0, {}
 
@@ -328,9 +382,10 @@ class LiveEdit:
 
     def _compare(self, file: LiveFile) -> bool:
         """Compare a part of a patch with its file; return whether it is over."""
-        if file.path is None:
+        tool = self._tool
+        if file.path is None or (tool is not None and tool.path and self._argument("path") is None):
             return False
-        if not file.is_checked:
+        if not (file.is_checked or file.fault):
             base = self._base(file.path, is_original=file.of_original and file.action in ("move", "copy", "delete"))
             if base is _UNKNOWN:
                 return False
@@ -341,18 +396,22 @@ class LiveEdit:
             file.know(cast("Base", base))
         if not file.is_whole:
             return False
-        names = self._confined(file.path)
-        if file.fault or any(each.fault for each in file.hunks):
-            self._texts[names] = RefusedError("an earlier part of the call cannot be carried out")
-            return True
-        if file.action in ("move", "copy") and file.target is not None:
-            with suppress(RefusedError):
-                self._texts[self._confined(file.target)] = file.text
-        else:
-            self._texts[names] = file.text
-        if file.action == "move" and not (file.of_original and names in self._texts):
-            self._texts[names] = None
+        self._keep(file, file.path)
         return True
+
+    def _keep(self, file: LiveFile, path: str) -> None:
+        """Keep what a part of a patch leaves, for the parts behind it."""
+        with suppress(RefusedError):
+            names = self._confined(path)
+            if file.fault or any(each.fault for each in file.hunks):
+                self._texts[names] = RefusedError("an earlier part of the call cannot be carried out")
+                return
+            if file.target is not None:
+                self._texts[self._confined(file.target)] = file.text
+            else:
+                self._texts[names] = file.text
+            if file.action == "move" and not (file.of_original and names in self._texts):
+                self._texts[names] = None
 
     def _base(self, path: str, *, is_original: bool = False) -> Base | object:
         """Return the text of a file as the parts of the call before this one leave it, or `_UNKNOWN`."""

@@ -58,7 +58,7 @@ class RootFolder:
         try:
             self.descriptor = os.open(self.path, _FOLDER & ~os.O_NOFOLLOW)
         except OSError as error:
-            message = f"write_files needs an existing folder as root, got {os.fspath(root)!r}: {error.strerror}"
+            message = f"the files need an existing folder as root, got {os.fspath(root)!r}: {error.strerror}"
             raise UsageError(message) from error
 
     def close(self) -> None:

@@ -130,7 +130,7 @@ class UnifiedDiff(Stateful):
             if not self._has_path:
                 events.append(failed(self, "the diff names no file; begin with its lines '---' and '+++'"))
                 return
-            self._begin_file(FilePatch(path="", action="update"), events)
+            self._begin_file(FilePatch(path="", action="update"), events, is_named=False)
         self._end_hunk(events)
         found = HUNK_COUNTS.match(line)
         if self.is_over:
@@ -211,14 +211,14 @@ class UnifiedDiff(Stateful):
         self._names = old, NOTHING if patch.action == "delete" else patch.target or patch.path
         self._begin_file(patch, events)
 
-    def _begin_file(self, patch: FilePatch, events: list[PatchEvent]) -> None:
+    def _begin_file(self, patch: FilePatch, events: list[PatchEvent], *, is_named: bool = True) -> None:
         self._files += 1
         if self._has_path and (self._files > 1 or patch.target is not None):
             events.append(failed(self, "the call is for one file, but its patch names other files, too"))
             return
         self._action, self._hunks, self._phase = patch.action, 0, "file"
         self._is_update = patch.action == "update" and patch.is_executable is None
-        events.append(FileBegins(patch.path or None, patch.action, patch.target, patch.of_original))
+        events.append(FileBegins(patch.path if is_named else None, patch.action, patch.target, patch.of_original))
 
     def _end_file(self, events: list[PatchEvent]) -> None:
         if self._phase == "git":

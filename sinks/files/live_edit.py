@@ -126,7 +126,7 @@ class LiveEdit:
 
     @property
     def faults(self) -> list[str]:
-        """Why the call cannot be carried out, as far as that is known, with the hunk, and the file if there are several."""
+        """Why the call cannot be carried out, as far as that is known, with the hunk, and the file among several."""
         found = [self.fault] if self.fault else []
         for file in self.files:
             found += [f"{file.path or 'the file'}: {file.fault}"] if file.fault else []
@@ -406,12 +406,9 @@ class LiveEdit:
             if file.fault or any(each.fault for each in file.hunks):
                 self._texts[names] = RefusedError("an earlier part of the call cannot be carried out")
                 return
-            if file.target is not None:
-                self._texts[self._confined(file.target)] = file.text
-            else:
-                self._texts[names] = file.text
             if file.action == "move" and not (file.of_original and names in self._texts):
                 self._texts[names] = None
+            self._texts[names if file.target is None else self._confined(file.target)] = file.text
 
     def _base(self, path: str, *, is_original: bool = False) -> Base | object:
         """Return the text of a file as the parts of the call before this one leave it, or `_UNKNOWN`."""
@@ -444,6 +441,8 @@ class LiveEdit:
         if base is _UNKNOWN:
             return False
         if not edit.is_whole:
+            if isinstance(base, RefusedError) and edit.hunk.fault is None:
+                edit.change(fault=str(base))
             if isinstance(old, str) and isinstance(base, str) and edit.hunk.line is None and edit.hunk.fault is None:
                 _look_for(edit, base, old)
             return False

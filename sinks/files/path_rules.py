@@ -225,7 +225,7 @@ def confined_path(path: object, *, protected: ProtectedPaths = _GIT) -> tuple[st
     ('src', 'app.py')
     >>> confined_path("../app.py")
     Traceback (most recent call last):
-    penstock.sinks.files.path_rules.RefusedError: the path '../app.py' is refused: '..' leads out of a folder
+    penstock.sinks.edits.hunk.RefusedError: the path '../app.py' is refused: '..' leads out of a folder
 
     Rules that only hold on some systems count on all, so that a tree written here can be used elsewhere. Raises
     `RefusedError` for everything else: absolute paths, drives and streams of Windows, devices, names that are too long,

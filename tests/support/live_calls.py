@@ -10,6 +10,8 @@ from penstock.events.segment_event import Fragment
 from penstock.operators.machines.json_machine import JsonMachine
 from penstock.sinks.edits.hunk import RefusedError
 from penstock.sinks.edits.live_file import LiveHunk
+from penstock.sinks.edits.patch_events import PatchUnclear
+from penstock.sinks.edits.read_patch import read_patch
 from penstock.sinks.files.file_plan import FilePlan
 from penstock.sinks.files.file_tool import KNOWN_FILE_CALLS, Names, file_edits
 from penstock.sinks.files.live_edit import LiveEdit
@@ -26,6 +28,30 @@ def fragments(pieces: Iterable[str]) -> Iterable[list[Fragment]]:
     for piece in pieces:
         yield [each for each in machine.feed(piece) if isinstance(each, Fragment)]
     yield [each for each in machine.close() if isinstance(each, Fragment)]
+
+
+def read(pieces: Iterable[str], *, has_path: bool, is_new: bool = False, frozen: bool = False) -> list[Any]:
+    """Return the events of a text in pieces; `frozen`: the reader is thrown away and made again after each."""
+    text = ""
+    reader = None
+    events: list[Any] = []
+    for piece in pieces:
+        text += piece
+        if reader is not None:
+            events += reader.feed(piece)
+        elif (reader := read_patch(text, has_path=has_path, is_new=is_new)) is not None:
+            events += reader.feed(text)
+        if frozen and reader is not None:
+            state = json.loads(json.dumps(reader.dump()))
+            reader = read_patch(text, has_path=has_path, is_new=is_new)
+            assert reader is not None
+            reader.load(state)
+    if reader is None:
+        reader = read_patch(f"{text}\n", has_path=has_path, is_new=is_new)
+        if reader is None:
+            return [PatchUnclear()]
+        events += reader.feed(text)
+    return [*events, *reader.close()]
 
 
 def played(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -10,6 +9,7 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from live_calls import read
 from msgspec.structs import replace
 from patch_texts import blocks, cut, texts, unified, v4a
 
@@ -25,37 +25,12 @@ from penstock.sinks.edits.patch_events import (
     PatchFails,
     PatchUnclear,
 )
-from penstock.sinks.edits.read_patch import read_patch
 from penstock.sinks.edits.unified_diff import unified_diff
 from penstock.sinks.edits.unified_reader import UnifiedDiff
 from penstock.sinks.edits.v4a_reader import V4APatch
 
 pytestmark = pytest.mark.laws
 EXAMPLES = 500
-
-
-def read(pieces: Iterable[str], *, has_path: bool, is_new: bool = False, frozen: bool = False) -> list[Any]:
-    """Return the events of a text in pieces; `frozen`: the reader is thrown away and made again after each."""
-    text = ""
-    reader = None
-    events: list[Any] = []
-    for piece in pieces:
-        text += piece
-        if reader is not None:
-            events += reader.feed(piece)
-        elif (reader := read_patch(text, has_path=has_path, is_new=is_new)) is not None:
-            events += reader.feed(text)
-        if frozen and reader is not None:
-            state = json.loads(json.dumps(reader.dump()))
-            reader = read_patch(text, has_path=has_path, is_new=is_new)
-            assert reader is not None
-            reader.load(state)
-    if reader is None:
-        reader = read_patch(f"{text}\n", has_path=has_path, is_new=is_new)
-        if reader is None:
-            return [PatchUnclear()]
-        events += reader.feed(text)
-    return [*events, *reader.close()]
 
 
 def patches_of(events: Iterable[Any]) -> list[FilePatch] | None:

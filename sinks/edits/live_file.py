@@ -137,9 +137,9 @@ class _Placing:
         return change.start
 
     @property
-    def is_unchanged(self) -> bool:
-        """Whether the hunks change nothing."""
-        return bool(self._placed) and self.result() == self.text
+    def has_hunks(self) -> bool:
+        """Whether hunks were placed, and no blocks."""
+        return bool(self._placed)
 
     def result(self) -> str:
         """Return the text with all that is placed so far."""
@@ -303,8 +303,10 @@ class LiveFile:
                 except RefusedError as error:
                     if self.hunks[at].fault is None:
                         self.change(at, fault=str(error))
-            case FileEnds() if placing.is_unchanged and not any(each.fault for each in self.hunks):
-                self.fail("the patch changes nothing")
+            case FileEnds():
+                self._placing, self._text = None, placing.result()
+                if placing.has_hunks and self._text == placing.text and not any(each.fault for each in self.hunks):
+                    self.fail("the patch changes nothing")
             case _:
                 pass
 

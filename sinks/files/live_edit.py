@@ -9,61 +9,22 @@ with that of each file that it names, once for each part of a patch that is abou
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeAlias, cast
 
-from msgspec.structs import replace
-
 from ...events.segment_event import Fragment, Path
 from ...operators.machines.json_values import FragmentAggregator
 from ..edits.block_reader import Blocks
-from ..edits.edit_blocks import STARTS, replace_text
-from ..edits.hunk import RefusedError, bare, end_of, split_lines, with_ends_of
-from ..edits.live_file import Base, FileLog, LiveFile, LiveHunk, Mismatch, line_counts
+from ..edits.edit_blocks import STARTS
+from ..edits.hunk import RefusedError, split_lines
+from ..edits.live_file import Base, FileLog, LiveFile, LiveHunk, line_counts
 from ..edits.patch_events import FileBegins, PatchEvent, PatchFails, PatchUnclear, events_of
 from ..edits.read_patch import PatchReader, UnknownForm, read_patch
 from ..edits.unified_reader import UnifiedDiff
-from .file_plan import inserted
 from .file_tool import FileTool, Names, are_of_one_file, of_one_file, read_patches
 from .path_rules import confined_path
-
-
-class _Replacement:
-    """One edit of a call that is no patch: the text to replace and the new one, in whichever order they come."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, Any] = {}
-        """Its arguments that are whole, by what they are."""
-        self.begun: set[str] = set()
-        self.line_ends = {"old": 0, "new": 0}
-        self.is_whole = False
-        self.file: LiveFile | None = None
-        self.place = 0
-        """Its place among the hunks of the file."""
-
-    @property
-    def hunk(self) -> LiveHunk:
-        return LiveHunk(1) if self.file is None else self.file.hunks[self.place]
-
-    def change(self, **values: Any) -> None:
-        if self.file is not None:
-            self.file.change(self.place, **values)
-
-    def move(self, file: LiveFile) -> None:
-        """Become the last hunk of a file."""
-        hunk = self.hunk
-        if self.file is not None:
-            del self.file.hunks[self.place]
-        self.file, self.place = file, len(file.hunks)
-        file.hunks.append(replace(hunk, number=self.place + 1))
-
-    def grow(self, role: str, text: str) -> None:
-        self.line_ends[role] += text.count("\n")
-        count = self.line_ends[role] + (not text.endswith("\n"))
-        self.change(**{"removed" if role == "old" else "added": count})
-
+from .replacement import Replacement, look_for, text_after
 
 Confined: TypeAlias = Callable[[object], Names]
 """Turns a path into names, or raises `RefusedError`."""
@@ -101,7 +62,7 @@ class LiveEdit:
         self._reader: PatchReader | None = None
         self._top: list[str] = []
         """The patch, until its form is known."""
-        self._edits: list[_Replacement] = []
+        self._edits: list[Replacement] = []
         self._known: dict[Names, Base] = {}
         self._texts: dict[Names, Base] = {}
         """What the parts of the call that are over have left, in place of what was known."""
@@ -176,8 +137,10 @@ class LiveEdit:
     def feed(self, fragments: Iterable[Fragment]) -> None:
         """Take the next pieces of the arguments."""
         for piece in fragments:
-            self._values.feed(piece)
             path = piece.path
+            if piece.kind == "TEXT" and self._tool is not None and path == (self._tool.content,):
+                continue  # a whole file is no edit
+            self._values.feed(piece)
             if len(path) == 1 and piece.kind != "TEXT":
                 self._note(str(path[0]), is_whole=piece.kind == "DONE")
             if not path:
@@ -249,7 +212,7 @@ class LiveEdit:
         elif (found := self._place(path)) is not None and found[1] in ("old", "new"):
             found[0].grow(found[1], text)
 
-    def _place(self, path: Path) -> tuple[_Replacement, str] | None:
+    def _place(self, path: Path) -> tuple[Replacement, str] | None:
         """Return the replacement that a value is of, and what it is; None for any other value."""
         tool = self._tool
         if tool is None or not path or not (tool.old or tool.line):
@@ -262,7 +225,7 @@ class LiveEdit:
         if not name or name not in roles or (not tool.edits and len(path) != 1):
             return None
         while at >= len(self._edits):
-            self._edits.append(_Replacement())
+            self._edits.append(Replacement())
         return self._edits[at], roles[name]
 
     def _end(self, path: Path) -> None:
@@ -424,7 +387,7 @@ class LiveEdit:
             self.wants.append(names)
         return _UNKNOWN
 
-    def _replace(self, edit: _Replacement) -> bool:
+    def _replace(self, edit: Replacement) -> bool:
         """Carry out a replacement in the text of its file; return whether it is over."""
         values, tool = edit.values, self._tool
         path = values.get("path", self._argument("path"))
@@ -444,10 +407,10 @@ class LiveEdit:
             if isinstance(base, RefusedError) and edit.hunk.fault is None:
                 edit.change(fault=str(base))
             if isinstance(old, str) and isinstance(base, str) and edit.hunk.line is None and edit.hunk.fault is None:
-                _look_for(edit, base, old)
+                look_for(edit, base, old)
             return False
         try:
-            after = _after(edit, cast("Base", base), is_insertion=bool(tool.line))
+            after = text_after(edit, cast("Base", base), is_insertion=bool(tool.line))
         except RefusedError as error:
             edit.change(fault=edit.hunk.fault or str(error), is_whole=True)
             self._texts[self._confined(path)] = RefusedError("an earlier edit of the call cannot be carried out")
@@ -465,52 +428,3 @@ def _names(tool: FileTool) -> set[str]:
     """Return the arguments of a call, those of its list of edits not among them."""
     nested = (tool.old, tool.new, tool.every, tool.count) if tool.edits else ()
     return {*tool.arguments, tool.every, tool.count, tool.dry_run, tool.only[0] if tool.only else ""} - {"", *nested}
-
-
-def _look_for(edit: _Replacement, text: str, old: str) -> None:
-    """Say where the old text stands, or which of its lines is not the file's."""
-    if not old:
-        return
-    lines, _ = with_ends_of(text, split_lines(old), ())
-    at = text.find("".join(lines))
-    if at >= 0:
-        edit.change(line=text.count("\n", 0, at) + 1)
-        return
-    count = bisect_left(range(len(lines)), 1, key=lambda number: "".join(lines[: number + 1]) not in text)
-    mismatch = Mismatch(None, bare(lines[count:], end_of(text))[0], None)
-    if count:
-        begin = text.find("".join(lines[:count]))
-        line = text.count("\n", 0, begin) + count
-        start = begin + len("".join(lines[:count]))
-        found = text[start:].split("\n", 1)[0].removesuffix("\r") if start < len(text) else None
-        mismatch = Mismatch(line + 1, mismatch.expected, found)
-    edit.change(mismatch=mismatch, fault=str(mismatch))
-
-
-def _after(edit: _Replacement, base: Base, *, is_insertion: bool) -> str:
-    """Return the text of a file after an edit; raises `RefusedError`."""
-    if isinstance(base, RefusedError):
-        raise base
-    values = edit.values
-    old, new, line = values.get("old"), values.get("new", ""), values.get("line")
-    if not isinstance(new, str) or not (type(line) is int if is_insertion else isinstance(old, str)):
-        message = "an argument of the edit is missing, or of the wrong type"
-        raise RefusedError(message)
-    if old == "" and not base:
-        edit.change(line=1)
-        return new
-    if base is None:
-        message = "the file does not exist"
-        raise RefusedError(message)
-    if is_insertion:
-        after = inserted(base, cast("int", line), new)
-        edit.change(line=cast("int", line) + 1, added=len(split_lines(new)), is_whole=True)
-        return after
-    old = str(old)
-    count = values.get("count")
-    if edit.hunk.line is None and edit.hunk.fault is None:
-        _look_for(edit, base, old)
-    after = replace_text(base, old, new, every=values.get("every") is True, count=count if type(count) is int else None)
-    times = base.count("".join(with_ends_of(base, split_lines(old), ())[0]))
-    edit.change(added=edit.hunk.added * times, removed=edit.hunk.removed * times)
-    return after

@@ -99,7 +99,8 @@ def test_a_unified_diff_is_read_as_the_whole_text_is(data: st.DataObject):
 def test_blocks_are_read_as_the_whole_text_is(data: st.DataObject):
     text = data.draw(blocks(data.draw(texts())))
     whole = read([text], has_path=True)
-    assert read(data.draw(cut(text)), has_path=True) == whole
+    pieces = data.draw(cut(text))
+    assert read(pieces, has_path=True) == read(pieces, has_path=True, frozen=True) == whole
     if PatchUnclear() in whole or not STARTS.search(text):
         return
     found: Any = [([*each.old], [*each.new], each.line) for each in whole if isinstance(each, BlockEnds)]
@@ -113,7 +114,8 @@ def test_hunks_alone_are_read_as_the_whole_text_is(data: st.DataObject):
     files = data.draw(FILES)
     text = "\n".join(data.draw(v4a(files)).split("\n")[2:-1])
     whole = read([text], has_path=True)
-    assert read(data.draw(cut(text)), has_path=True) == whole
+    pieces = data.draw(cut(text))
+    assert read(pieces, has_path=True) == read(pieces, has_path=True, frozen=True) == whole
     if not any(isinstance(each, PatchUnclear) for each in whole):
         expected = refused(lambda: hunks_of(bare(split_lines(with_lf(text))), "a"))
         found = [each.hunk for each in whole if isinstance(each, HunkEnds)]

@@ -267,6 +267,36 @@ def test_without_the_files_the_hunks_are_counted():
     assert str(edit) == "+1 -1 in 1 hunk"
 
 
+def test_a_hunk_that_was_moved_moves_those_behind_it():
+    """The second one would match where it says, too."""
+    text = "new\n" + "x\n" * 6
+    patch = "--- a\n+++ a\n@@ -1 +1 @@\n-new\n+NEW\n@@ -4,1 +4,1 @@\n-x\n+y\n"
+    moved = "first\n" + text
+    for before, line in ((text, 4), (moved, 5)):
+        edit = edit_of("apply_patch", {"input": patch}, {"a": before})
+        assert [hunk.line for hunk in edit.files[0].hunks] == [before.split("\n").index("new") + 1, line]
+
+
+def test_what_does_not_match_is_told_where_the_hunk_is_looked_for():
+    patch = "--- a\n+++ a\n@@ -1 +1 @@\n-one\n+1\n@@ -3 +3 @@\n-3\n+III\n"
+    edit = edit_of("apply_patch", {"input": patch}, {"a": "new\n" + TEXT})
+    assert [hunk.mismatch for hunk in edit.files[0].hunks] == [None, Mismatch(4, "3", "three")]
+
+
+def test_blocks_that_change_the_same_lines_are_a_fault_of_the_later_one():
+    blocks = "".join(
+        f"<<<<<<< SEARCH\n{old}\n=======\nx\n>>>>>>> REPLACE\n" for old in ("three", "one\ntwo", "two\nthree", "four")
+    )
+    edit = edit_of("replace_in_file", {"path": "a", "diff": blocks}, {"a": TEXT})
+    assert [(hunk.line, hunk.fault) for hunk in edit.files[0].hunks] == [
+        (3, None),
+        (1, None),
+        (None, "the block changes lines that another one changes, too"),
+        (4, None),
+    ]
+    assert edit.files[0].text == "x\nx\nx\n"
+
+
 def test_a_refused_path_is_told_when_it_has_come():
     edit, _ = played("Edit", '{"file_path": "../a", "old_string": "x", "new', {})
     assert edit.faults == ["hunk 1: the path '../a' is refused: '..' leads out of a folder"]
@@ -311,7 +341,7 @@ def numbered(count: int) -> str:
     return "".join(f"line {number}\n" for number in range(count))
 
 
-SIZES = {
+SIZES: dict[str, Any] = {
     "apply_patch": lambda count: {
         "input": "*** Begin Patch\n*** Update File: a\n"
         + "".join(f"@@\n-line {at}\n+{at}\n" for at in range(0, count, 4))
@@ -342,7 +372,7 @@ def test_the_calls_of_python_for_a_piece_do_not_depend_on_what_came_before(name:
         edit = LiveEdit(tools_of(name))
         edit.feed(pieces[0])
         edit.know(("a",), numbered(count))
-        calls = calls_of(lambda: [edit.feed(each) for each in pieces[1:]])
+        calls = calls_of(edit.feed, pieces[1:])
         assert not edit.faults
         assert len(edit.files[0].hunks) == count // 4
         return calls / len(pieces)
@@ -351,7 +381,9 @@ def test_the_calls_of_python_for_a_piece_do_not_depend_on_what_came_before(name:
     assert many < 1.3 * few
 
 
-def calls_of(function: Any) -> int:
+def calls_of(function: Any, items: list[Any]) -> int:
     profile = cProfile.Profile()
-    profile.runcall(function)
+    with profile:
+        for each in items:
+            function(each)
     return sum(each.callcount for each in profile.getstats())

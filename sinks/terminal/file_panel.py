@@ -142,6 +142,8 @@ class FilePanel:
         self._pieces: list[str] = []
         self._ending = ""
         self._edit: LiveEdit | None = None
+        self._told: tuple[int, str, list[str]] = (-1, "", [])
+        """The counts and the faults of the edit, and the version of the panel that they are of."""
         self._version = 0
         self._drawn: tuple[tuple[int, int, int, bool], list[Line]] | None = None
 
@@ -232,15 +234,22 @@ class FilePanel:
     def _count(self) -> str:
         count = self._tail.count
         said = [f"{count:,} line{'' if count == 1 else 's'}"]
-        if self._edit is not None:
-            faults = self._edit.faults
-            said = [f"✗ {in_a_line(faults[0])}"] if faults else [*said, str(self._edit)]
+        counts, faults = self._of_edit()
+        said = [f"✗ {in_a_line(faults[0])}"] if faults else [*said, counts]
         return " · ".join(filter(None, (*said, self._ending)))
+
+    def _of_edit(self) -> tuple[str, list[str]]:
+        """Return the counts of the edit and what is wrong with it, which are put together once a frame."""
+        if self._edit is None:
+            return "", []
+        if self._told[0] != self._version:
+            self._told = self._version, str(self._edit), self._edit.faults
+        return self._told[1:]
 
     def _style(self) -> str:
         if self._ending:
             return "red" if self._ending.startswith("failed") else "yellow"
-        if self._edit is not None and self._edit.faults:
+        if self._of_edit()[1]:
             return "red"
         return "dim green" if self.ended else "cyan"
 

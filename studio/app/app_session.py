@@ -15,11 +15,13 @@ from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import PenstockError, UsageError, without_credentials
+from ...events.segment_event import SegmentEnd
 from ...events.tool_invocation import ToolInvocation
 from ...sinks.acting.approval import ApprovalRequest, Approve, Denied
 from ...sinks.acting.step import EventStep
 from ...sinks.edits.hunk import RefusedError
 from ...sinks.files.edit_tracker import FolderEdits
+from ...sinks.files.live_edit import LiveEdit
 from ...sinks.files.path_rules import confined_path
 from ...sinks.files.root_folder import RootFolder
 from ...sinks.resume.stream_runs import StreamRuns
@@ -79,7 +81,7 @@ class AppRun:
         self._stream = _TOGETHER(events)
         self._note = note
         self._edits = FolderEdits(root)
-        self.edits: dict[str, EditNote] = {}
+        self.edits: dict[str, LiveEdit | EditNote] = {}
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self._shown()
@@ -99,7 +101,8 @@ class AppRun:
                 if isinstance(event, AnswerEnd):
                     state = event.status
                 if (edit := self._edits.feed(event)) is not None:
-                    self.edits[edit.call_id] = EditNote(str(edit), edit.faults)
+                    is_over = isinstance(event, SegmentEnd)
+                    self.edits[edit.call_id] = EditNote(str(edit), edit.faults) if is_over else edit
                 yield _for_page(event)
         except Exception:
             state = "failed"
@@ -209,7 +212,7 @@ class AppSession:
         self._root = root
         self._notes: dict[str, RunNote] = {}
         self._approvals: dict[str, AppApprovals] = {}
-        self._edits: dict[str, dict[str, EditNote]] = {}
+        self._edits: dict[str, dict[str, LiveEdit | EditNote]] = {}
 
     def listed(self) -> dict[str, Any]:
         """Return what the page shows when it is opened."""
@@ -260,7 +263,9 @@ class AppSession:
     def edit(self, run_id: str, call_id: str) -> dict[str, Any]:
         """Return what is known of an edit so far, as plain JSON."""
         self._approvals_of(run_id)
-        return self._edits.get(run_id, {}).get(call_id, EditNote("", []))._asdict()
+        known = self._edits.get(run_id, {}).get(call_id, EditNote("", []))
+        note = EditNote(str(known), known.faults) if isinstance(known, LiveEdit) else known
+        return note._asdict()
 
     async def on_disk(self, path: str) -> str | None:
         """Return the text that a file has now, to compare with; None where there is nothing to compare with."""

@@ -103,6 +103,7 @@ class TerminalTarget:
                     self._draw()
                     self._region.stop()
             finally:
+                self._page.release()
                 if self._own is not None:
                     self._own.dispose()
 

@@ -88,13 +88,16 @@ class TerminalPage:
     def close(self, error: BaseException | None) -> None:
         """End all open blocks, and add a line for the error that ended the stream, if any."""
         self._settle()
-        self._edits.close()
         for segment in self._open.values():
             said = error is not None and isinstance(segment, RowFlow | MarkdownFlow)  # by the line below
             segment.end("complete" if said else "interrupted", None)
         self._open.clear()
         self._blocks += self._ends if error is None else [OneLine(stream_error(error), "red")]
         self._ends.clear()
+
+    def release(self) -> None:
+        """Close the folder of the files."""
+        self._edits.close()
 
     def take(self, width: int, rows: int) -> tuple[list[Line], list[Line]]:
         """Return the lines that go to the scrollback now, and at most `rows` live rows."""

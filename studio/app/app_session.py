@@ -92,6 +92,7 @@ class AppRun:
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+        self._edits.close()
         _end(self._note, "interrupted")
 
     async def _shown(self) -> AsyncGenerator[Any, None]:

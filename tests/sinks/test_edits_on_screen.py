@@ -18,6 +18,7 @@ from penstock.events.json_form import Event
 from penstock.sinks import notebook_view, plain_view, terminal_view
 from penstock.sinks.card import MimeBundle
 from penstock.sinks.notebook_view import NotebookView, TextView
+from penstock.sinks.plain_view import PlainTarget
 
 TEXT = "".join(f"line {number}\n" for number in range(1, 13))
 PATCH = """--- a/src/a.py
@@ -223,3 +224,22 @@ def test_what_the_views_show_is_what_write_files_does(root: str):
 def test_a_root_that_is_no_folder_is_refused_when_the_view_is_made(view: Any, tmp_path: Path):
     with pytest.raises(UsageError, match="existing folder as root"):
         view(root=tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("error", [None, BrokenPipeError(), ValueError("it broke")])
+def test_the_folder_is_closed_with_the_view(root: str, error: Exception | None):
+    before = open_files()
+    played = Played(root=root)
+    plain, card = PlainTarget(io.StringIO(), root), TextView(lambda _: None, root)
+    for event in PATCHED:
+        played.feed(event)
+        plain.feed(event)
+        card.feed(event)
+    assert open_files() == before + 3
+    for view in (played, plain, card):
+        view.close(error)
+    assert open_files() == before
+
+
+def open_files() -> int:
+    return len([*Path("/dev/fd").iterdir()])

@@ -11,8 +11,9 @@ import pytest
 from file_calls import results
 
 from penstock import ChunkResponse, Pipeline, ToolCallDelta, UsageError, write_files
+from penstock.operators import drive, to_segments
 from penstock.sinks import FileTool, LiveEdit
-from penstock.sinks.files.edit_tracker import LONGEST
+from penstock.sinks.files.edit_tracker import LONGEST, FolderEdits
 
 TEXT = "one\ntwo\nthree\n"
 
@@ -150,3 +151,37 @@ def test_what_is_no_function_is_refused(tmp_path: Path):
     wrong: Any = "tell me"
     with pytest.raises(UsageError, match="on_edit= must be a function of a LiveEdit"):
         write_files(tmp_path, on_edit=wrong)
+
+
+PATCH = "*** Begin Patch\n*** Update File: a\n@@\n-two\n+2\n*** End Patch"
+INPUT = json.dumps({"input": PATCH})
+IN_TEXT = f'<tool_call>\n{{"name": "apply_patch", "arguments": {INPUT}}}\n</tool_call>'
+REGULAR = ChunkResponse(is_complete=True, finish_reason="stop")
+
+
+def call_of(text: str, **options: Any) -> list[ChunkResponse]:
+    deltas = (ToolCallDelta(0, arguments_delta=each) for each in text)
+    return [
+        ChunkResponse(tool_calls=(each,)) for each in (ToolCallDelta(0, "c", "apply_patch", "", **options), *deltas)
+    ]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        pytest.param(lambda: Pipeline().stream([*call_of(INPUT), REGULAR]), id="fields"),
+        pytest.param(lambda: drive([*call_of(INPUT), REGULAR], to_segments()), id="segments"),
+        pytest.param(lambda: Pipeline().stream([*call_of(PATCH, kind="text"), REGULAR]), id="free form"),
+        pytest.param(
+            lambda: Pipeline("hermes").stream([*(ChunkResponse(content=each) for each in IN_TEXT), REGULAR]), id="text"
+        ),
+    ],
+)
+def test_a_patch_is_followed_however_its_call_is_written(tmp_path: Path, events: Any):
+    (tmp_path / "a").write_text(TEXT)
+    edits = FolderEdits(str(tmp_path))
+    told = [edit for event in events() if (edit := edits.feed(event)) is not None]
+    edits.close()
+    assert len({str(edit.call_id) for edit in told}) == 1
+    assert told[-1].told == ["hunk 1, line 2: +1 -1"]
+    assert told[-1].files[0].text == TEXT.replace("two", "2")

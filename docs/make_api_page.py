@@ -32,7 +32,7 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
         "To collect and to call": ("collect", "acollect", "callbacks", "each_event"),
         "To show": ("terminal_view", "plain_view", "notebook_view"),
         "To store": ("json_lines", "read_json_lines", "store_events", "stored_events"),
-        "To write files": ("write_files", "FileTool"),
+        "To write files": ("write_files", "FileTool", "LiveEdit", "LiveFile", "LiveHunk", "Mismatch"),
         "To approve": ("ApprovalRequest", "Denied", "Postponed", "ag_ui_approval", "ai_sdk_approval", "acp_approval"),
         "To serve": (
             *("to_sse", "to_json_lines", "to_websocket", "sse_headers", "SSE_HEADERS", "JSON_LINES_HEADERS"),

@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from .adapters.to_pydantic_ai import to_pydantic_ai
     from .callbacks import callbacks
     from .collect import acollect, collect
+    from .edits.live_file import LiveFile, LiveHunk, Mismatch
     from .files.file_tool import FileTool
+    from .files.live_edit import LiveEdit
     from .files.write_files import write_files
     from .json_lines import json_lines, read_json_lines, store_events, stored_events
     from .notebook_view import notebook_view
@@ -37,6 +39,10 @@ __all__ = [
     "ApprovalRequest",
     "Denied",
     "FileTool",
+    "LiveEdit",
+    "LiveFile",
+    "LiveHunk",
+    "Mismatch",
     "Postponed",
     "SlowSinkError",
     "StreamCutError",
@@ -82,7 +88,9 @@ lazy_names(
         "adapters.to_langchain": ("to_langchain",),
         "adapters.to_pydantic_ai": ("to_pydantic_ai",),
         "collect": ("acollect",),
+        "edits.live_file": ("LiveFile", "LiveHunk", "Mismatch"),
         "files.file_tool": ("FileTool",),
+        "files.live_edit": ("LiveEdit",),
         "files.write_files": ("write_files",),
         "json_lines": ("read_json_lines", "store_events", "stored_events"),
         "remote_readers": (

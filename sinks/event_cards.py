@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, cast
 
 from msgspec import Struct
-from msgspec.structs import fields
+from msgspec.structs import fields, replace
 
 from ..events.answer_end import AnswerEnd, Output, OutputFailed
 from ..events.chunk_response import ChunkResponse, ProviderEvent
@@ -25,6 +25,8 @@ from ..events.tool_invocation import (
 )
 from .card import Card, MimeBundle, Tone, code_name, first_of, mime_bundle
 from .collect import Collected, Segment
+from .files.edit_tracker import FolderEdits
+from .files.live_edit import LiveEdit
 from .parts.event_words import subject
 
 TONES: Mapping[str, Tone] = {
@@ -292,11 +294,12 @@ class Shown(Protocol):
 class OpenCard:
     """An open segment, and the output that shows it."""
 
-    __slots__ = ("_line_ends", "_pieces", "output", "segment")
+    __slots__ = ("_line_ends", "_pieces", "edit", "output", "segment")
 
     def __init__(self, segment: Segment) -> None:
         self.segment = segment
         self.output: Shown | None = None
+        self.edit: LiveEdit | None = None
         self._pieces: list[str] = []
         self._line_ends = 0
 
@@ -314,8 +317,16 @@ class OpenCard:
     def card(self) -> Card:
         """Return the current card: with the last lines while open, then with the first ones."""
         if self.segment.status is not None:
-            return segment_card(self.segment)
-        return segment_card(self.segment, self._last_lines(), "".join(self._pieces[:4]))
+            return self._with_edit(segment_card(self.segment))
+        return self._with_edit(segment_card(self.segment, self._last_lines(), "".join(self._pieces[:4])))
+
+    def _with_edit(self, card: Card) -> Card:
+        """Add the counts of an edit, and what is wrong with it."""
+        if self.edit is None:
+            return card
+        faults = [("does not fit", fault) for fault in self.edit.faults]
+        facts = (*card.facts, *filter(None, (str(self.edit),)))
+        return replace(card, facts=facts, rows=(*card.rows, *faults), tone="bad" if faults else card.tone)
 
     def _last_lines(self) -> Excerpt:
         # What came before is not joined: that would be done again at each redraw.
@@ -350,12 +361,14 @@ def _from_a_definition(code: str) -> str:
 class OpenCards:
     """The segments that have not ended, by turn and id."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: str | None = None) -> None:
+        self._edits = FolderEdits(root)
         self._cards: dict[tuple[str | None, str], OpenCard] = {}
 
     def take(self, event: AnySegmentEvent) -> OpenCard | None:
         """Return the card that an event changes; None if its segment never started."""
         identity = (event.turn_id, event.segment_id)
+        edit = self._edits.feed(event)
         if isinstance(event, SegmentStart):
             self._cards[identity] = OpenCard(
                 Segment(event.segment_id, event.segment_type or "", turn_id=event.turn_id),
@@ -363,9 +376,17 @@ class OpenCards:
         card = self._cards.get(identity)
         if card is not None:
             card.take(event)
+            card.edit = edit or card.edit
             if isinstance(event, SegmentEnd):
                 del self._cards[identity]
         return card
+
+    def note(self, event: object) -> None:
+        """Take an event that is no segment's: after a result, a file may be read anew."""
+        self._edits.feed(event)
+
+    def close(self) -> None:
+        self._edits.close()
 
     def all(self) -> Iterable[OpenCard]:
         return self._cards.values()

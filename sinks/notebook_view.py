@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from ..events.errors import UsageError
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from .card import Card, MimeBundle, mime_bundle
 from .event_cards import TOLD, OpenCard, OpenCards, Shown, brief_card, error_card
+from .files.edit_tracker import checked_root
 from .running.sink import TwinSink, each_event
 
 
@@ -28,26 +30,30 @@ Later: TypeAlias = Callable[[float, Callable[[], None]], Waiting]
 """Calls a function after a number of seconds, unless cancelled."""
 
 
-def notebook_view(*, max_updates_per_second: float = 10.0) -> TwinSink[None]:
+def notebook_view(
+    *, max_updates_per_second: float = 10.0, root: str | os.PathLike[str] | None = None
+) -> TwinSink[None]:
     """Show a stream in a notebook: each segment is a growing card, followed by its call, and each answer's end.
 
         notebook_view()(pipeline.stream(...))            shows it to its end
         await notebook_view()(pipeline.astream(...))     the same at a cell's top level
         Pipeline(sinks=[notebook_view()])                beside a loop of your own
 
-    A card is redrawn at most `max_updates_per_second` times a second, and always when its segment ends. An open card
-    shows the last lines, a finished one the first lines. Outside of a notebook each card is printed as text when its
-    segment ends; for a terminal there is `terminal_view`.
+    A card is redrawn at most `max_updates_per_second` times a second, and always when its segment ends. An open
+    card shows the last lines, a finished one the first lines. The card of an edit has its counts, and says what
+    does not match: with `root`, the folder of the files as `write_files` has it, it is compared with the file.
+    Outside of a notebook each card is printed as text when its segment ends; for a terminal there is
+    `terminal_view`.
     """
     if not max_updates_per_second > 0:
         message = f"max_updates_per_second= must be above 0, got {max_updates_per_second!r}"
         raise UsageError(message)
-    return each_event(partial(_notebook_view, max_updates_per_second))
+    return each_event(partial(_notebook_view, max_updates_per_second, checked_root(root)))
 
 
-def _notebook_view(rate: float) -> NotebookView | TextView:
+def _notebook_view(rate: float, root: str | None) -> NotebookView | TextView:
     shell = _notebook_shell()
-    return TextView(print) if shell is None else NotebookView(_display, rate)
+    return TextView(print, root) if shell is None else NotebookView(_display, rate, root=root)
 
 
 class NotebookView:
@@ -59,6 +65,7 @@ class NotebookView:
         rate: float,
         now: Callable[[], float] = time.monotonic,
         later: Later | None = None,
+        root: str | None = None,
     ) -> None:
         self._show = show
         self._interval = 1 / rate
@@ -66,7 +73,7 @@ class NotebookView:
         self._later = later or _in_a_thread
         # Redraws come from the stream's thread, and from a timer's when the stream is silent.
         self._lock = threading.Lock()
-        self._open = OpenCards()
+        self._open = OpenCards(root)
         self._changed: dict[int, OpenCard] = {}
         self._drawn_at = float("-inf")
         self._timer: Waiting | None = None
@@ -76,10 +83,12 @@ class NotebookView:
             if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
                 self._segment(event)
             elif isinstance(event, TOLD):
+                self._open.note(event)
                 self._show(mime_bundle((brief_card(event),)))
 
     def close(self, error: BaseException | None) -> None:
         with self._lock:
+            self._open.close()
             self._draw_changed()
             if isinstance(error, Exception):
                 self._show(mime_bundle((error_card(error),)))
@@ -126,12 +135,13 @@ class NotebookView:
 class TextView:
     """Prints each card as text when its segment ends."""
 
-    def __init__(self, say: Callable[[str], object]) -> None:
+    def __init__(self, say: Callable[[str], object], root: str | None = None) -> None:
         self._say = say
-        self._open = OpenCards()
+        self._open = OpenCards(root)
 
     def feed(self, event: Any) -> None:
         if isinstance(event, TOLD):
+            self._open.note(event)
             self._print(brief_card(event))
         elif isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             card = self._open.take(event)
@@ -139,6 +149,7 @@ class TextView:
                 self._print(card.card())
 
     def close(self, error: BaseException | None) -> None:
+        self._open.close()
         for card in self._open.all():
             self._print(card.card())
         if isinstance(error, Exception):

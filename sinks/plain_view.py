@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from functools import partial
 from typing import IO, Any, TypeAlias
@@ -11,6 +12,8 @@ from msgspec import Struct, field
 from ..events.answer_end import AnswerEnd, OutputFailed
 from ..events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
+from .files.edit_tracker import FolderEdits, checked_root
+from .files.live_edit import LiveEdit
 from .parts.event_words import PROSE, ending, event_line, harmless, stream_error, subject
 from .running.sink import TwinSink, each_event
 
@@ -20,7 +23,7 @@ MARGINS = {"text": "", "reasoning": "  | "}
 """For segment types other than calls: what is before each line."""
 
 
-def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
+def plain_view(file: IO[str] | None = None, *, root: str | os.PathLike[str] | None = None) -> TwinSink[None]:
     r"""Print an answer in plain lines, each as soon as it is complete: for logs, pipes and simple terminals.
 
     >>> from penstock import SegmentContent, SegmentEnd, SegmentStart, ToolInvocation
@@ -33,13 +36,14 @@ def plain_view(file: IO[str] | None = None) -> TwinSink[None]:
         print(x)
     → write_file(path='a.py')
 
-    Text starts at the margin. Reasoning has a heading and a bar. Content of a call is indented below its name and path,
-    and a command has a `$`. If several calls are open, each line begins with its call's name. An answer that is not
-    complete has a line that says why. Control characters are escaped. Written to standard output, or to `file`, and
-    flushed line by line; characters outside its encoding are written as `\u2192`. An error of the stream is printed on
-    a line of its own and raised.
+    Text starts at the margin. Reasoning has a heading and a bar. Content of a call is indented below its name and
+    path, and a command has a `$`. A change of an edit is followed by its counts, or by what does not match: with
+    `root`, the folder of the files as `write_files` has it, it is compared with the file. If several calls are
+    open, each line begins with its call's name. An answer that is not complete has a line that says why. Control
+    characters are escaped. Written to standard output, or to `file`, and flushed line by line; characters outside
+    its encoding are written as `\u2192`. An error of the stream is printed on a line of its own and raised.
     """
-    return each_event(partial(PlainTarget, file))
+    return each_event(partial(PlainTarget, file, checked_root(root)))
 
 
 class _Open(Struct):
@@ -49,12 +53,15 @@ class _Open(Struct):
     label: str
     pieces: list[str] = field(default_factory=list[str])
     begun: bool = False
+    told: int = 0
+    """How much of what is known of an edit is printed."""
 
 
 class PlainTarget:
     """Prints the events of one stream."""
 
-    def __init__(self, file: IO[str] | None = None) -> None:
+    def __init__(self, file: IO[str] | None = None, root: str | None = None) -> None:
+        self._edits = FolderEdits(root)
         self._file = sys.stdout if file is None else file
         self._has_failed = False  # to write
         self._open: dict[_Identity, _Open] = {}
@@ -64,6 +71,7 @@ class PlainTarget:
         """The lines about answers that ended, which are not printed if the error of the stream follows."""
 
     def feed(self, event: Any) -> None:
+        edit = self._edits.feed(event)
         if isinstance(event, AnswerEnd):
             self._settle()
             self._ends.append(event_line(event))
@@ -71,7 +79,7 @@ class PlainTarget:
         self._print_ends()
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
-            self._segment(event)
+            self._segment(event, edit)
         elif isinstance(event, ToolInvocation | InvocationFailed):
             if self._unsettled and self._unsettled[0] == (event.turn_id, event.id):
                 self._unsettled = None
@@ -83,6 +91,7 @@ class PlainTarget:
                 self._print(line)
 
     def close(self, error: BaseException | None) -> None:
+        self._edits.close()
         if self._has_failed or isinstance(error, BrokenPipeError):  # the output may be closed, so this may fail too
             return
         self._settle()
@@ -99,7 +108,7 @@ class PlainTarget:
             self._print(line)
         self._ends.clear()
 
-    def _segment(self, event: AnySegmentEvent) -> None:
+    def _segment(self, event: AnySegmentEvent, edit: LiveEdit | None) -> None:
         identity = (event.turn_id, event.segment_id)
         if isinstance(event, SegmentStart):
             self._start(identity, event)
@@ -112,12 +121,22 @@ class PlainTarget:
                 *lines, rest = "".join(segment.pieces).split("\n")
                 segment.pieces = [rest]
                 self._lines(segment, lines)
+            if edit is not None and len(edit.told) > segment.told:
+                self._tell(segment, edit)
         elif isinstance(event, SegmentEnd):
             self._finish(segment)
+            if edit is not None:
+                self._tell(segment, edit)
             del self._open[identity]
             end = ending(event.status, event.reason)
             if end:
                 self._unsettled = identity, f"[{segment.label or segment.type}: {end}]"
+
+    def _tell(self, segment: _Open, edit: LiveEdit) -> None:
+        """Print what has become certain of an edit."""
+        told = edit.told
+        self._lines(segment, told[segment.told :], mark="= ")
+        segment.told = len(told)
 
     def _start(self, identity: _Identity, event: SegmentStart) -> None:
         kind = event.segment_type or ""
@@ -142,7 +161,7 @@ class PlainTarget:
             self._lines(segment, [rest])
         segment.pieces = []
 
-    def _lines(self, segment: _Open, lines: list[str]) -> None:
+    def _lines(self, segment: _Open, lines: list[str], mark: str = "") -> None:
         calls = sum(each.type not in PROSE for each in self._open.values())
         owner = f"{segment.label} | " if calls > 1 and segment.type not in PROSE else ""
         for line in lines:
@@ -150,7 +169,7 @@ class PlainTarget:
             if segment.type == "run_bash":
                 margin = f"{owner}  " if segment.begun else f"{owner}$ "
             segment.begun = True
-            self._print(margin + line.removesuffix("\r"))
+            self._print(margin + mark + line.removesuffix("\r"))
 
     def _settle(self) -> None:
         if self._unsettled is not None:

@@ -25,15 +25,20 @@ LEAST = 8
 
 
 def new_target(
-    console: Console | None, theme: str | None, scheduler: SchedulerBase | None, *, markdown: bool = True
+    console: Console | None,
+    theme: str | None,
+    scheduler: SchedulerBase | None,
+    *,
+    markdown: bool = True,
+    root: str | None = None,
 ) -> TerminalTarget | PlainTarget:
     """Return a target that draws on a console, or prints plain lines if its cursor cannot be moved."""
     if console is None:
         # FORCE_COLOR wants colours in a log, not a cursor that moves.
         console = Console(highlight=False, force_interactive=None if sys.stdout.isatty() else False)
     if console.is_interactive and not console.is_dumb_terminal and not console.legacy_windows:
-        return TerminalTarget(console, theme, scheduler, markdown=markdown)
-    return PlainTarget(console.file)
+        return TerminalTarget(console, theme, scheduler, markdown=markdown, root=root)
+    return PlainTarget(console.file, root)
 
 
 def rows_of_region(height: int) -> int:
@@ -58,13 +63,14 @@ class TerminalTarget:
         scheduler: SchedulerBase | None = None,
         *,
         markdown: bool = True,
+        root: str | None = None,
     ) -> None:
         Syntax.guess_lexer("first.py")  # loads what colours files: better before the answer begins
         self._console = console
         self._own = EventLoopScheduler() if scheduler is None else None
         self._scheduler: SchedulerBase = scheduler or self._own or EventLoopScheduler()
         self._lock = RLock()
-        self._page = TerminalPage(console, theme, markdown=markdown)
+        self._page = TerminalPage(console, theme, markdown=markdown, root=root)
         self._region = LiveRegion(console, self._lock, self._draw)
         self._due = self._now()
         self._waiting = False  # a frame is on its way
@@ -97,6 +103,7 @@ class TerminalTarget:
                     self._draw()
                     self._region.stop()
             finally:
+                self._page.release()
                 if self._own is not None:
                     self._own.dispose()
 

@@ -19,9 +19,10 @@ from ...events.segment_event import SegmentContent, SegmentStart
 from ...events.tool_invocation import Notice, ToolInvocation
 from ...operators.calls.field_spec import NOT_CALLS, is_argument
 from ..acting.approval import StatusMaker, in_future
+from ..edits.hunk import RefusedError
 from .file_plan import PlannedFile, encoded
 from .file_tool import FileOptions, Names
-from .path_rules import RefusedError, refusal
+from .path_rules import refusal
 from .root_folder import RootFolder, Snapshot, TemporaryFile
 
 _PARTIAL = ".partial"

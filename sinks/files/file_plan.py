@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 from ...events.json_form import whole_characters
 from ...events.tool_invocation import FileAction, FileChange
-from .edit_blocks import replace_text, search_replace
-from .file_diff import file_diff
+from ..edits.edit_blocks import replace_text, search_replace
+from ..edits.file_diff import file_diff
+from ..edits.hunk import RefusedError, apply_hunks, split_lines
 from .file_tool import FileEdit, InsertText, Names, PatchFile, ReplaceText, SearchReplace, WriteFile, touched
-from .hunk import apply_hunks, split_lines
-from .path_rules import RefusedError, fold
+from .path_rules import fold
 from .root_folder import Listed, RootFolder, Snapshot
 
 
@@ -129,7 +129,7 @@ class FilePlan:
                 text = self._text(names) if self._read(names) is not None else ""
                 self._put(names, search_replace(text, edit.blocks, self._go_on))
             case InsertText(names=names):
-                self._put(names, _inserted(self._text(names), edit.line, edit.text))
+                self._put(names, inserted(self._text(names), edit.line, edit.text))
             case PatchFile():
                 self._patch(edit)
 
@@ -308,7 +308,8 @@ def _text_of(content: bytes | None) -> str | None:
         return None
 
 
-def _inserted(text: str, line: int, new: str) -> str:
+def inserted(text: str, line: int, new: str) -> str:
+    """Return the text with a new one behind a line; 0 is the top. Raises `RefusedError`."""
     lines = split_lines(text)
     if not 0 <= line <= len(lines):
         message = f"it has {len(lines)} lines; nothing can be inserted behind line {line}"

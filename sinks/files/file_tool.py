@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from ...events.errors import UsageError
 from ...operators.calls.field_spec import CATALOGUE
 from ..acting.approval import Approve
-from .edit_blocks import STARTS, added_content, codex_patch, hunks_of
-from .hunk import FilePatch, bare, split_lines, with_lf
-from .path_rules import ProtectedPaths, RefusedError
-from .unified_diff import HEADER, HUNK, unified_diff
+from ..edits.edit_blocks import STARTS, added_content, codex_patch, hunks_of
+from ..edits.hunk import FilePatch, RefusedError, bare, split_lines, with_lf
+from ..edits.unified_diff import HEADER, HUNK, unified_diff
+from .path_rules import ProtectedPaths
 
 
 class FileTool(Struct, frozen=True, kw_only=True, repr_omit_defaults=True):
@@ -232,6 +232,7 @@ class FileOptions(Struct, frozen=True, kw_only=True):
     protected: ProtectedPaths
     absolute_paths: bool
     diff_limit: int
+    on_edit: Callable[[Any], object] | None = None
 
 
 Names: TypeAlias = tuple[str, ...]
@@ -318,15 +319,16 @@ def _patching(tool: FileTool, arguments: Mapping[str, Any], confined: Callable[[
     path: str | None = arguments[tool.path] if tool.path else None
     if path is not None and STARTS.search(text):
         return [SearchReplace(confined(path), text)]
-    patches = _patches(text, path, str(arguments.get("type", "")))
+    patches = read_patches(text, path, str(arguments.get("type", "")))
     if path is not None:
-        patches = _of_one_file(patches, path)
+        patches = of_one_file(patches, path)
     return [
         PatchFile(confined(each.path), each, None if each.target is None else confined(each.target)) for each in patches
     ]
 
 
-def _patches(text: str, path: str | None, operation: str) -> tuple[FilePatch, ...]:
+def read_patches(text: str, path: str | None, operation: str) -> tuple[FilePatch, ...]:
+    """Return what a patch of any form but SEARCH and REPLACE does; raises `RefusedError`."""
     if text.lstrip().startswith("*** Begin Patch"):
         return codex_patch(text)
     if path is not None and operation == "create_file":
@@ -341,13 +343,22 @@ def _patches(text: str, path: str | None, operation: str) -> tuple[FilePatch, ..
     return (FilePatch(path=path, action="update", hunks=hunks),)
 
 
-def _of_one_file(patches: tuple[FilePatch, ...], path: str) -> tuple[FilePatch, ...]:
+def of_one_file(patches: tuple[FilePatch, ...], path: str) -> tuple[FilePatch, ...]:
     """Check that a patch of a call with a path is one of this file, and name it as the call does."""
     first = patches[0]
     if len(patches) > 1 or first.target is not None:
         message = f"the call is for {path!r}, but its patch names other files, too"
         raise RefusedError(message)
-    if not (f"/{path}".endswith(f"/{first.path}") or f"/{first.path}".endswith(f"/{path}")):
+    if not are_of_one_file(first.path, path):
         message = f"the call is for {path!r}, but its patch for {first.path!r}"
         raise RefusedError(message)
     return (replace(first, path=path),)
+
+
+def are_of_one_file(one: str, other: str) -> bool:
+    """Return whether one path ends with the other.
+
+    >>> are_of_one_file("src/a.py", "a.py"), are_of_one_file("src/a.py", "c/a.py")
+    (True, False)
+    """
+    return f"/{one}".endswith(f"/{other}") or f"/{other}".endswith(f"/{one}")

@@ -14,10 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...events.errors import UsageError, how_to_install
-
-
-class RefusedError(Exception):
-    """A call that must not or cannot be carried out; its message goes to the model as the call's error."""
+from ..edits.hunk import RefusedError
 
 
 def refusal(path: str, error: OSError) -> RefusedError:
@@ -228,7 +225,7 @@ def confined_path(path: object, *, protected: ProtectedPaths = _GIT) -> tuple[st
     ('src', 'app.py')
     >>> confined_path("../app.py")
     Traceback (most recent call last):
-    penstock.sinks.files.path_rules.RefusedError: the path '../app.py' is refused: '..' leads out of a folder
+    penstock.sinks.edits.hunk.RefusedError: the path '../app.py' is refused: '..' leads out of a folder
 
     Rules that only hold on some systems count on all, so that a tree written here can be used elsewhere. Raises
     `RefusedError` for everything else: absolute paths, drives and streams of Windows, devices, names that are too long,

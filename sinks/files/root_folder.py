@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
-from .path_rules import RefusedError, fold, refusal
+from ..edits.hunk import RefusedError
+from .path_rules import fold, refusal
 
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -57,7 +58,7 @@ class RootFolder:
         try:
             self.descriptor = os.open(self.path, _FOLDER & ~os.O_NOFOLLOW)
         except OSError as error:
-            message = f"write_files needs an existing folder as root, got {os.fspath(root)!r}: {error.strerror}"
+            message = f"the files need an existing folder as root, got {os.fspath(root)!r}: {error.strerror}"
             raise UsageError(message) from error
 
     def close(self) -> None:

@@ -23,11 +23,14 @@ from ...operators.engine.stage import Completed, How
 from ...operators.engine.where_raised import where_raised
 from ..acting.approval import Approve, Postponed, gate
 from ..acting.step import EventStep, StepStream, TaskGroup, check_options
+from ..edits.hunk import RefusedError
 from .declared_tools import DeclaredTool, fault, fits, too_late, what_to_write
-from .file_drafts import FileDrafts, FileJob, commit_files
+from .edit_tracker import EditTracker, OnEdit, base_text, text_of
+from .file_drafts import FileDrafts, FileJob, commit_files, to_its_end
 from .file_plan import FilePlan, PlannedFile, file_changes
 from .file_tool import FileEdit, FileOptions, FileTool, Names, file_edits, misfit, tools_by_name, touched
-from .path_rules import ProtectedPaths, RefusedError, confined_path, fold
+from .live_edit import LiveEdit
+from .path_rules import ProtectedPaths, confined_path, fold
 from .root_folder import RootFolder
 
 
@@ -100,8 +103,30 @@ class FileActor:
         """The calls that others have answered; of one whose result names no turn, (None, id)."""
         self._trial: dict[Names, bytes | None] = {}
         self._one_at_a_time = threading.Lock()
+        self._edits = None if options.on_edit is None else EditTracker(options.tools, self._confined)
 
     def feed(self, event: object) -> Awaitable[None] | None:
+        waiting = self._pass_on(event)
+        edit = None if self._edits is None else self._edits.feed(event)
+        return waiting if edit is None else self._followed(waiting, edit)
+
+    async def _followed(self, waiting: Awaitable[None] | None, edit: LiveEdit) -> None:
+        """Compare an edit with the files that it is about, and tell of it."""
+        if waiting is not None:
+            await waiting
+        for names in () if self._edits is None else self._edits.ready(edit):
+            if names in self._trial:
+                edit.know(names, text_of(names, self._trial[names]))
+                continue
+            is_known, base = await to_its_end(partial(base_text, self._root, names))
+            if is_known:
+                edit.know(names, base)
+            else:
+                edit.leave(names)
+        if self._options.on_edit is not None and (edit.files or edit.fault):
+            self._options.on_edit(edit)
+
+    def _pass_on(self, event: object) -> Awaitable[None] | None:
         match event:
             case SegmentContent():
                 self._drafts.write(event)
@@ -191,7 +216,7 @@ class FileActor:
             if not job.dry_run:
                 if (refused := await self._asked(job, changes)) is not None:
                     if not isinstance(refused, Postponed):
-                        self._work.emit(refused)
+                        self._tell(refused)
                     return
                 self._work.emit(job.status("started"))
                 await job.in_thread(partial(self._commit, job, files), counts=True)
@@ -235,6 +260,11 @@ class FileActor:
     def _ended(self, job: FileJob, state: str, result: FileResult) -> None:
         job.discard()
         self._work.emit(job.status("finished") if state == "finished" else job.status("failed", result.error))
+        self._tell(result)
+
+    def _tell(self, result: FileResult) -> None:
+        if self._edits is not None:
+            self._edits.feed(result)
         self._work.emit(result)
 
     def _failed(self, job: FileJob, error: Exception) -> None:
@@ -279,6 +309,7 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
     protected: Iterable[str] = (".git",),
     absolute_paths: bool = False,
     diff_limit: int = 256 * 1024,
+    on_edit: OnEdit | None = None,
 ) -> EventStep:
     """Make a step that carries out the file calls of a stream, below the folder `root`.
 
@@ -307,12 +338,17 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
       anywhere, `"/.env"` in the root, `"secrets/*.yml"`, `"!secrets/test.yml"`. All but plain names need `pathspec`.
     - `absolute_paths`: whether absolute paths below the root are taken, too, as some agents' tools ask for them.
     - `diff_limit`: the longest diff in a `FileChange`, in characters.
+    - `on_edit`: called with the `LiveEdit` of a call that edits files, after each of its events: its hunks so far, and
+      whether they fit. What it raises ends the stream.
 
     Raises `UsageError` for a root that is not a folder, for wrong options, and on Windows.
     """
     folder = os.path.abspath(root)  # noqa: PTH100 - the root's own links stay
     RootFolder(folder).close()
     check_options(approve, approval_timeout=approval_timeout)
+    if on_edit is not None and not callable(on_edit):
+        message = f"on_edit= must be a function of a LiveEdit, or None, got {on_edit!r:.80}"
+        raise UsageError(message)
     _check_length("quota", "bytes", quota, ", or None for no limit")
     _check_length("diff_limit", "characters", diff_limit)
     own = _file_tools(tools)
@@ -327,6 +363,7 @@ def write_files(  # noqa: PLR0913 - one place for everything that confines a cal
         protected=_protected(protected),
         absolute_paths=absolute_paths,
         diff_limit=diff_limit,
+        on_edit=on_edit,
     )
     return WriteFiles(folder, options)
 

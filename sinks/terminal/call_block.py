@@ -17,7 +17,8 @@ from rich.style import Style
 from ...events.segment_event import AnySegmentEvent, Fragment, Path, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.calls.call_arguments import CallArguments
-from ..parts.event_words import ending, harmless, shortened
+from ..files.live_edit import LiveEdit
+from ..parts.event_words import ending, harmless, in_a_line, shortened
 from .terminal_region import BlockKey, BlockKind, Line, OneLine, last_cells
 
 MARGIN = "  "
@@ -164,6 +165,7 @@ class CallBlock:
         self._raw = ""
         self._over = False
         self._ending = ""
+        self._edit: LiveEdit | None = None
 
     @property
     def ended(self) -> bool:
@@ -176,6 +178,10 @@ class CallBlock:
     def feed(self, delta: str) -> None:
         if len(self._raw) <= LONGEST_RAW:
             self._raw += delta[: LONGEST_RAW + 1]
+
+    def follow(self, edit: LiveEdit) -> None:
+        """Show the counts of an edit, and what of it does not match, from now on."""
+        self._edit = edit
 
     def know(self, metadata: dict[str, Any]) -> None:
         """Ignore the metadata, because nothing of it is shown."""
@@ -202,6 +208,9 @@ class CallBlock:
     def live(self, width: int, rows: int) -> list[Line]:
         words = " ".join(filter(None, (self._name, self._note)))
         head: Line = [Segment(words, Style(bold=True))]
+        if self._edit is not None and rows > 1:
+            head.append(Segment(f"  {self._edit}", Style(dim=True)))
+            head += (Segment(f"  ✗ {in_a_line(fault)}", Style(color="red")) for fault in self._edit.faults[:1])
         arguments = self._lines.last(rows - 1, width)
         if rows == 1:
             for label, value in self._lines.last(1, max(1, width - cell_len(words))):

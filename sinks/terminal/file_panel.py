@@ -20,6 +20,7 @@ from rich.style import Style
 from rich.syntax import ANSI_LIGHT, ANSISyntaxTheme, Syntax
 from rich.text import Text
 
+from ..files.live_edit import LiveEdit
 from ..parts.event_words import ending, harmless, in_a_line, subject
 from .markdown_reader import TAB, FileTail
 from .terminal_region import BlockKind, Line, last_cells
@@ -140,6 +141,9 @@ class FilePanel:
         self._tail = FileTail()
         self._pieces: list[str] = []
         self._ending = ""
+        self._edit: LiveEdit | None = None
+        self._told: tuple[int, str, list[str]] = (-1, "", [])
+        """The counts and the faults of the edit, and the version of the panel that they are of."""
         self._version = 0
         self._drawn: tuple[tuple[int, int, int, bool], list[Line]] | None = None
 
@@ -150,9 +154,15 @@ class FilePanel:
 
     def know(self, metadata: dict[str, Any]) -> None:
         """Update the panel from the metadata of START or END; the path may arrive late."""
-        if about := subject(metadata):
+        files = [] if self._edit is None else self._edit.files
+        if about := (files[0].path if len(files) == 1 and files[0].path else subject(metadata)):
             self._about = about
             self._lexer = lexer_of(self._kind, about)
+        self._version += 1
+
+    def follow(self, edit: LiveEdit) -> None:
+        """Show the counts of an edit, and what of it does not match, from now on."""
+        self._edit = edit
         self._version += 1
 
     def end(self, status: str, reason: str | None) -> None:
@@ -223,12 +233,24 @@ class FilePanel:
 
     def _count(self) -> str:
         count = self._tail.count
-        lines = f"{count:,} line{'' if count == 1 else 's'}"
-        return f"{lines} · {self._ending}" if self._ending else lines
+        said = [f"{count:,} line{'' if count == 1 else 's'}"]
+        counts, faults = self._of_edit()
+        said = [f"✗ {in_a_line(faults[0])}"] if faults else [*said, counts]
+        return " · ".join(filter(None, (*said, self._ending)))
+
+    def _of_edit(self) -> tuple[str, list[str]]:
+        """Return the counts of the edit and what is wrong with it, which are put together once a frame."""
+        if self._edit is None:
+            return "", []
+        if self._told[0] != self._version:
+            self._told = self._version, str(self._edit), self._edit.faults
+        return self._told[1:]
 
     def _style(self) -> str:
         if self._ending:
             return "red" if self._ending.startswith("failed") else "yellow"
+        if self._of_edit()[1]:
+            return "red"
         return "dim green" if self.ended else "cyan"
 
 

@@ -9,6 +9,8 @@ from rich.console import Console
 from ...events.answer_end import AnswerEnd, OutputFailed
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
 from ...events.tool_invocation import FileResult, InvocationFailed, Notice, ToolCallStatus, ToolInvocation, ToolResult
+from ..files.edit_tracker import FolderEdits
+from ..files.live_edit import LiveEdit
 from ..parts.event_words import LineEvent, event_line, stream_error
 from .call_block import CallBlock
 from .file_panel import FilePanel, PanelGroup
@@ -39,8 +41,9 @@ GAP = 1
 class TerminalPage:
     """The blocks in order of their start; finished ones at the front go to the scrollback."""
 
-    def __init__(self, console: Console, theme: str | None, *, markdown: bool = True) -> None:
+    def __init__(self, console: Console, theme: str | None, *, markdown: bool = True, root: str | None = None) -> None:
         self._console, self._theme, self._markdown = console, theme, markdown
+        self._edits = FolderEdits(root)
         self._blocks: list[Block] = []
         self._open: dict[BlockKey, SegmentBlock] = {}
         self._unsettled: CallBlock | None = None
@@ -52,6 +55,7 @@ class TerminalPage:
 
     def feed(self, event: Any) -> bool:
         """Process an event; return whether the screen changes."""
+        edit = self._edits.feed(event)
         if isinstance(event, AnswerEnd):
             self._settle()
             self._ends += self._line(event)
@@ -60,7 +64,7 @@ class TerminalPage:
         self._ends.clear()
         if isinstance(event, SegmentStart | SegmentContent | SegmentEnd):
             self._settle()
-            return self._segment(event)
+            return self._segment(event, edit)
         if not isinstance(
             event, ToolInvocation | InvocationFailed | Notice | ToolResult | ToolCallStatus | OutputFailed
         ):
@@ -90,6 +94,10 @@ class TerminalPage:
         self._open.clear()
         self._blocks += self._ends if error is None else [OneLine(stream_error(error), "red")]
         self._ends.clear()
+
+    def release(self) -> None:
+        """Close the folder of the files."""
+        self._edits.close()
 
     def take(self, width: int, rows: int) -> tuple[list[Line], list[Line]]:
         """Return the lines that go to the scrollback now, and at most `rows` live rows."""
@@ -125,13 +133,15 @@ class TerminalPage:
                 live += lines
         return live[-rows:]
 
-    def _segment(self, event: AnySegmentEvent) -> bool:
+    def _segment(self, event: AnySegmentEvent, edit: LiveEdit | None) -> bool:
         identity = (event.turn_id, event.segment_id)
         if isinstance(event, SegmentStart):
             self._open[identity] = self._begin(identity, event)
         segment = self._open.get(identity)
         if segment is None:
             return False
+        if edit is not None and isinstance(segment, FilePanel | CallBlock):
+            segment.follow(edit)
         if isinstance(segment, CallBlock):
             segment.read(event)
         if isinstance(event, SegmentContent):

@@ -132,6 +132,7 @@ def app_of(session: AppSession, token: str) -> ASGIApp:
     DELETE /api/runs/{id}/stream            stops it
     POST   /api/runs/{id}/decisions         approves or denies a call: `Decision` as JSON
     GET    /api/runs/{id}/calls/{call}      what is known of the effect of a call that waits
+    GET    /api/runs/{id}/edits/{call}      the counts of an edit that streams, and what of it does not match
     GET    /api/file?path=...               the text that a file has on the disk, or null
     """
 
@@ -158,6 +159,12 @@ def app_of(session: AppSession, token: str) -> ASGIApp:
             raise HTTPException(404, str(error)) from error
         return JSONResponse({"preview": shown})
 
+    async def show_edit(request: Request) -> Response:
+        try:
+            return JSONResponse(session.edit(request.path_params["run_id"], request.path_params["call_id"]))
+        except UsageError as error:
+            raise HTTPException(404, str(error)) from error
+
     async def show_file(request: Request) -> Response:
         return JSONResponse({"text": await session.on_disk(request.query_params.get("path", ""))})
 
@@ -177,6 +184,7 @@ def app_of(session: AppSession, token: str) -> ASGIApp:
             Route(f"{API}file", show_file, methods=["GET"]),
             Route(RUNS + "/{run_id}/decisions", decide, methods=["POST"]),
             Route(RUNS + "/{run_id}/calls/{call_id:path}", preview, methods=["GET"]),
+            Route(RUNS + "/{run_id}/edits/{call_id:path}", show_edit, methods=["GET"]),
             *stream_routes(RUNS, start, runs=session.runs, describe_error=describe_error),
         ],
         exception_handlers={HTTPException: _as_json},

@@ -15,10 +15,14 @@ from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import PenstockError, UsageError, without_credentials
+from ...events.segment_event import SegmentEnd
 from ...events.tool_invocation import ToolInvocation
 from ...sinks.acting.approval import ApprovalRequest, Approve, Denied
 from ...sinks.acting.step import EventStep
-from ...sinks.files.path_rules import RefusedError, confined_path
+from ...sinks.edits.hunk import RefusedError
+from ...sinks.files.edit_tracker import FolderEdits
+from ...sinks.files.live_edit import LiveEdit
+from ...sinks.files.path_rules import confined_path
 from ...sinks.files.root_folder import RootFolder
 from ...sinks.resume.stream_runs import StreamRuns
 from ...sinks.running.coalesce import coalesce
@@ -60,12 +64,24 @@ class RunNote(Struct):
     ended_at: float | None = None
 
 
-class AppRun:
-    """The events of one run for one loop, without what the page does not need; its note is kept up to date."""
+class EditNote(NamedTuple):
+    """What is known of an edit: its counts in words, and what does not fit."""
 
-    def __init__(self, events: AsyncIterable[Any], note: RunNote) -> None:
+    counts: str
+    faults: list[str]
+
+
+class AppRun:
+    """The events of one run for one loop, without what the page does not need; its note is kept up to date.
+
+    `edits`: what is known of each call that edits files, by its id.
+    """
+
+    def __init__(self, events: AsyncIterable[Any], note: RunNote, root: Path | None = None) -> None:
         self._stream = _TOGETHER(events)
         self._note = note
+        self._edits = FolderEdits(root)
+        self.edits: dict[str, LiveEdit | EditNote] = {}
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self._shown()
@@ -76,6 +92,7 @@ class AppRun:
 
     async def aclose(self) -> None:
         await self._stream.aclose()
+        self._edits.close()
         _end(self._note, "interrupted")
 
     async def _shown(self) -> AsyncGenerator[Any, None]:
@@ -84,11 +101,15 @@ class AppRun:
             async for event in self._stream:
                 if isinstance(event, AnswerEnd):
                     state = event.status
+                if (edit := self._edits.feed(event)) is not None:
+                    is_over = isinstance(event, SegmentEnd)
+                    self.edits[edit.call_id] = EditNote(str(edit), edit.faults) if is_over else edit
                 yield _for_page(event)
         except Exception:
             state = "failed"
             raise
         finally:
+            self._edits.close()
             _end(self._note, state)
 
 
@@ -192,6 +213,7 @@ class AppSession:
         self._root = root
         self._notes: dict[str, RunNote] = {}
         self._approvals: dict[str, AppApprovals] = {}
+        self._edits: dict[str, dict[str, LiveEdit | EditNote]] = {}
 
     def listed(self) -> dict[str, Any]:
         """Return what the page shows when it is opened."""
@@ -222,7 +244,9 @@ class AppSession:
         note = RunNote(wanted.id, kind, self.sources.title(wanted), self.sources.source(wanted), time())
         self._notes[wanted.id], self._approvals[wanted.id] = note, approvals
         await self._forget_oldest()
-        return AppRun(events, note)
+        run = AppRun(events, note, self._root)
+        self._edits[wanted.id] = run.edits
+        return run
 
     def decide(self, run_id: str, body: bytes) -> None:
         """Approve or deny a call; `UsageError` if it does not wait for that."""
@@ -236,6 +260,13 @@ class AppSession:
     async def preview(self, run_id: str, call_id: str) -> Any:
         """Return what is known of a waiting call's effect, as plain JSON."""
         return msgspec.to_builtins(await self._approvals_of(run_id).preview(call_id), enc_hook=str)
+
+    def edit(self, run_id: str, call_id: str) -> dict[str, Any]:
+        """Return what is known of an edit so far, as plain JSON."""
+        self._approvals_of(run_id)
+        known = self._edits.get(run_id, {}).get(call_id, EditNote("", []))
+        note = EditNote(str(known), known.faults) if isinstance(known, LiveEdit) else known
+        return note._asdict()
 
     async def on_disk(self, path: str) -> str | None:
         """Return the text that a file has now, to compare with; None where there is nothing to compare with."""
@@ -255,6 +286,7 @@ class AppSession:
         ended = [note.id for note in self._notes.values() if note.state != "running"]
         for run_id in ended[: max(0, len(self._notes) - MOST_KEPT)]:
             del self._notes[run_id], self._approvals[run_id]
+            self._edits.pop(run_id, None)
             if (run := self.runs.get(run_id)) is not None:
                 await run.aclose()
 

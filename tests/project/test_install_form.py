@@ -14,8 +14,8 @@ from looped import looped
 
 from penstock import ROOMS
 from penstock.events.errors import UsageError, how_to_install, install_command
-from penstock.sinks.files.path_rules import RefusedError
-from penstock.sinks.files.unified_diff import unified_diff
+from penstock.sinks.edits.hunk import RefusedError
+from penstock.sinks.edits.unified_diff import unified_diff
 from penstock.sources.bedrock.wire import BedrockDecoder
 from penstock.sources.recordings.read_recording import body_in_cassette
 

@@ -2480,8 +2480,48 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "an anchor that stands there several times is the first",
-        (Edit("sinks/files/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
+        (Edit("sinks/edits/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1"),),
         ("tests/sinks/files/test_certain_places.py",),
+    ),
+    Mutant(
+        "lines that end as those of Windows are told at once",
+        (Edit("sinks/edits/patch_events.py", 'if all(line.endswith("\\r\\n") for line in lines)', "if not lines"),),
+        ("tests/sinks/edits/test_patch_readers.py whole_text",),
+    ),
+    Mutant(
+        "a hunk is told before the line that says of its last one that it has no end",
+        (Edit("sinks/edits/unified_reader.py", 'self._lines.begun not in ("", "\\\\")', 'self._lines.begun != ""'),),
+        ("tests/sinks/edits/test_patch_readers.py unified",),
+    ),
+    Mutant(
+        "empty lines within a hunk are lost",
+        (Edit("sinks/edits/v4a_reader.py", 'in (*[""] * self._blank, line)', "in (line,)"),),
+        ("tests/sinks/edits/test_patch_readers.py v4a",),
+    ),
+    Mutant(
+        "a run of lines has the places of its own end alone",
+        (Edit("sinks/edits/line_index.py", "            self._times[end] += self._times[run]\n", ""),),
+        ("tests/sinks/edits/test_line_index.py",),
+    ),
+    Mutant(
+        "a hunk is looked for where it says, however far the one before was moved",
+        (Edit("sinks/edits/live_file.py", "line + self._hunks.moved", "line"),),
+        ("tests/sinks/files/test_live_edit.py looked_for",),
+    ),
+    Mutant(
+        "blocks may change the same lines",
+        (Edit("sinks/edits/live_file.py", "before.start + len(before.old) > behind.start", "before is behind"),),
+        ("tests/sinks/files/test_live_edit.py same_lines",),
+    ),
+    Mutant(
+        "an edit is compared before the calls ahead of it have their results",
+        (Edit("sinks/files/edit_tracker.py", "            busy |= each.touches\n", ""),),
+        ("tests/sinks/test_edits_on_screen.py behind_another",),
+    ),
+    Mutant(
+        "an old text that occurs twice is a fault before all may be meant",
+        (Edit("sinks/files/live_edit.py", "        if not edit.is_whole:\n", "        if base is None:\n"),),
+        ("tests/sinks/files/test_live_edit.py occurs_twice",),
     ),
     Mutant(
         "what came of a file replaces another",

@@ -12,7 +12,15 @@ from penstock.sinks.terminal_target import TerminalTarget
 
 
 class Played:
-    def __init__(self, width: int = 80, height: int = 24, *, markdown: bool = True, **environment: str) -> None:
+    def __init__(
+        self,
+        width: int = 80,
+        height: int = 24,
+        *,
+        markdown: bool = True,
+        root: str | None = None,
+        **environment: str,
+    ) -> None:
         self.screen = TerminalScreen(width, height)
         self.console = Console(
             file=self.screen,
@@ -24,7 +32,7 @@ class Played:
             _environ={"TERM": "xterm", **environment},
         )
         self.time = VirtualTimeScheduler()
-        self.target = TerminalTarget(self.console, None, self.time, markdown=markdown)
+        self.target = TerminalTarget(self.console, None, self.time, markdown=markdown, root=root)
 
     def feed(self, *events: Any, seconds: float = 1.0) -> str:
         """Feed events, let time pass, and return what the terminal shows."""

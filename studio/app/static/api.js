@@ -44,6 +44,7 @@ export const decide = (id, decision) =>
   request(`${runPath(id)}/decisions`, { method: "POST", body: JSON.stringify(decision) });
 export const preview = async (id, call) =>
   (await (await request(`${runPath(id)}/calls/${encodeURIComponent(call)}`)).json()).preview;
+export const edit = async (id, call) => (await request(`${runPath(id)}/edits/${encodeURIComponent(call)}`)).json();
 export const onDisk = async (path) => (await (await request(`/api/file?path=${encodeURIComponent(path)}`)).json()).text;
 
 export const explored = async () => (await (await request("/api/explored")).json()).streams;

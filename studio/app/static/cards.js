@@ -10,6 +10,7 @@ import { ReasoningCard, TextCard } from "/static/text_cards.js";
 import { WrappedView } from "/static/wrapped_view.js";
 
 const FILES = new Set(["write_file", "edit_file", "patch_file"]);
+const EVERY = 250; // milliseconds from one question about an edit to the next
 const ENDED = { truncated: "cut off", interrupted: "stopped", failed: "failed" };
 const SHELL = languageOf("a.sh");
 const JSON_TEXT = languageOf("a.json");
@@ -87,7 +88,33 @@ class CallCard {
   draw() {
     this.code.draw();
     this.live?.draw();
+    if (this.isEdit) this.followEdit();
     if (!this.isOver) this.say("writing");
+  }
+
+  /** Ask for the counts of the edit so far, and what of it does not match, while lines come, and at its end. */
+  async followEdit() {
+    if (this.isAsking) return;
+    this.isAsking = true;
+    const seen = () => `${this.code.count} ${Boolean(this.isOver)}`;
+    let asked;
+    do {
+      asked = seen();
+      try {
+        const { counts, faults } = await this.run.edit(this.id);
+        this.counts = counts;
+        for (const fault of faults) this.note("bad", fault);
+        if (["writing", "written"].includes(this.stateName)) this.say(this.stateName);
+      } catch {
+        // what does not match is told with the result, too
+      }
+      await new Promise((resolve) => setTimeout(resolve, EVERY));
+    } while (asked !== seen());
+    this.isAsking = false;
+  }
+
+  get isEdit() {
+    return this.isFile && this.type !== "write_file";
   }
 
   /** Show what changes in the file on the disk, if there is one, while it is written. */
@@ -119,6 +146,7 @@ class CallCard {
     this.live?.draw(status === "complete");
     this.live = null;
     this.element.classList.remove("growing");
+    if (this.isEdit) this.followEdit();
     if (status === "complete") this.say("written");
     else this.say("bad", `${this.undone(ENDED[status] ?? status)}${reason && reason !== status ? `: ${reason}` : ""}`);
     if (this.code.text === "" && !this.isFile) this.code.element.hidden = true;
@@ -126,11 +154,12 @@ class CallCard {
 
   /** Set the sign of its state: `writing`, `written`, `asking`, `running`, `good`, `bad`. */
   say(state, words) {
-    const size = this.isFile ? counted(this.code.count, "line") : "";
+    const size = this.isFile ? [counted(this.code.count, "line"), this.counts].filter(Boolean).join(" · ") : "";
     const said = words ?? { writing: `writing ${size}`, written: size || "complete", running: "running" }[state];
     const key = `${state} ${said}`;
     if (key === this.said) return;
     this.said = key;
+    this.stateName = words ? "" : state;
     this.state.className = `state ${state}`;
     this.state.textContent = readable(said.trim());
   }

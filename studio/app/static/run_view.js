@@ -244,6 +244,10 @@ export class RunView {
     return api.onDisk(path);
   }
 
+  edit(call) {
+    return api.edit(this.note.id, call);
+  }
+
   preview(call) {
     return api.preview(this.note.id, call);
   }

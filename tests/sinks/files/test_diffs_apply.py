@@ -12,11 +12,10 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from penstock.sinks.files.edit_blocks import codex_patch, replace_text, search_replace
-from penstock.sinks.files.file_diff import file_diff
-from penstock.sinks.files.hunk import apply_hunks, split_lines
-from penstock.sinks.files.path_rules import RefusedError
-from penstock.sinks.files.unified_diff import unified_diff
+from penstock.sinks.edits.edit_blocks import codex_patch, replace_text, search_replace
+from penstock.sinks.edits.file_diff import file_diff
+from penstock.sinks.edits.hunk import RefusedError, apply_hunks, split_lines
+from penstock.sinks.edits.unified_diff import unified_diff
 
 LINES = st.text(st.sampled_from("ab -+@\\*<=>é\t\x0c\u2028"), max_size=4)
 TEXTS = st.lists(LINES, max_size=12).map("\n".join) | st.lists(LINES, max_size=12).map(

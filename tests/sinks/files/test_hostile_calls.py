@@ -168,7 +168,7 @@ def test_an_edit_that_is_cancelled_is_not_worked_out_to_its_end(tmp_path: Path, 
         while True:
             go_on()
 
-    monkeypatch.setattr("penstock.sinks.files.hunk.line_places", endless)
+    monkeypatch.setattr("penstock.sinks.edits.hunk.line_places", endless)
     (tmp_path / "a").write_text("x\n")
 
     async def events() -> AsyncIterator[Any]:

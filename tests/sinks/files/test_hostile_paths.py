@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from file_calls import carried_out, on_disk, result, results, streamed
 
-from penstock.sinks.files.path_rules import RefusedError, confined_path
+from penstock.sinks.edits.hunk import RefusedError
+from penstock.sinks.files.path_rules import confined_path
 
 LEXICAL = [
     ("", "empty"),

@@ -12,10 +12,10 @@ import pytest
 from depth import scaled
 from file_calls import invocation, result
 
+from penstock.sinks.edits.hunk import RefusedError
 from penstock.sinks.files.file_drafts import commit_files
 from penstock.sinks.files.file_plan import FilePlan, file_changes
 from penstock.sinks.files.file_tool import FileEdit, ReplaceText, WriteFile
-from penstock.sinks.files.path_rules import RefusedError
 from penstock.sinks.files.root_folder import RootFolder
 
 SECRET = "the secret 1"

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from app_page import app_served
 from app_tab import EVENTS, FILE_CARD, HALF, IN_THE_FILE, ask, card, expect_lines, leave, opened, replay
 from browser import Tab
+from chat_chunks import call, closing, event
 from every_sdk import nothing_left
 from playwright.sync_api import expect
 
@@ -84,3 +86,34 @@ _COMPARED = """async () => {
     }
     return wrong.slice(0, 3);
 }"""
+
+
+PATCH = "--- a/herbs.txt\n+++ b/herbs.txt\n@@ -1,2 +1,2 @@\n-sage\n+mint\n hops\n@@ -4 +4 @@\n-dill\n+chive\n"
+EDIT = json.dumps({"path": "herbs.txt", "patch": PATCH})
+HALF_EDIT = EDIT.index(" -4 +4")
+EDITED = [
+    event({"role": "assistant", "content": "Here it is."}),
+    call(0, EDIT[:HALF_EDIT], "call_edit", "edit_file"),
+    call(0, EDIT[HALF_EDIT:-5]),
+    call(0, EDIT[-5:]),
+    *closing(),
+]
+
+
+def test_an_edit_has_its_counts_and_the_line_that_does_not_match(
+    tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    (tmp_path / "herbs.txt").write_text("sage\nhops\nrue\nparsley\n")
+    with nothing_left(), replay(EDITED).gated() as provider, app_served(monkeypatch, provider, root=tmp_path) as served:
+        page = opened(tab, served)
+        ask(page)
+        provider.allow(2)
+        edit = card(page, "edit_file herbs.txt")
+        expect(edit.locator(".state")).to_have_text("writing 7 lines · +1 -1 in 1 hunk, line 1")
+        provider.allow(1)
+        expect(edit.locator(".note.bad")).to_have_text("hunk 2: line 4 is 'parsley', not 'dill'")
+        provider.allow(len(EDITED) - 3)
+        expect(edit.locator(".note.bad")).to_have_count(2)  # and why nothing was written
+        leave(tab)
+    assert (tmp_path / "herbs.txt").read_text() == "sage\nhops\nrue\nparsley\n"
+    assert tab.complaints == []

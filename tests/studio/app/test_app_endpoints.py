@@ -246,6 +246,23 @@ def test_no_more_than_four_run_at_a_time(monkeypatch: pytest.MonkeyPatch):
                 received(ended)
 
 
+# ---- edits
+
+
+def test_what_is_known_of_an_edit_can_be_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    (tmp_path / "herbs.txt").write_text("sage\n")
+    arguments = json.dumps({"path": "herbs.txt", "patch": "@@ -1 +1 @@\n-mint\n+dill\n"})
+    body = b"".join([event({"role": "assistant"}), call(0, arguments, "call_edit", "edit_file"), *closing()])
+    playable = (Playable("Herbs", Recording("herbs.sse", "openai-chat", body)),)
+    with app_served(monkeypatch, root=tmp_path, playable=playable) as served, client(served) as asked:
+        with asked.stream("POST", "/api/runs", json=PLAY) as response:
+            received(response)
+        known = asked.get("/api/runs/run_1/edits/call_edit").json()
+        assert known == {"counts": "+1 -1 in 1 hunk", "faults": ["hunk 1: line 1 is 'sage', not 'mint'"]}
+        assert asked.get("/api/runs/run_1/edits/other").json() == {"counts": "", "faults": []}
+        assert asked.get("/api/runs/none/edits/call_edit").status_code == 404
+
+
 # ---- decisions
 
 

@@ -41,7 +41,7 @@ def file_diff(
     changes; then it begins with git's header.
     """
     old, new = _lines(before or ""), _lines(after or "")
-    changes = _changes(old, new)
+    changes = changed_lines(old, new)
     removed = sum(old_end - old_start for old_start, old_end, _, _ in changes)
     added = sum(new_end - new_start for _, _, new_start, new_end in changes)
     if (
@@ -77,7 +77,8 @@ def _lines(text: str) -> list[str]:
     return [*(f"{line}\n" for line in lines), *([last] if last else [])]
 
 
-def _changes(old: list[str], new: list[str]) -> list[_Change]:
+def changed_lines(old: list[str], new: list[str]) -> list[_Change]:
+    """Return the lines of the old text that become others, in order."""
     start = 0
     shorter = min(len(old), len(new))
     while start < shorter and old[start] == new[start]:

@@ -6,25 +6,27 @@ Cline, Roo Code and Aider write blocks of SEARCH and REPLACE; `Edit` and `str_re
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from .hunk import (
     FilePatch,
     Hunk,
     LineChange,
     LinePlaces,
+    RefusedError,
     bare,
     changed,
     end_of,
     excerpt,
     go_on,
+    has_crlf,
     line_places,
     split_lines,
     with_end_of,
+    with_ends,
     with_ends_of,
     with_lf,
 )
-from .path_rules import RefusedError
 
 
 def replace_text(text: str, old: str, new: str, *, every: bool = False, count: int | None = None) -> str:
@@ -73,11 +75,11 @@ def _missing(text: str, old: str) -> str:
 
 
 STARTS = re.compile(r"^(?:<{5,9}|-{5,9}) SEARCH>?[ \t]*\r?$", re.MULTILINE)
-_START = re.compile(r"(?:<{5,9}|-{5,9}) SEARCH>?")
-_MIDDLE = re.compile(r"={5,9}")
-_END = re.compile(r"(?:>{5,9}|\+{5,9}) REPLACE>?")
-_HINT = re.compile(r":(start|end)_line:\s*([0-9]{1,9})")
-_RULE = re.compile(r"-{5,9}")
+BLOCK_START = re.compile(r"(?:<{5,9}|-{5,9}) SEARCH>?")
+BLOCK_MIDDLE = re.compile(r"={5,9}")
+BLOCK_END = re.compile(r"(?:>{5,9}|\+{5,9}) REPLACE>?")
+HINT = re.compile(r":(start|end)_line:\s*([0-9]{1,9})")
+RULE = re.compile(r"-{5,9}")
 _ESCAPED = re.compile(r"^\\(?=<{5,9} SEARCH|-{5,9}|={5,9}|>{5,9} REPLACE|\+{5,9} REPLACE|:start_line:|:end_line:)")
 
 
@@ -92,41 +94,56 @@ def search_replace(text: str, blocks: str, go_on: Callable[[], None] = go_on) ->
     looked for in the original text. A last line without an end keeps that. `go_on` is called now and then, and may
     raise. Raises `RefusedError` for anything else.
     """
-    lines = split_lines(text)
-    edits = [(*with_ends_of(text, old, new), line) for old, new, line in _blocks(with_lf(blocks))]
-    end = end_of(text)
-    places = _Places(bare(lines, end), [bare(old, end) for old, _, _ in edits], go_on)
-    changes: list[LineChange] = []
-    for number, (old, new, line) in enumerate(edits, 1):
+    finder = BlockFinder(text)
+    edits = parsed_blocks(with_lf(blocks))
+    found: list[LinePlaces] = []
+
+    def everywhere(number: int) -> LinePlaces:
+        if not found:
+            found.extend(line_places(finder.lines, [finder.wanted(old) or [""] for old, _, _ in edits], go_on))
+        return found[number - 1]
+
+    changes = [finder.change(*edit, everywhere) for edit in edits]
+    return changed(text, split_lines(text), sorted(changes, key=lambda change: change.start))
+
+
+class BlockFinder:
+    """Finds the places of blocks in a text, each in the text as it was before them all."""
+
+    def __init__(self, text: str) -> None:
+        self._is_empty = not text
+        self._is_crlf = has_crlf(text)
+        self._end = end_of(text)
+        self._whole = split_lines(text)
+        self.lines = self._lines = bare(self._whole, self._end)
+        self._number = 0
+
+    def wanted(self, old: Sequence[str]) -> list[str]:
+        """Return the lines of the text that a block searches for."""
+        return bare(with_ends(self._is_crlf, old, ())[0], self._end)
+
+    def change(
+        self, old: Sequence[str], new: Sequence[str], line: int | None, everywhere: Callable[[int], LinePlaces]
+    ) -> LineChange:
+        """Return what the next block changes; `everywhere` returns all places of its lines, by its number from 1."""
+        self._number += 1
+        wanted = self.wanted(old)
+        old, new = with_ends(self._is_crlf, old, new)
         if old == new:
-            message = f"block {number} changes nothing"
+            message = f"block {self._number} changes nothing"
             raise RefusedError(message)
-        start = 0 if not old and not text else places.start(number, line)
-        given = with_end_of(lines[-1], new) if old and start + len(old) == len(lines) else new
-        changes.append(LineChange(start, old, given))
-    return changed(text, lines, sorted(changes, key=lambda change: change.start))
+        start = 0 if not old and self._is_empty else self._start(self._number, wanted, line, everywhere)
+        is_last = bool(old) and start + len(old) == len(self._whole)
+        return LineChange(start, old, with_end_of(self._whole[-1], new) if is_last else new)
 
-
-class _Places:
-    """Finds the places of all blocks in the lines of a file."""
-
-    def __init__(self, lines: list[str], blocks: list[list[str]], go_on: Callable[[], None]) -> None:
-        self._lines = lines
-        self._blocks = blocks
-        self._go_on = go_on
-        self._found: list[LinePlaces] | None = None
-
-    def start(self, number: int, line: int | None) -> int:
+    def _start(self, number: int, wanted: list[str], line: int | None, everywhere: Callable[[int], LinePlaces]) -> int:
         """Return the line, from 0, where a block stands: the one that it names, or the only one."""
-        wanted = self._blocks[number - 1]
         if not wanted:
             message = f"block {number} searches for nothing; only an empty file can be filled like this"
             raise RefusedError(message)
         if line is not None and line > 0 and self._lines[line - 1 : line - 1 + len(wanted)] == wanted:
             return line - 1
-        if self._found is None:
-            self._found = line_places(self._lines, [each or [""] for each in self._blocks], self._go_on)
-        found = self._found[number - 1]
+        found = everywhere(number)
         if found.times == 1:
             return found.last
         if found.times:
@@ -141,52 +158,58 @@ class _Places:
         raise RefusedError(message)
 
 
-def _blocks(text: str) -> list[tuple[list[str], list[str], int | None]]:
+def parsed_blocks(text: str) -> list[tuple[list[str], list[str], int | None]]:
     """Return what each block searches for, what it puts there, and the line that it names."""
     blocks: list[tuple[list[str], list[str], int | None]] = []
     parts: list[list[str]] = []
     for line in split_lines(text):
         bare = line.strip()
         if not parts:
-            if _START.fullmatch(bare):
+            if BLOCK_START.fullmatch(bare):
                 parts = [[]]
             elif bare and not _is_fence(bare):
                 message = f"{excerpt([line])} is outside of the blocks"
                 raise RefusedError(message)
-        elif len(parts) == 1 and _MIDDLE.fullmatch(bare):
+        elif len(parts) == 1 and BLOCK_MIDDLE.fullmatch(bare):
             parts.append([])
-        elif len(parts) == 2 and _END.fullmatch(bare):
-            blocks.append(_block(*parts))
+        elif len(parts) == 2 and BLOCK_END.fullmatch(bare):
+            blocks.append(block_of(*parts))
             parts = []
-        elif _START.fullmatch(bare) or (len(parts) == 1 and _END.fullmatch(bare)):
+        elif BLOCK_START.fullmatch(bare) or (len(parts) == 1 and BLOCK_END.fullmatch(bare)):
             message = f"a block is cut off before {excerpt([line])}"
             raise RefusedError(message)
         else:
-            parts[-1].append(_ESCAPED.sub("", line))
+            parts[-1].append(unescaped(line))
     if parts or not blocks:
         message = "a block has no end" if parts else "found no block of SEARCH and REPLACE"
         raise RefusedError(message)
     return blocks
 
 
-def _block(old: list[str], new: list[str]) -> tuple[list[str], list[str], int | None]:
+def block_of(old: list[str], new: list[str]) -> tuple[list[str], list[str], int | None]:
+    """Return the lines to search for, without those that name a place; those to put there; and that place's line."""
     line: int | None = None
     at = 0
-    while at < len(old) and (hint := _HINT.fullmatch(old[at].strip())):
+    while at < len(old) and (hint := HINT.fullmatch(old[at].strip())):
         line = int(hint[2]) if hint[1] == "start" else line
         at += 1
-    if 0 < at < len(old) and _RULE.fullmatch(old[at].strip()):
+    if 0 < at < len(old) and RULE.fullmatch(old[at].strip()):
         at += 1
     return old[at:], new, line
+
+
+def unescaped(line: str) -> str:
+    """Return a line of a block without the backslash that keeps it from being a marker."""
+    return _ESCAPED.sub("", line)
 
 
 def _is_fence(line: str) -> bool:
     return line.startswith("```")
 
 
-_BEGIN_PATCH, _END_PATCH, _END_OF_FILE = "*** Begin Patch", "*** End Patch", "*** End of File"
-_FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
-_MOVE = re.compile(r"\*\*\* Move to: (.+)")
+_BEGIN_PATCH, _END_PATCH, END_OF_FILE = "*** Begin Patch", "*** End Patch", "*** End of File"
+FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: (.+)")
+MOVE = re.compile(r"\*\*\* Move to: (.+)")
 
 
 def codex_patch(patch: str) -> tuple[FilePatch, ...]:
@@ -205,7 +228,7 @@ def codex_patch(patch: str) -> tuple[FilePatch, ...]:
     body: list[str] = []
     head: re.Match[str] | None = None
     for line in lines[1:-1]:
-        if found := _FILE.fullmatch(line.rstrip()):
+        if found := FILE.fullmatch(line.rstrip()):
             files += _file(head, body)
             head, body = found, []
         else:
@@ -219,10 +242,11 @@ def codex_patch(patch: str) -> tuple[FilePatch, ...]:
 
 def added_content(lines: list[str], path: str) -> str:
     """Return the content of a new file, whose lines begin with a plus."""
-    if wrong := next((line for line in lines if not line.startswith("+")), None):
+    wrong = next((line for line in lines if not line.startswith("+")), None)
+    if wrong is not None:
         message = f"a line of the new file {path!r} must begin with '+', got {excerpt([wrong])}"
         raise RefusedError(message)
-    return "".join(f"{line[1:]}\n" for line in lines if line)
+    return "".join(f"{line[1:]}\n" for line in lines)
 
 
 def hunks_of(lines: list[str], path: str) -> tuple[Hunk, ...]:
@@ -237,7 +261,7 @@ def hunks_of(lines: list[str], path: str) -> tuple[Hunk, ...]:
                 anchors, body = [], []
             anchor = line[2:].strip().removesuffix("@@").strip()
             anchors += [anchor] if anchor else []
-        elif line.rstrip() == _END_OF_FILE and body:
+        elif line.rstrip() == END_OF_FILE and body:
             hunks.append(_hunk(body, anchors, is_end=True))
             anchors, body = [], []
         elif line and line[0] not in " +-":
@@ -266,7 +290,7 @@ def _file(head: re.Match[str] | None, body: list[str]) -> Iterator[FilePatch]:
             raise RefusedError(message)
         yield FilePatch(path=path, action="delete")
         return
-    move = _MOVE.fullmatch(body[0].rstrip()) if body else None
+    move = MOVE.fullmatch(body[0].rstrip()) if body else None
     hunks = hunks_of(_without_blank_end(body[1:] if move else body), path)
     if not hunks and not move:
         message = f"the patch changes nothing in {path!r}"

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from penstock.sinks.files.edit_blocks import codex_patch, search_replace
-from penstock.sinks.files.hunk import LinePlaces, apply_hunks, line_places
-from penstock.sinks.files.path_rules import RefusedError
-from penstock.sinks.files.unified_diff import unified_diff
+from penstock.sinks.edits.edit_blocks import codex_patch, search_replace
+from penstock.sinks.edits.hunk import LinePlaces, RefusedError, apply_hunks, line_places
+from penstock.sinks.edits.unified_diff import unified_diff
 
 LINES = st.lists(st.sampled_from(["", "a", "b"]), max_size=20)
 FEW, MANY = 1_000, 64_000

@@ -12,7 +12,9 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec import Struct
 
-from .path_rules import RefusedError
+
+class RefusedError(Exception):
+    """A call that must not or cannot be carried out; its message goes to the model as the call's error."""
 
 
 class LineChange(NamedTuple):
@@ -66,7 +68,12 @@ def with_ends_of(text: str, old: Sequence[str], new: Sequence[str]) -> tuple[lis
     In a text whose lines all end as those of Windows do, an edit may be written with line feeds alone. One whose old
     lines have the ends of the text says what ends the new ones have; one without old lines, if some of the new have.
     """
-    if not has_crlf(text):
+    return with_ends(has_crlf(text), old, new)
+
+
+def with_ends(is_crlf: bool, old: Sequence[str], new: Sequence[str]) -> tuple[list[str], list[str]]:  # noqa: FBT001 - as `has_crlf` returns it
+    """Return the same as `with_ends_of`; `is_crlf`: whether all lines of the text end as those of Windows do."""
+    if not is_crlf:
         return [*old], [*new]
     ended = [line for line in old if line.endswith("\n")]
     says_ends = all(map(has_crlf, ended)) if ended else any(map(has_crlf, new))
@@ -209,20 +216,30 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], go_on: Callable[[], None] = go
     only ones in its block. The context stays as it is in the file. `go_on` is called now and then, and may raise.
     Raises `RefusedError`.
     """
+    finder = HunkFinder(text, go_on)
+    everywhere: list[LinePlaces] = []
+
+    def found(number: int) -> LinePlaces:
+        if not everywhere:
+            everywhere.extend(line_places(finder.lines, [finder.wanted(each.old) or [""] for each in hunks], go_on))
+        return everywhere[number]
+
+    after = with_hunks(text, hunks, [finder.start(hunk, found) for hunk in hunks])
+    if after == text:
+        message = "the patch changes nothing"
+        raise RefusedError(message)
+    return after
+
+
+def with_hunks(text: str, hunks: Sequence[Hunk], starts: Sequence[int]) -> str:
+    """Return the text with hunks applied whose first lines are known."""
     lines = split_lines(text)
-    ends = with_ends_of(
+    _, ended = with_ends_of(
         text, [line for each in hunks for line in each.old], [line for each in hunks for line in each.new]
     )
-    olds, news = map(iter, ends)
-    end = end_of(text)
-    wanted = [bare((next(olds) for _ in each.old), end) for each in hunks]
-    finder = _Finder(bare(lines, end), [*zip(hunks, wanted, strict=True)], go_on)
+    news = iter(ended)
     changes: list[LineChange] = []
-    at = moved = 0
-    for number, hunk in enumerate(hunks):
-        start = finder.start(number, at, moved)
-        if hunk.line is not None:
-            moved = start - hunk.line
+    for hunk, start in zip(hunks, starts, strict=True):
         new: list[str] = []
         at = start
         for mark, _ in hunk.lines:
@@ -233,11 +250,7 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], go_on: Callable[[], None] = go
         if at == len(lines) > start and not hunk.keeps_end:
             new = with_end_of(lines[-1], new)
         changes.append(LineChange(start, lines[start:at], new))
-    after = changed(text, lines, changes)
-    if after == text:
-        message = "the patch changes nothing"
-        raise RefusedError(message)
-    return after
+    return changed(text, lines, changes)
 
 
 def with_end_of(line: str, new: list[str]) -> list[str]:
@@ -247,19 +260,39 @@ def with_end_of(line: str, new: list[str]) -> list[str]:
     return new
 
 
-class _Finder:
-    """Finds the places of hunks, given with their old lines, in the lines of a file; all without their ends."""
+class HunkFinder:
+    """Finds the places of hunks in a text, one behind the other; lines are compared without their ends.
 
-    def __init__(self, lines: list[str], hunks: Sequence[tuple[Hunk, list[str]]], go_on: Callable[[], None]) -> None:
-        self._lines = lines
-        self._hunks = hunks
+    `lines`: those of the text; `moved`: how much further the last hunk stood than it said.
+    """
+
+    def __init__(self, text: str, go_on: Callable[[], None] = go_on) -> None:
+        self._is_crlf = has_crlf(text)
+        self._end = end_of(text)
+        self.lines = self._lines = bare(split_lines(text), self._end)
+        self.moved = 0
+        self._at = 0
+        """The line behind the last hunk."""
+        self._number = 0
         self._go_on = go_on
-        self._everywhere: list[LinePlaces] | None = None
         self._by_text: dict[str, list[int]] | None = None
 
-    def start(self, number: int, at: int, moved: int) -> int:
-        """Return the line where a hunk begins: behind `at`, `moved` lines further than it says."""
-        hunk, old = self._hunks[number]
+    def wanted(self, old: Sequence[str]) -> list[str]:
+        """Return old lines of a hunk as they stand in the text."""
+        return bare(with_ends(self._is_crlf, old, ())[0], self._end)
+
+    def start(self, hunk: Hunk, everywhere: Callable[[int], LinePlaces]) -> int:
+        """Return the line where the next hunk begins; `everywhere` returns all places of its lines, by its number."""
+        old = self.wanted(hunk.old)
+        start = self._start(hunk, old, everywhere)
+        self._at = start + len(old)
+        self._number += 1
+        if hunk.line is not None:
+            self.moved = start - hunk.line
+        return start
+
+    def _start(self, hunk: Hunk, old: list[str], everywhere: Callable[[int], LinePlaces]) -> int:
+        number, at, moved = self._number, self._at, self.moved
         end = len(self._lines)
         repeated = ""
         for anchor in hunk.anchors:
@@ -275,9 +308,7 @@ class _Finder:
             raise RefusedError(message)
         if hunk.anchors and (found := self._among(old, at, end)).times:
             return found.last if found.times == 1 else self._repeated(old, found.times, number)
-        if self._everywhere is None:
-            self._everywhere = line_places(self._lines, [each or [""] for _, each in self._hunks], self._go_on)
-        found = self._everywhere[number]
+        found = everywhere(number)
         if found.last < at:
             message = (
                 f"the lines of hunk {number + 1}, {excerpt(old)} and so on, do not occur in the file exactly like this"

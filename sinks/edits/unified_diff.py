@@ -13,8 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from ...events.errors import how_to_install
-from .hunk import FilePatch, Hunk, PatchAction, excerpt, split_lines, with_lf
-from .path_rules import RefusedError
+from .hunk import FilePatch, Hunk, PatchAction, RefusedError, excerpt, split_lines, with_lf
 
 STARTS = "diff --git "
 EXTENDED = re.compile(
@@ -136,7 +135,7 @@ def _one_name(both: str) -> str:
 
 HUNK = re.compile(r"^@@ -[0-9]+(?:,[0-9]+)? \+[0-9]+(?:,[0-9]+)? @@", re.MULTILINE)
 HEADER = re.compile(f"^(?:--- |{STARTS})", re.MULTILINE)
-_NOTHING = "/dev/null"
+NOTHING = "/dev/null"
 _OUTSIDE = re.compile(r"(?:diff |index |--- |\+\+\+ |@@ -|\\ No newline |Index: |={67}|\s*$)")
 """Lines of a diff that are no content; git's own lines have a header of their own."""
 
@@ -182,8 +181,8 @@ def _of_git(lines: list[str], number: int) -> Iterator[FilePatch]:
     patch = git_header(lines[:begin], number)
     path = patch.path
     names = (
-        _NOTHING if patch.action == "add" else path,
-        _NOTHING if patch.action == "delete" else patch.target or path,
+        NOTHING if patch.action == "add" else path,
+        NOTHING if patch.action == "delete" else patch.target or path,
     )
     body = lines[begin:]
     read: list[Any] = []
@@ -204,10 +203,23 @@ def _plain(lines: list[str], number: int) -> Iterator[FilePatch]:
 
 
 def _of_plain(read: Any) -> FilePatch:
-    source, target = _names(read)
-    if source == _NOTHING:
+    patch = patch_of(_names(read))
+    if read.is_binary_file:
+        message = f"the diff of {patch.path!r} is not a diff of text"
+        raise RefusedError(message)
+    return _with_hunks(patch, tuple(map(_hunk, read)))
+
+
+def patch_of(names: tuple[str, str]) -> FilePatch:
+    """Return what a diff does with a file, without its hunks, by the names in its lines `---` and `+++`.
+
+    >>> patch_of(("/dev/null", "a.py")).action, patch_of(("a.py", "a.py")).action
+    ('add', 'update')
+    """
+    source, target = names
+    if source == NOTHING:
         patch = FilePatch(path=target, action="add")
-    elif target == _NOTHING:
+    elif target == NOTHING:
         patch = FilePatch(path=source, action="delete", of_original=True)
     elif source == target:
         patch = FilePatch(path=source, action="update")
@@ -217,10 +229,7 @@ def _of_plain(read: Any) -> FilePatch:
             "begin with 'diff --git' and say 'rename from' and 'rename to', or 'copy from' and 'copy to'"
         )
         raise RefusedError(message)
-    if read.is_binary_file:
-        message = f"the diff of {target!r} is not a diff of text"
-        raise RefusedError(message)
-    return _with_hunks(patch, tuple(map(_hunk, read)))
+    return patch
 
 
 def _with_hunks(patch: FilePatch, hunks: tuple[Hunk, ...]) -> FilePatch:
@@ -283,15 +292,23 @@ def _hunk(hunk: Any) -> Hunk:
     lines: list[tuple[str, str]] = []
     for line in hunk:
         if line.line_type == "\\":  # the line before has no end
+            if not lines:
+                message = "a hunk of the diff begins with the line that says of another that it has no newline"
+                raise RefusedError(message)
             mark, value = lines[-1]
             lines[-1] = mark, value.removesuffix("\n")
         elif line.line_type:  # not a blank line behind the hunk
             lines.append((line.line_type, line.value))
+    return hunk_of(lines, hunk.source_start)
+
+
+def hunk_of(lines: Sequence[tuple[str, str]], source_start: int) -> Hunk:
+    """Return the hunk of marked lines, whose header says where it begins; raises `RefusedError`."""
     made = Hunk(lines=tuple(lines))
     old, new = made.old, made.new
     without_end = [side for side in (old, new) if side and not side[-1].endswith("\n")]
     if any(not line.endswith("\n") for side in (old, new) for line in side[:-1]):
         message = "a line of the diff that has no newline at its end is not the last one"
         raise RefusedError(message)
-    start = hunk.source_start - 1 if old else hunk.source_start
+    start = source_start - 1 if old else source_start
     return replace(made, line=start, is_end=bool(without_end))

@@ -1,0 +1,1 @@
+"""Edits in the forms in which models write them: whole, and while they arrive."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -29,6 +29,7 @@ from strategies.cuts import cuts
 
 from penstock.events import (
     AnswerEnd,
+    CallCutError,
     ChunkResponse,
     InvocationFailed,
     SegmentContent,
@@ -36,6 +37,7 @@ from penstock.events import (
     SegmentStart,
     ToolCallDelta,
     ToolInvocation,
+    ToolResult,
     UsageError,
 )
 from penstock.events.chunk_response import TokenUsage
@@ -66,7 +68,7 @@ from penstock.operators.policies import (
     InsideRoot,
     ValidCalls,
 )
-from penstock.pipeline import Pipeline
+from penstock.pipeline import Pipeline, call_tools, tool
 
 
 def no_secrets(field: ClosedField) -> str | None:
@@ -460,6 +462,33 @@ def test_an_async_policy_is_refused_where_nothing_awaits_it():
     ):
         with pytest.raises(UsageError, match=r"async policy works in Pipeline\.astream"):
             start()
+
+
+def test_a_tool_that_reads_while_the_model_writes_is_told():
+    lines: list[str] = []
+
+    async def save(path: str, content: AsyncIterator[str]) -> str:
+        """Save a text."""
+        try:
+            async for piece in content:
+                lines.append(piece)
+        except CallCutError as error:
+            lines.append(f"({error.reason})")
+        return path
+
+    saving = tool(save)
+    guarding = guard(FieldPattern(denied="hunter[0-9]"))
+    pieces = ('{"path": "a", "content": "one ', "two hun", 'ter2"}')
+    chunks = [*call("save", pieces), STOP]
+
+    async def collected() -> list[Any]:
+        pipeline = Pipeline("api_tool_call", tools=[saving], steps=[call_tools([saving])])
+        return [event async for event in pipeline.insert(guarding, before="to_invocations").astream(chunks)]
+
+    events = asyncio.run(collected())
+    assert "".join(lines) == "one two hun(guarded)"
+    assert [why for _, why, _ in failures(events)] == ["guarded"]
+    assert not [event for event in events if isinstance(event, ToolResult)]
 
 
 # What is no policy.

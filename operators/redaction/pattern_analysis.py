@@ -1,4 +1,4 @@
-"""What a pattern may still become where a text ends: its bounded width, or its head and a tail of one character class.
+r"""What a pattern may still become where a text ends: its bounded width, or its head and a tail of one character class.
 
 Python's `re` finds whole matches only. So each pattern is parsed, and written again as a second one, which matches what
 the text's end cuts off of a match: `ab[0-9]` becomes `(?:\Z|a(?:\Z|b\Z))`, in which `\Z` stands where the text stops.

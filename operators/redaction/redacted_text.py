@@ -13,17 +13,20 @@ from .rules import NUMBER_TAIL, Rules
 class Escapes(NamedTuple):
     """What stands for other characters in a text: the signs with which it begins, whole ones, and one that is cut."""
 
+    name: str
     signs: Callable[[str], re.Match[str] | None]
     find: Callable[[str], Iterable[re.Match[str]]]
     find_cut: Callable[[str, int], re.Match[str] | None]
 
 
 JSON_ESCAPES: Final = Escapes(
+    "json",
     re.compile(r"\\").search,
     re.compile(r'\\(?:u(?P<base_16>[0-9a-fA-F]{4})|(?P<sign>["\\/bfnrt]))').finditer,
     re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").search,
 )
 ANY_ESCAPES: Final = Escapes(
+    "any",
     re.compile(r"[\\&]").search,
     re.compile(
         r"""\\(?:u(?P<base_16>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})|x(?P<short>[0-9a-fA-F]{2})"""
@@ -37,6 +40,7 @@ ANY_ESCAPES: Final = Escapes(
 )
 """Those of JSON, of Python and of XML together, for text of which it is not known what reads it."""
 
+_BY_NAME: Final = {"": None, "json": JSON_ESCAPES, "any": ANY_ESCAPES}
 _SIGNS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "a": "\a", "v": "\v", "\n": ""}
 _NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
 _BASES: Final = {"base_10": 10, "base_8": 8}
@@ -130,8 +134,8 @@ class _Reading(Stateful):
             text = self._held + text
         return self._edits(text, places, is_whole=is_whole, is_json=is_json)
 
-    def set_escapes(self, escapes: Escapes | None) -> None:
-        """Decode these escapes from now on."""
+    def decode(self, escapes: Escapes | None) -> None:
+        """Decode these escapes from now on; after a `load`, which does not know them."""
         self._escapes = escapes
 
     def continued(self, escapes: Escapes) -> _Reading:
@@ -261,12 +265,22 @@ class RedactedText(Stateful):
       either way is redacted.
     """
 
-    STATE = ("_at", "_dropped_to", "_edits", "_is_plain", "_readings", "_source", "is_json")
+    STATE = (
+        "_at",
+        "_dropped_to",
+        "_edits",
+        "_escapes_name",
+        "_is_plain",
+        "_readings",
+        "_source",
+        "is_edited",
+        "is_json",
+    )
     __slots__ = (*STATE, "_escapes", "_rules", "_suspect")
 
     def __init__(self, rules: Rules, escapes: Escapes | None = None, *, is_json: bool = False) -> None:
         self._rules = rules
-        self._escapes = escapes
+        self.decode(escapes)
         self.is_json = is_json
         """Whether it is JSON outside of its strings, where a number has to stay one."""
         self._readings = [_Reading(rules, JSON_ESCAPES if escapes is JSON_ESCAPES else None)]
@@ -278,6 +292,8 @@ class RedactedText(Stateful):
         """The edits in it, in the order of their places."""
         self._dropped_to = 0
         """The offset behind the last edit."""
+        self.is_edited = False
+        """Whether something was redacted."""
         self._suspect = rules.suspect
         self._is_plain = True
         """Whether what waits, if anything does, stands there as it is, and is read in one way."""
@@ -321,15 +337,28 @@ class RedactedText(Stateful):
         waiting = self._source
         return other, other.feed(waiting) if waiting else ""
 
-    def new_part(self, name: str, state: Any, /) -> _Reading:
+    def copied(self, escapes: Escapes | None) -> RedactedText:
+        """Return a text that goes on from here, in which other escapes are decoded."""
+        other = RedactedText(self._rules, self._escapes)
+        other.load(self.dump())
+        other.decode(escapes)
+        return other
+
+    def decode(self, escapes: Escapes | None) -> None:
+        """Decode other escapes from now on."""
+        self._escapes = escapes
+        self._escapes_name = "" if escapes is None else escapes.name
+
+    def new_part(self, _name: str, _state: Any, /) -> _Reading:
         return _Reading(self._rules, None)
 
     def load(self, state: Any, /) -> None:
         super().load(state)
         self._edits = [Edit(*each) for each in self._edits]
+        self._escapes = _BY_NAME[self._escapes_name]
         escapes = JSON_ESCAPES if self._escapes is JSON_ESCAPES else None
         for reading in self._readings:
-            reading.set_escapes(escapes)
+            reading.decode(escapes)
             escapes = self._escapes
 
     def _take(self, source: str, *, is_whole: bool) -> str:
@@ -358,6 +387,7 @@ class RedactedText(Stateful):
             self._dropped_to = max(self._dropped_to, edit.end)
             position = max(position, min(self._dropped_to, end))
         out.append(source[position - begin : end - begin])
+        self.is_edited = self.is_edited or used > 0
         del self._edits[:used]
         self._source, self._at = source[end - begin :], end
         return "".join(out)

@@ -1,0 +1,209 @@
+"""`RedactedSegment`: one open segment, whose text, source and fragments are redacted while they arrive."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final, TypeAlias
+
+from msgspec.structs import replace
+
+from ...events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentStart
+from ..engine.limits import Limits
+from ..engine.state import Stateful
+from ..engine.withheld import Withheld, tail_of
+from .call_fragments import JsonFragments, StringFragments
+from .plain_data import OPENS_JSON, redacted_data, redacted_text
+from .redacted_json import RedactedJson
+from .redacted_text import ANY_ESCAPES, RedactedText
+from .rules import Rules
+
+MAY_BE_REDACTED: Final = "it may become something that is redacted"
+_BLANKS: Final = " \t\r\n"
+Text: TypeAlias = RedactedText | RedactedJson
+
+
+def is_call(start: SegmentStart) -> bool:
+    """Return whether a segment is a call: not an argument that streams beside its call, and no text."""
+    metadata = start.metadata
+    if start.segment_id.startswith(f"{metadata.get('call_id')}/"):
+        return False
+    return start.segment_type == "tool_call" or "tool_name" in metadata
+
+
+class RedactedSegment(Stateful):
+    """One open segment; pass each of its events once.
+
+    Of prose, the text is redacted, and its source, which mostly is the same. Of a call, the source is, and the decoded
+    content, if it has one; its fragments follow the source.
+    """
+
+    STATE = (
+        "_content",
+        "_fragments",
+        "_has_begun",
+        "_late_fragments",
+        "_late_raw",
+        "_source",
+        "is_prose",
+        "name",
+        "segment_id",
+        "segment_type",
+        "shown_id",
+        "turn_id",
+    )
+    __slots__ = (*STATE, "_limits", "_rules")
+
+    def __init__(self, rules: Rules, limits: Limits, start: SegmentStart) -> None:
+        metadata = start.metadata
+        self._rules = rules
+        self._limits = limits
+        self.segment_id = start.segment_id
+        self.shown_id = redacted_text(rules, start.segment_id) if "/" in start.segment_id else start.segment_id
+        self.segment_type = start.segment_type
+        self.turn_id = start.turn_id
+        self.name: str = metadata.get("tool_name", "")
+        self.is_prose = not is_call(start)
+        is_free_form = metadata.get("kind") == "text"
+        self._has_begun = False
+        """Whether anything but blanks came as content."""
+        is_text = self.is_prose or self.is_field or is_free_form
+        self._content: Text = RedactedText(rules) if is_text else RedactedJson(rules)
+        """What is shown: prose, the source of a call, or one decoded argument."""
+        self._source: Text | None = None
+        """The source, where it is not the content."""
+        self._fragments: JsonFragments | StringFragments | None = None
+        self._late_raw = ""
+        """The source that goes on with the next event, because of the content that came with it all waits."""
+        self._late_fragments: tuple[Fragment, ...] = ()
+        if self.is_field:
+            self._source = RedactedText(rules) if is_free_form else RedactedJson(rules)
+        if not self.is_prose:
+            # Markup around the arguments of a call in text comes first.
+            is_json = not is_free_form and (self.is_field or not start.raw)
+            self._fragments = JsonFragments(limits) if is_json else StringFragments(rules)
+
+    @property
+    def is_field(self) -> bool:
+        """Whether the content is one argument, decoded."""
+        return not self.is_prose and self.segment_type != "tool_call"
+
+    def start(self, event: SegmentStart) -> SegmentStart:
+        """Return the START."""
+        came, fragments = event.raw, event.fragments
+        gone = came
+        if came:
+            gone = self._of_source(came) if self._source is not None else redacted_text(self._rules, came)
+        pieces = fragments if self._fragments is None else self._pieces(fragments, came, gone)
+        metadata = redacted_data(self._rules, event.metadata)
+        if gone == came and metadata is event.metadata and pieces is fragments and self.shown_id == event.segment_id:
+            return event
+        return replace(event, segment_id=self.shown_id, metadata=metadata, raw=gone, fragments=pieces)
+
+    def content(self, event: SegmentContent) -> Sequence[AnySegmentEvent]:
+        """Return what of a CONTENT is certain."""
+        delta, came, fragments = event.delta, event.raw, event.fragments
+        if self._source is None and came != delta and came:
+            self._source = self._copy(self._content)
+        said = self._said(delta)
+        gone = said if self._source is None else self._of_source(came)
+        pieces = fragments
+        if self._fragments is not None:
+            pieces = self._pieces(fragments, delta if self._source is None else came, gone)
+        if not came and self._source is None:
+            gone = ""
+        if self.is_field:
+            gone, pieces = self._with_late(gone, pieces)
+            if not said:
+                self._late_raw, self._late_fragments = gone, pieces or ()
+                return ()
+        if said == delta and gone == came and (pieces is fragments or pieces == fragments):
+            return (event,) if self.shown_id == event.segment_id else (replace(event, segment_id=self.shown_id),)
+        if not (said or gone or pieces):
+            return ()
+        return (replace(event, segment_id=self.shown_id, delta=said, raw=gone, fragments=pieces),)
+
+    def end(self, event: SegmentEnd) -> Sequence[AnySegmentEvent]:
+        """Return what waited, and the END."""
+        came, events = event.raw, list[AnySegmentEvent]()
+        if came and self._source is None and not self.is_prose:
+            self._source = self._copy(self._content)
+        rest = self._content.close()
+        gone = "" if self._source is None else self._of_source("" if self.is_prose else came) + self._source.close()
+        if self.is_prose:
+            gone += redacted_text(self._rules, came)
+        late, pieces = self._with_late("", None)
+        if rest:
+            raw = late if self._source is not None else rest
+            if self._fragments is not None and not self._fragments.has_none:
+                pieces = (*(pieces or ()), *(self._pieces((), "", "" if self._source is not None else raw) or ()))
+            events.append(
+                SegmentContent(self.shown_id, self.segment_type, rest, turn_id=self.turn_id, raw=raw, fragments=pieces)
+            )
+        elif late or pieces:
+            gone = late + gone
+        fragments, metadata = event.fragments, redacted_data(self._rules, event.metadata)
+        match self._fragments:
+            case JsonFragments() as of_json:
+                is_cut = event.status not in ("complete", None)
+                fragments = of_json.end(fragments, came, gone, is_edited=self._is_edited, is_cut=is_cut)
+                if of_json.error is not None and "error" in metadata:
+                    metadata = {**metadata, "error": {**metadata["error"], "at": of_json.error.at}}
+            case StringFragments() as of_strings:
+                fragments = of_strings.end(fragments)
+            case None:
+                pass
+        if pieces and not rest:
+            fragments = (*pieces, *(fragments or ()))
+        events.append(replace(event, segment_id=self.shown_id, metadata=metadata, raw=gone, fragments=fragments))
+        return events
+
+    def withheld(self) -> Sequence[Withheld]:
+        """Return what waits."""
+        text = self._content.waiting
+        return (Withheld(tail_of((text,)), MAY_BE_REDACTED, (), self.segment_id),) if text else ()
+
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state, whose parts may be of other kinds than those here."""
+        self._content = self._source = self._fragments = None  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+        super().load(state)
+
+    def new_part(self, name: str, state: Any, /) -> Any:
+        if name == "_fragments":
+            return StringFragments(self._rules) if "shift" in state else JsonFragments(self._limits)
+        return RedactedJson(self._rules) if "_has_begun" in state else RedactedText(self._rules)
+
+    @property
+    def _is_edited(self) -> bool:
+        return (self._content if self._source is None else self._source).is_edited
+
+    def _said(self, delta: str) -> str:
+        """Return what is certain of the content."""
+        content = self._content
+        if not self._has_begun and delta.lstrip(_BLANKS):
+            self._has_begun = True
+            if isinstance(content, RedactedText) and OPENS_JSON(delta) is not None:
+                content.decode(ANY_ESCAPES)
+        return content.feed(delta)
+
+    def _of_source(self, came: str) -> str:
+        return "" if self._source is None or not came else self._source.feed(came)
+
+    def _with_late(self, gone: str, fragments: tuple[Fragment, ...] | None) -> tuple[str, tuple[Fragment, ...] | None]:
+        """Return source and fragments behind those that are late."""
+        if self._late_raw or self._late_fragments:
+            gone, fragments = self._late_raw + gone, (*self._late_fragments, *(fragments or ()))
+            self._late_raw, self._late_fragments = "", ()
+        return gone, fragments
+
+    def _copy(self, text: Text) -> Text:
+        return text.copied() if isinstance(text, RedactedJson) else text.copied(ANY_ESCAPES)
+
+    def _pieces(self, fragments: tuple[Fragment, ...] | None, came: str, gone: str) -> tuple[Fragment, ...] | None:
+        """Return the fragments of an event, with the source that came with it, and that which goes on."""
+        kept = self._fragments
+        if isinstance(kept, JsonFragments):
+            if fragments and kept.has_none and not kept.begins(fragments[0], came):
+                kept = self._fragments = StringFragments(self._rules)
+            else:
+                return kept.take(fragments, came, gone, is_edited=self._is_edited)
+        return fragments if kept is None else kept.take(fragments)

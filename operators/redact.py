@@ -15,6 +15,7 @@ from ..events.segment_event import SegmentContent, SegmentEnd, SegmentStart
 from ..events.tool_invocation import InvocationFailed, Notice, RedactedArguments, ToolInvocation
 from .calls.answer_segments import SegmentInput, SegmentOutput
 from .calls.open_segments import end_status
+from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import How, Operator, lift
@@ -116,6 +117,11 @@ class _Redact(Stateful):
 
     def withheld(self) -> Sequence[Withheld]:
         return [each for segment in self._open.values() for each in segment.withheld()]
+
+    def take_lane(self, lane: TextLane) -> bool:
+        """Let the text of a call's open string pass while nothing in it may be redacted."""
+        segment = self._open.get((lane.turn_id, lane.segment_id))
+        return segment is not None and segment.take_lane(lane)
 
     def new_part(self, _name: str, _state: Any, /) -> RedactedSegment:
         return RedactedSegment(self._rules, self._limits, SegmentStart("", None))

@@ -62,6 +62,29 @@ class ValueInText(Protocol):
     def feed_all(self, fragments: Sequence[Any], /) -> None: ...
 
 
+class CheckedText(Protocol):
+    """The text of a string, as a stage looks at it; `is_idle` while nothing of it waits."""
+
+    @property
+    def is_idle(self) -> bool: ...
+
+
+class TextCheck(Protocol):
+    """What a stage lets pass in a lane: text in which `suspect` finds nothing, while `text` is idle.
+
+    `note` is called with each such text, decoded and as it stands in the source. `take` is called with other text, its
+    path and its end, and returns as a fragment what of it goes on, none if all waits; None, with nothing done, if the
+    text has to leave the lane.
+    """
+
+    @property
+    def text(self) -> CheckedText: ...
+    @property
+    def suspect(self) -> Callable[[str], Any]: ...
+    def note(self, decoded: str, source: str, /) -> None: ...
+    def take(self, text: str, path: Path, end: int, /) -> tuple[Fragment, ...] | None: ...
+
+
 class TextLane:
     """What becomes of further text of one call: of content events of one segment.
 
@@ -75,9 +98,10 @@ class TextLane:
     - `is_heard`: whether an event comes out at all; a stage that emits none sets it to False.
     - `further`: makers of further events, which follow it and which all stages pass; a stage puts its own first.
     - `kept`: where the source text and the value are kept, if a stage needs them later.
+    - `check`: what a stage lets pass in the lane; any other text leaves it.
     """
 
-    __slots__ = ("further", "is_decoded", "is_heard", "kept", "path", "segment_id", "segment_type", "turn_id")
+    __slots__ = ("check", "further", "is_decoded", "is_heard", "kept", "path", "segment_id", "segment_type", "turn_id")
 
     def __init__(self, segment_id: str, segment_type: str, turn_id: str | None, path: Path | None) -> None:
         self.segment_id = segment_id
@@ -88,6 +112,7 @@ class TextLane:
         self.is_heard = True
         self.further: list[FurtherEvents] = []
         self.kept: tuple[GrowingPieces, ValueInText] | None = None
+        self.check: TextCheck | None = None
 
 
 def with_lanes(stages: Sequence[Any]) -> OffersLanes | None:

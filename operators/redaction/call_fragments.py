@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
@@ -15,9 +15,7 @@ from .plain_data import redacted_number, redacted_text
 from .redacted_text import RedactedText
 from .rules import Rules
 
-Fragments = Sequence[Fragment]
-_TOGETHER: Final = 64
-"""So many pieces of source are joined at once."""
+Fragments: TypeAlias = Sequence[Fragment]
 
 
 class JsonFragments(Stateful):
@@ -27,16 +25,16 @@ class JsonFragments(Stateful):
     redacted source is read again, so that they are what it says. For that, the source of the call so far is kept.
     """
 
-    STATE = ("_came", "_gone", "_machine", "_parsed", "_queue")
+    STATE = ("_machine", "_parsed", "_queue", "_waiting")
     PIECES = ("source",)
-    __slots__ = (*STATE, *PIECES, "_limits")
+    __slots__ = (*STATE, *PIECES, "_counted", "_limits", "_size")
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._came = 0
-        """The length of the source that came."""
-        self._gone = 0
-        """The length of the source that has gone on."""
+        self._waiting = 0
+        """The length of the source that waits."""
+        self._size = self._counted = 0
+        """The length of the source that has gone on, as far as its pieces are counted, and how many are."""
         self._parsed = False
         """Whether fragments came, so that events have some."""
         self._queue: list[Fragment] = []
@@ -64,28 +62,36 @@ class JsonFragments(Stateful):
         """Return whether the source, with what came of it now, begins with the arguments and this fragment of them."""
         return not "".join((*self.source, came))[: root.at].strip()
 
+    def goes_by(self, fragments: Fragments | None, source: str) -> bool:
+        """Note an event that goes on as it is, if none waits; return whether it may."""
+        if self._waiting or self._queue or self._machine is not None or (fragments is None) is self._parsed:
+            return False
+        self.source.append(source)
+        return True
+
+    def take_text(self, path: Path, gone: str, waiting: str, end: int) -> tuple[Fragment, ...]:
+        """Return the fragment of plain text that goes on, and keep that of what waits, up to an offset."""
+        begin = end - len(waiting)
+        self.source.append(gone)
+        self._waiting = len(waiting)
+        self._queue = [Fragment(path, "TEXT", waiting, begin)] if waiting else []
+        return (Fragment(path, "TEXT", gone, begin - len(gone)),) if gone else ()
+
     def take(
         self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool
     ) -> tuple[Fragment, ...] | None:
         """Return the fragments of an event, with the source that came with it, and the source that goes on with it."""
-        self._came += len(came)
         self._parsed = self._parsed or fragments is not None
         if self._machine is None and is_edited and self._parsed:
             return (*self._begin_reading(), *self._read(gone))
         if self._machine is not None:
             return tuple(self._read(gone))
         self.source.append(gone)
-        self._gone += len(gone)
+        self._waiting += len(came) - len(gone)
         if fragments is None and not self._queue:
             return None
         self._queue += fragments or ()
         return self._ready()
-
-    def skip(self, source: str) -> None:
-        """Note source that went on with its fragments elsewhere."""
-        self._came += len(source)
-        self._gone += len(source)
-        self.source.append(source)
 
     def end(
         self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool, is_cut: bool
@@ -111,38 +117,56 @@ class JsonFragments(Stateful):
         source = "".join(self.source)
         self.source.clear()
         self._machine = JsonMachine(self._limits)
-        begin = self._queue[0].at if self._queue else self._gone
+        begin = self._queue[0].at if self._queue else len(source)
         self._queue.clear()
         self._read(source[:begin])
         return self._read(source[begin:])
 
+    def _count(self) -> int:
+        """Return the length of the source that has gone on."""
+        self._size += sum(map(len, self.source[self._counted :]))
+        self._counted = len(self.source)
+        return self._size
+
+    def load(self, state: Any, /) -> None:
+        """Restore a dumped state, in which the source is one piece."""
+        super().load(state)
+        self._size = self._counted = 0
+
     def _ready(self) -> tuple[Fragment, ...]:
         """Return the fragments whose source has gone on."""
-        queue, gone = self._queue, self._gone
-        if gone == self._came:
-            ready = tuple(queue)
-            queue.clear()
-            return ready
-        place = 0
+        queue = self._queue
+        if not self._waiting:
+            self._queue = []
+            return _joined(queue)
+        gone = self._count()
+        came = gone + self._waiting
         for place, each in enumerate(queue):
-            end = queue[place + 1].at if place + 1 < len(queue) else self._came
+            end = queue[place + 1].at if place + 1 < len(queue) else came
             if each.kind != "TEXT":
                 if each.at < gone:
                     continue
-                break
-            if end <= gone:
+            elif end <= gone:
                 continue
-            size = gone - each.at
-            if 0 < size and end - each.at == len(each.value):  # its text stands there as it is
-                ready = (*queue[:place], Fragment(each.path, "TEXT", each.value[:size], each.at))
+            elif (size := gone - each.at) > 0 and end - each.at == len(each.value):  # it stands there as it is
                 self._queue = [Fragment(each.path, "TEXT", each.value[size:], gone), *queue[place + 1 :]]
-                return ready
-            break
+                return _joined([*queue[:place], Fragment(each.path, "TEXT", each.value[:size], each.at)])
+            self._queue = queue[place:]
+            return _joined(queue[:place])
+        self._queue = []
+        return _joined(queue)
+
+
+def _joined(fragments: Fragments) -> tuple[Fragment, ...]:
+    """Return fragments in which the pieces of one text are one."""
+    out: list[Fragment] = []
+    for each in fragments:
+        last = out[-1] if out else None
+        if last is not None and each.kind == "TEXT" == last.kind and last.path is each.path:
+            out[-1] = Fragment(last.path, "TEXT", last.value + each.value, last.at)
         else:
-            place = len(queue)
-        ready = tuple(queue[:place])
-        del queue[:place]
-        return ready
+            out.append(each)
+    return tuple(out)
 
 
 class StringFragments(Stateful):
@@ -165,6 +189,10 @@ class StringFragments(Stateful):
         self.shift = 0
 
     has_none = False
+
+    def goes_by(self, fragments: Fragments | None, _source: str) -> bool:
+        """Return whether an event may go on as it is: without fragments."""
+        return not fragments
 
     def take(self, fragments: Fragments | None) -> tuple[Fragment, ...] | None:
         """Return the redacted fragments of an event."""

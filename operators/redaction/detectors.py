@@ -73,19 +73,20 @@ def card_length(found: str) -> int:
     return 0
 
 
-_ALONE: Final = "(?<![A-Za-z0-9])"
+_ALONE: Final = r"(?<!(?<!\\)[A-Za-z0-9])"
+"""No letter before it, but for that of an escape, as in `\\nsk-...`."""
 KEYS: Final[tuple[Detector, ...]] = tuple(
     Detector(name, pattern)
     for name, pattern in (
-        ("anthropic key", "sk-ant-[A-Za-z0-9_-]{20,}"),
+        ("anthropic key", f"{_ALONE}sk-ant-[A-Za-z0-9_-]{{20,}}"),
         ("api key", f"{_ALONE}sk-[A-Za-z0-9_-]{{20,}}"),
-        ("google key", "AIza[A-Za-z0-9_-]{35}"),
+        ("google key", f"{_ALONE}AIza[A-Za-z0-9_-]{{35}}"),
         ("google token", rf"{_ALONE}ya29\.[A-Za-z0-9_-]{{20,}}"),
-        ("github token", "gh[pousr]_[A-Za-z0-9]{36,}"),
-        ("github token", "github_pat_[A-Za-z0-9_]{22,}"),
-        ("gitlab token", "glpat-[A-Za-z0-9_.-]{20,}"),
-        ("aws key", f"{_ALONE}A(?:KI|SI)A[A-Z0-9]{{16}}"),
-        ("slack token", "xox[abeoprs]-[A-Za-z0-9-]{10,}"),
+        ("github token", f"{_ALONE}gh[pousr]_[A-Za-z0-9]{{36,}}"),
+        ("github token", f"{_ALONE}github_pat_[A-Za-z0-9_]{{22,}}"),
+        ("gitlab token", f"{_ALONE}glpat-[A-Za-z0-9_.-]{{20,}}"),
+        ("aws key", f"{_ALONE}A[KS]IA[A-Z0-9]{{16}}"),
+        ("slack token", f"{_ALONE}xox[abeoprs]-[A-Za-z0-9-]{{10,}}"),
         ("slack token", f"{_ALONE}xapp-[A-Za-z0-9-]{{20,}}"),
         ("hugging face token", f"{_ALONE}hf_[A-Za-z0-9]{{30,}}"),
         ("groq key", f"{_ALONE}gsk_[A-Za-z0-9]{{40,}}"),
@@ -101,7 +102,7 @@ KEYS: Final[tuple[Detector, ...]] = tuple(
         ("jwt", rf"{_ALONE}eyJ[A-Za-z0-9_-]{{10,1000}}\.eyJ[A-Za-z0-9_.-]{{10,}}"),
         (
             "private key",
-            r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+            r"(?<!-)-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
             r"(?:\s{0,4}Proc-Type: 4,ENCRYPTED\s{1,4}DEK-Info: [A-Z0-9-]{1,30},[0-9A-Fa-f]{1,64}\s{1,8})?"
             r"[A-Za-z0-9+/=\s\\]{8,}",
         ),

@@ -99,7 +99,7 @@ def analysed(pattern: re.Pattern[str]) -> PatternForms:
         rf"(?!\Z){begin}{begun})" if first is None else first + begun,
         first is not None,
         () if flags or pattern.flags & re.A else _classes(head),
-        "".join(part.whole for part in _looks(head)),
+        "".join(part.unsure or part.whole for part in _looks(head)),
         written.looks_away,
         "" if tail is None else f"{begin}{tail})",
         width,
@@ -124,12 +124,17 @@ def _without_tail(items: list[Any], pattern: re.Pattern[str]) -> tuple[list[Any]
 
 
 class _Part(NamedTuple):
-    """One item of a pattern: the item, what the end of a text cuts off of it, its greatest width, and what it is."""
+    """One item of a pattern.
+
+    - `whole`: the item; `cut`: what the end of a text leaves of it; `width`: its greatest width; `name`: its kind.
+    - `unsure`: of a look behind, what may hold if the text before a piece is not known.
+    """
 
     whole: str
     cut: str
     width: int
     name: str = ""
+    unsure: str = ""
 
 
 def _cut(parts: Sequence[_Part]) -> str:
@@ -253,12 +258,15 @@ class _Written:
 
     def _look(self, sign: str, given: Any) -> _Part:
         direction, items = given
+        before, self.before = self.before, 0
         parts = list(self.items(items))
         whole, width = "".join(each.whole for each in parts), sum(each.width for each in parts)
+        self.before = max(before, self.before + (width if direction < 0 else 0))
         if direction < 0:
-            self.before = max(self.before, width)
-            self.looks_away = self.looks_away and sign == "!"
-            return _Part(f"(?<{sign}{whole})", "", 0, "BEHIND")
+            # What would be looked at further before is not known at the beginning of a piece.
+            unsure = "".join(f"{each.whole}(?!\\A)" if each.name == "BEHIND" else each.whole for each in parts)
+            self.looks_away = self.looks_away and sign == "!" and self.before <= 2 * width
+            return _Part(f"(?<{sign}{whole})", "", 0, "BEHIND", f"(?<{sign}{unsure})")
         cut = rf"(?=(?s:.){{0,{width - 1}}}\Z)" if width else ""
         return _Part(f"(?{sign}{whole})", cut, width)
 

@@ -47,9 +47,9 @@ class RedactedJson(Stateful):
         """The string that is open, or what is between two strings."""
 
     @property
-    def in_clear_string(self) -> RedactedText | None:
-        """The open string if all of it so far has been returned."""
-        return self._part if self._in_string and self._is_json and not self._cut and self._part.is_clear else None
+    def open_string(self) -> RedactedText | None:
+        """The open string, if nothing was redacted in it."""
+        return self._part if self._in_string and self._is_json and not self._part.is_edited else None
 
     @property
     def is_edited(self) -> bool:
@@ -64,8 +64,8 @@ class RedactedJson(Stateful):
     def feed(self, text: str) -> str:
         """Return what of the text is certain now."""
         if self._in_string and self._is_json and not self._cut:
-            match = _string_text(text)
-            if match is not None and match.end() == len(text):
+            is_plain = text.isprintable() and '"' not in text and "\\" not in text
+            if is_plain or ((match := _string_text(text)) is not None and match.end() == len(text)):
                 return self._part.feed(text)
         out: list[str] = []
         position, text = len(self._cut), self._cut + text

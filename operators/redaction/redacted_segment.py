@@ -7,7 +7,8 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from ...events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentStart
+from ...events.segment_event import AnySegmentEvent, Fragment, Path, SegmentContent, SegmentEnd, SegmentStart
+from ..engine.lane import TextLane
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld, tail_of
@@ -41,6 +42,7 @@ class RedactedSegment(Stateful):
         "_content",
         "_fragments",
         "_has_begun",
+        "_is_plain",
         "_late_fragments",
         "_late_raw",
         "_source",
@@ -72,6 +74,8 @@ class RedactedSegment(Stateful):
         self._source: Text | None = None
         """The source, where it is not the content."""
         self._fragments: JsonFragments | StringFragments | None = None
+        self._is_plain = False
+        """Whether the content is the source, after its beginning."""
         self._late_raw = ""
         """The source that goes on with the next event, because of the content that came with it all waits."""
         self._late_fragments: tuple[Fragment, ...] = ()
@@ -102,9 +106,15 @@ class RedactedSegment(Stateful):
     def content(self, event: SegmentContent) -> Sequence[AnySegmentEvent]:
         """Return what of a CONTENT is certain."""
         delta, came, fragments = event.delta, event.raw, event.fragments
-        if self._source is None and came != delta and came:
-            self._source = self._copy(self._content)
-        said = self._said(delta)
+        if self._is_plain and came == delta:
+            said, kept = self._content.feed(delta), self._fragments
+            if said == delta and (kept is None or kept.goes_by(fragments, delta)):
+                return (event,)
+        else:
+            if self._source is None and came != delta and came:
+                self._source = self._copy(self._content)
+                self._is_plain = False
+            said = self._said(delta)
         gone = said if self._source is None else self._of_source(came)
         pieces = fragments
         if self._fragments is not None:
@@ -157,6 +167,19 @@ class RedactedSegment(Stateful):
         events.append(replace(event, segment_id=self.shown_id, metadata=metadata, raw=gone, fragments=fragments))
         return events
 
+    def take_lane(self, lane: TextLane) -> bool:
+        """Let text pass in which nothing may be a match; any other text leaves the lane."""
+        kept, content = self._fragments, self._content
+        if lane.path is None or lane.check is not None or not self._is_plain:
+            return False
+        if not isinstance(kept, JsonFragments) or kept.is_reading or not isinstance(content, RedactedJson):
+            return False
+        text = content.open_string
+        if text is None or self._rules.suspect is None:
+            return False
+        lane.check = _LaneCheck(text, kept, self._rules)
+        return True
+
     def withheld(self) -> Sequence[Withheld]:
         """Return what waits."""
         text = self._content.waiting
@@ -181,6 +204,7 @@ class RedactedSegment(Stateful):
         content = self._content
         if not self._has_begun and delta.lstrip(_BLANKS):
             self._has_begun = True
+            self._is_plain = self._source is None and self.shown_id == self.segment_id
             if isinstance(content, RedactedText) and OPENS_JSON(delta) is not None:
                 content.decode(ANY_ESCAPES)
         return content.feed(delta)
@@ -207,3 +231,25 @@ class RedactedSegment(Stateful):
             else:
                 return kept.take(fragments, came, gone, is_edited=self._is_edited)
         return fragments if kept is None else kept.take(fragments)
+
+
+class _LaneCheck:
+    """Notes the text of an open string that passes in a lane."""
+
+    __slots__ = ("_fragments", "_source", "suspect", "text")
+
+    def __init__(self, text: RedactedText, fragments: JsonFragments, rules: Rules) -> None:
+        self.text = text
+        self.suspect = rules.suspect
+        self._fragments = fragments
+        self._source = fragments.source
+
+    def note(self, decoded: str, source: str) -> None:
+        """Note text that passes."""
+        self.text.reading.note(decoded)
+        self._source.append(source)
+
+    def take(self, text: str, path: Path, end: int) -> tuple[Fragment, ...] | None:
+        """Return what of further text goes on; None if something is redacted in it, or before."""
+        certain = None if self.text.is_edited else self.text.take(text)
+        return None if certain is None else self._fragments.take_text(path, certain, self.text.waiting, end)

@@ -97,6 +97,24 @@ class _Reading(Stateful):
         """Whether nothing waits but characters that stand there as they are."""
         return self._tail == -1 and self._places is None and not self._cut
 
+    def passes(self, source: str) -> bool:
+        """Read a piece behind which nothing waits, if nothing in it may be a match; return whether that is so."""
+        suspect, escapes = self._rules.suspect, self._escapes
+        if suspect is None:
+            return False
+        if escapes is not None and escapes.signs(source) is not None:
+            source, _, end = _decoded(whole := source, escapes, is_whole=False)
+            if end < len(whole):
+                return False
+        if suspect(source) is not None:
+            return False
+        self.note(source)
+        return True
+
+    def note(self, text: str) -> None:
+        """Note a piece, decoded, in which nothing may be a match."""
+        self.last = text if len(text) >= self._rules.before else self.looked_at() + text
+
     def take(self, source: str) -> str | None:
         """Read plain text behind plain text; return what is certain of it, or None, with nothing done, if there is a match."""
         rules, before = self._rules, self.looked_at()
@@ -197,48 +215,50 @@ class _Reading(Stateful):
 
     def _decoded(self, source: str, *, is_whole: bool) -> tuple[str, list[int] | None]:
         """Return decoded text, and the offset in the source of each character; None if they stand there as they are."""
-        text, begin = self._cut + source, self._end
-        self._cut = ""
-        if self._escapes is None or self._escapes.signs(text) is None:
+        text, begin, escapes = self._cut + source, self._end, self._escapes
+        if escapes is None or escapes.signs(text) is None:
+            self._cut = ""
             self._end = begin + len(text)
             return text, None
-        decoded: list[str] = []
-        places: list[int] = []
-        position = 0
-        high = -1
-        """Where the escape of a high surrogate begins, of which the low one may follow."""
-        for found in self._escapes.find(text):
-            start, end = found.span()
-            decoded += text[position:start]
-            places += range(begin + position, begin + start)
-            letter = _letter(found)
-            may_go_on = found.lastgroup == "base_8" and end - start < _MOST_OCTAL
-            if may_go_on and end == len(text) and not is_whole:
-                position = start
-                break
-            if high >= 0 and start == position and letter and "\udc00" <= letter <= "\udfff":
-                decoded[-1] = (decoded[-1] + letter).encode("utf-16", "surrogatepass").decode("utf-16")
-                high = -1
-            else:
-                decoded += letter
-                places += [begin + start] * len(letter)
-                high = start if _HIGH(letter) else -1
-            position = end
-        if not is_whole:
-            cut = self._escapes.find_cut(text, position)
-            if cut is not None:
-                stop = high if high >= 0 and cut.start() == position else cut.start()
-            else:
-                stop = high if high >= 0 and position == len(text) else len(text)
-            if stop < position:  # the high surrogate waits, too
-                del decoded[-1], places[-1]
-                position = stop
-            self._cut = text[stop:]
-            text = text[:stop]
-        decoded += text[position:]
-        places += range(begin + position, begin + len(text))
-        self._end = begin + len(text)
-        return "".join("\ufffd" if ord(each) in _SURROGATES else each for each in decoded), places
+        decoded, places, end = _decoded(text, escapes, is_whole=is_whole)
+        self._cut = text[end:]
+        self._end = begin + end
+        return decoded, [begin + place for place in places]
+
+
+def _decoded(text: str, escapes: Escapes, *, is_whole: bool) -> tuple[str, list[int], int]:
+    """Return decoded text, the place in the source of each character, and where an escape is cut, or the end."""
+    decoded: list[str] = []
+    places: list[int] = []
+    position = 0
+    high = -1
+    """Where the escape of a high surrogate begins, of which the low one may follow."""
+    for found in escapes.find(text):
+        start, end = found.span()
+        decoded += text[position:start]
+        places += range(position, start)
+        letter = _letter(found)
+        if found.lastgroup == "base_8" and end - start < _MOST_OCTAL and end == len(text) and not is_whole:
+            position = start
+            break
+        if high >= 0 and start == position and letter and "\udc00" <= letter <= "\udfff":
+            decoded[-1] = (decoded[-1] + letter).encode("utf-16", "surrogatepass").decode("utf-16")
+            high = -1
+        else:
+            decoded += letter
+            places += [start] * len(letter)
+            high = start if _HIGH(letter) else -1
+        position = end
+    stop = len(text)
+    if not is_whole:
+        cut = escapes.find_cut(text, position)
+        stop = stop if cut is None else cut.start()
+        if high >= 0 and stop == position:  # the high surrogate waits, too
+            del decoded[-1], places[-1]
+            stop = position = high
+    decoded += text[position:stop]
+    places += range(position, stop)
+    return "".join("\ufffd" if ord(each) in _SURROGATES else each for each in decoded), places, stop
 
 
 def _letter(found: re.Match[str]) -> str:
@@ -274,9 +294,10 @@ class RedactedText(Stateful):
         "_readings",
         "_source",
         "is_edited",
+        "is_idle",
         "is_json",
     )
-    __slots__ = (*STATE, "_escapes", "_rules", "_suspect")
+    __slots__ = (*STATE, "_escapes", "_rules")
 
     def __init__(self, rules: Rules, escapes: Escapes | None = None, *, is_json: bool = False) -> None:
         self._rules = rules
@@ -294,7 +315,8 @@ class RedactedText(Stateful):
         """The offset behind the last edit."""
         self.is_edited = False
         """Whether something was redacted."""
-        self._suspect = rules.suspect
+        self.is_idle = True
+        """Whether nothing waits, and what comes is read in one way."""
         self._is_plain = True
         """Whether what waits, if anything does, stands there as it is, and is read in one way."""
 
@@ -304,26 +326,37 @@ class RedactedText(Stateful):
         return not self._source and all(each.is_clear for each in self._readings)
 
     @property
+    def reading(self) -> _Reading:
+        """The reading of the text as it stands, or with the escapes of JSON."""
+        return self._readings[0]
+
+    @property
     def waiting(self) -> str:
         """The source that has not been returned yet."""
         return self._source
 
     def feed(self, source: str) -> str:
         """Return what of the text is certain now."""
-        if self._escapes is not None and (self._escapes.signs(source) is not None):
-            if len(self._readings) == 1 and self._escapes is not JSON_ESCAPES:
-                self._readings.append(self._readings[0].continued(self._escapes))
-        elif self._is_plain:
-            reading = self._readings[0]
-            if not self._source and self._suspect is not None and self._suspect(source) is None:
-                reading.last = source
-                return source
-            certain = reading.take(source)
-            if certain is not None:
-                self._source = (self._source + source)[len(certain) :]
-                self._at = reading.settled
-                return certain
+        escapes = self._escapes
+        if escapes is ANY_ESCAPES and escapes.signs(source) is not None:
+            if len(self._readings) == 1:
+                self._readings.append(self._readings[0].continued(escapes))
+        elif self.is_idle and self._readings[0].passes(source):
+            return source
+        elif (escapes is None or escapes.signs(source) is None) and (certain := self.take(source)) is not None:
+            return certain
         return self._take(source, is_whole=False)
+
+    def take(self, source: str) -> str | None:
+        """Return what of plain text is certain; None, with nothing done, if something is redacted in it."""
+        if not self._is_plain:
+            return None
+        certain = self._readings[0].take(source)
+        if certain is not None:
+            self._source = (self._source + source)[len(certain) :]
+            self._at += len(certain)
+            self.is_idle = not self._source
+        return certain
 
     def close(self) -> str:
         """Return the rest of the text."""
@@ -333,7 +366,7 @@ class RedactedText(Stateful):
         """Return a text that follows what has been returned, in which any escapes may be, and what it returns at once."""
         other = RedactedText(self._rules, ANY_ESCAPES)
         other._readings = [self._readings[0].behind(None)]
-        other._is_plain = other._readings[0].is_plain
+        other._is_plain = other.is_idle = other._readings[0].is_plain
         waiting = self._source
         return other, other.feed(waiting) if waiting else ""
 
@@ -390,6 +423,7 @@ class RedactedText(Stateful):
         self.is_edited = self.is_edited or used > 0
         del self._edits[:used]
         self._source, self._at = source[end - begin :], end
+        self.is_idle = self._is_plain and not self._source
         return "".join(out)
 
 

@@ -49,7 +49,7 @@ from penstock.operators import (
 from penstock.pipeline import Pipeline, tool
 from penstock.sinks import collect
 
-SHORT = (Detector("a", "[ab]+"), Detector("n", "[0-9]{1,3}"), Detector("t", "te?x?"), Detector("path", "[._p]{2,4}y"))
+SHORT = (Detector("b", "[bx]+"), Detector("n", "[0-9]{1,3}"), Detector("h", "h[eo]?l?"), Detector("path", "[._p]{2,4}y"))
 """What is in nearly all texts of the contract."""
 CONTRACT = (
     Case("redact", redact(KEYS, EMAIL, CARD, *PHONE), (*FROM_CALLS, *FROM_FIELDS)),

@@ -33,9 +33,9 @@ def redact(
 ) -> Operator[SegmentInput, SegmentOutput]:
     r"""Replace what matches a pattern by `[redacted:its name]`, in all that the events show, however they are cut.
 
-        chunks         --a-----b-------c-----d--|
-        to_segments()  --(S,x)--y------z-----(E,A,|)
-        redact(KEYS)   --(S,v)---------(w)---(u,E,A,|)
+        chunks         --a-----b-----c-----d--|
+        to_segments()  --(S,x)-y-----z--------(E,A,|)
+        redact(KEYS)   --(S,v)-------w--------(E,A,|)
         where a = ChunkResponse(content="Use AK")
               b = ChunkResponse(content="IA0123456789")
               c = ChunkResponse(content="ABCDEF, it is")
@@ -47,8 +47,7 @@ def redact(
               E = SegmentEnd(status="complete")
               A = AnswerEnd(finish_reason="stop")
               v = SegmentContent(delta="Use ")
-              w = SegmentContent(delta="[redacted:aws key], it i")
-              u = SegmentContent(delta="s")
+              w = SegmentContent(delta="[redacted:aws key], it is")
 
     >>> from penstock.events import ChunkResponse, ToolCallDelta
     >>> from penstock.operators import KEYS, drive, redact, to_invocations, to_segments
@@ -61,16 +60,16 @@ def redact(
     What may still become a match waits, at most as long as the longest pattern; nothing of a match is ever shown. A
     match with a tail is replaced once it is certain, and the rest of it is dropped as it comes. The text of each
     segment, and in a call each string and each key, as it is decoded, is a text of its own: a match may begin and end
-    in it. In a number, the digits from a match on become a 0, so that it stays a number. Text that is no JSON where JSON
-    is due, and the markup around calls in text, is matched as it stands, and with its escapes decoded.
+    in it. In a number, the digits from a match on become a 0, so that it stays a number. Text that is not
+    JSON where JSON is due, and the markup around calls in text, is matched as it stands, and with its escapes decoded.
 
     Everything is redacted that has the text once more: `raw`, `fragments`, `metadata` with `native`, the data of
     provider events, and the message that a source keeps. What operators behind it make of the events, such as
     invocations, has the redacted text. So it stands right behind what makes the segments; `partial_arguments`,
     `tool_call_updates` and the like stand behind it.
 
-    - `patterns`: texts, `re` patterns, `Detector`s, and sets of them, such as the ready ones: `KEYS`, `EMAIL`, `CARD` and
-      `PHONE`. Of several that match at one place, the first counts. A text or a pattern of its own is shown as
+    - `patterns`: texts, `re` patterns, `Detector`s, and sets of them, such as the ready ones: `KEYS`, `EMAIL`, `CARD`
+      and `PHONE`. Of several that match at one place, the first counts. A text or a pattern of its own is shown as
       `[redacted:secret]`.
     - `true_arguments`: for `redact` behind `to_invocations(keep_segments=True)`, whose arguments are redacted, too, and
       validated instances left out. With True, `arguments.true` of an invocation has those that the model wrote, in
@@ -81,7 +80,7 @@ def redact(
     """
     detectors = detectors_of(patterns)
     if not detectors:
-        message = "redact(...) needs what to redact: texts, patterns, Detectors, or ready sets such as KEYS"
+        message = "redact(...) needs something to redact; pass strings, patterns, Detectors, or ready sets such as KEYS"
         raise UsageError(message)
     rules_of(detectors)  # raises now, not at the subscription
     return lift(partial(_Redact, detectors, limits, true_arguments=true_arguments))

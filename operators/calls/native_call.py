@@ -294,16 +294,13 @@ def _text_lane(
             decoded = text
             piece = Fragment(path, "TEXT", text, at) if is_told or check is not None else None
         if check is not None:
-            if check.text.is_idle and not machine.pending and check.suspect(decoded) is None:
-                check.note(decoded, text)
-            elif decoded is text and (certain := check.take(text, path, machine.at)) is not None:
-                if not certain:
-                    return []
-                piece = certain[0]
-                text = decoded = piece.value
-            else:
-                call.read_ahead = (piece,)  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
-                return None
+            going: Any = check.read(piece, text, machine)
+            if not going:
+                call.read_ahead = None if going is not None else (piece,)  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+                return None if going is None else []
+            if going is not piece:
+                piece = going
+                text = decoded = going.value
         if is_kept:
             raws.append(text)
             texts.append(decoded)

@@ -62,27 +62,24 @@ class ValueInText(Protocol):
     def feed_all(self, fragments: Sequence[Any], /) -> None: ...
 
 
-class CheckedText(Protocol):
-    """The text of a string, as a stage looks at it; `is_idle` while nothing of it waits."""
+class HoldingText(Protocol):
+    """The reader of the text: its offset, and the beginning of an escape that it holds."""
 
     @property
-    def is_idle(self) -> bool: ...
+    def at(self) -> int: ...
+    @property
+    def pending(self) -> str: ...
 
 
 class TextCheck(Protocol):
-    """What a stage lets pass in a lane: text in which `suspect` finds nothing, while `text` is idle.
+    """What a stage makes of text in a lane.
 
-    `note` is called with each such text, decoded and as it stands in the source. `take` is called with other text, its
-    path and its end, and returns as a fragment what of it goes on, none if all waits; None, with nothing done, if the
-    text has to leave the lane.
+    `read` is called with each text, decoded as a fragment, and as it stands in the source. It returns the same
+    fragment; or one of other text, that goes on in its place; or an empty tuple if all waits; or None, with nothing
+    done, if the text has to leave the lane.
     """
 
-    @property
-    def text(self) -> CheckedText: ...
-    @property
-    def suspect(self) -> Callable[[str], Any]: ...
-    def note(self, decoded: str, source: str, /) -> None: ...
-    def take(self, text: str, path: Path, end: int, /) -> tuple[Fragment, ...] | None: ...
+    def read(self, piece: Any, source: str, reader: HoldingText, /) -> Fragment | tuple[()] | None: ...
 
 
 class TextLane:
@@ -98,7 +95,7 @@ class TextLane:
     - `is_heard`: whether an event comes out at all; a stage that emits none sets it to False.
     - `further`: makers of further events, which follow it and which all stages pass; a stage puts its own first.
     - `kept`: where the source text and the value are kept, if a stage needs them later.
-    - `check`: what a stage lets pass in the lane; any other text leaves it.
+    - `check`: what a stage makes of the text before it goes on.
     """
 
     __slots__ = ("check", "further", "is_decoded", "is_heard", "kept", "path", "segment_id", "segment_type", "turn_id")

@@ -1,4 +1,4 @@
-"""The fragments of a redacted call: those of its redacted JSON, or in any other form its redacted strings one by one."""
+"""The fragments of a redacted call: those of its redacted JSON, or in any other form its strings one by one."""
 
 from __future__ import annotations
 
@@ -69,13 +69,13 @@ class JsonFragments(Stateful):
         self.source.append(source)
         return True
 
-    def take_text(self, path: Path, gone: str, waiting: str, end: int) -> tuple[Fragment, ...]:
-        """Return the fragment of plain text that goes on, and keep that of what waits, up to an offset."""
+    def take_text(self, path: Path, gone: str, waiting: str, end: int) -> Fragment | tuple[()]:
+        """Return the fragment of plain text that goes on, if any does, and keep that of what waits, up to an offset."""
         begin = end - len(waiting)
         self.source.append(gone)
         self._waiting = len(waiting)
         self._queue = [Fragment(path, "TEXT", waiting, begin)] if waiting else []
-        return (Fragment(path, "TEXT", gone, begin - len(gone)),) if gone else ()
+        return Fragment(path, "TEXT", gone, begin - len(gone)) if gone else ()
 
     def take(
         self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool

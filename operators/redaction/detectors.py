@@ -54,7 +54,7 @@ def passes_luhn(digits: str) -> bool:
     total = 0
     for place, digit in enumerate(reversed(digits)):
         value = int(digit) * (1 + place % 2)
-        total += value - 9 * (value > 9)  # noqa: PLR2004 - the digits of a number of two are added
+        total += value - 9 * (value > 9)
     return total % 10 == 0
 
 
@@ -102,9 +102,11 @@ KEYS: Final[tuple[Detector, ...]] = tuple(
         ("jwt", rf"{_ALONE}eyJ[A-Za-z0-9_-]{{10,1000}}\.eyJ[A-Za-z0-9_.-]{{10,}}"),
         (
             "private key",
-            r"(?<!-)-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
-            r"(?:\s{0,4}Proc-Type: 4,ENCRYPTED\s{1,4}DEK-Info: [A-Z0-9-]{1,30},[0-9A-Fa-f]{1,64}\s{1,8})?"
-            r"[A-Za-z0-9+/=\s\\]{8,}",
+            (
+                r"(?<!-)-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----"
+                r"(?:\s{0,4}Proc-Type: 4,ENCRYPTED\s{1,4}DEK-Info: [A-Z0-9-]{1,30},[0-9A-Fa-f]{1,64}\s{1,8})?"
+                r"[A-Za-z0-9+/=\s\\]{8,}"
+            ),
         ),
     )
 )
@@ -134,8 +136,8 @@ def detectors_of(wanted: Iterable[Any]) -> tuple[Detector, ...]:
         elif isinstance(each, str):
             found.append(Detector("secret", re.escape(each)))
         elif isinstance(each, Iterable) and not isinstance(each, bytes | bytearray):
-            found += detectors_of(cast("Iterable[Any]", each))
+            found += detectors_of(each)
         else:
-            message = f"redact(...) takes texts, patterns, Detectors and ready sets such as KEYS, got {each!r:.80}"
+            message = f"redact(...) takes strings, patterns, Detectors and ready sets such as KEYS, got {each!r:.80}"
             raise UsageError(message)
     return tuple(found)

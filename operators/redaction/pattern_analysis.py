@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib import import_module
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
@@ -38,6 +38,7 @@ _PLACES: Final = {
 }
 _CUT_PLACES: Final = {"AT_BOUNDARY": r"\Z", "AT_NON_BOUNDARY": r"\Z", "AT_END": r"(?=\n?\Z)", "AT_END_STRING": r"\Z"}
 """Where a place may or may not be, because the text goes on."""
+_FLAGS: Final = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 _REPEATS: Final = {"MAX_REPEAT": "", "MIN_REPEAT": "?", "POSSESSIVE_REPEAT": "+"}
 _ONE_CHARACTER: Final = frozenset(("LITERAL", "NOT_LITERAL", "ANY", "IN"))
 _NEVER: Final = "(?!)"
@@ -74,7 +75,7 @@ def analysed(pattern: re.Pattern[str]) -> PatternForms:
 
     >>> forms = analysed(re.compile("sk-[a-z]{2,}"))
     >>> forms.tail, forms.width
-    ('[a-z]', 5)
+    ('(?:[a-z])', 5)
     """
     tree = _parser.parse(pattern.pattern, pattern.flags)
     if tree.getwidth()[0] == 0:
@@ -82,14 +83,14 @@ def analysed(pattern: re.Pattern[str]) -> PatternForms:
     items, tail = _without_tail(list(tree), pattern)
     written = _Written(pattern)
     head = list(written.items(items))
-    flags = "".join(letter for letter, flag in (("i", re.I), ("m", re.M), ("s", re.S)) if pattern.flags & flag)
-    begin = f"(?{flags}:" if not pattern.flags & re.A else f"(?a{flags}:"
+    flags = _letters(pattern.flags)
+    begin = f"(?{flags}:" if not pattern.flags & re.ASCII else f"(?a{flags}:"
     width = sum(each.width for each in head)
     if width > MOST_WIDTH:
         raise _unusable(pattern, f"may be {width:,} characters long; {MOST_WIDTH:,} is the most, which would wait")
     whole = "".join(each.whole for each in head)
     after = "" if tail is None else f"{tail}*"
-    can_be_literal = not flags and not pattern.flags & re.A
+    can_be_literal = not flags and not pattern.flags & re.ASCII
     literal = _literal_first(head) if can_be_literal else None
     first, rest = (None, head) if literal is None else literal
     cut, begun = _cut(rest), _begun(rest)
@@ -98,13 +99,17 @@ def analysed(pattern: re.Pattern[str]) -> PatternForms:
         rf"(?!\Z){begin}{cut})" if first is None else first + cut,
         rf"(?!\Z){begin}{begun})" if first is None else first + begun,
         first is not None,
-        () if flags or pattern.flags & re.A else _classes(head),
+        () if flags or pattern.flags & re.ASCII else _classes(head),
         "".join(part.unsure or part.whole for part in _looks(head)),
         written.looks_away,
         "" if tail is None else f"{begin}{tail})",
         width,
         written.before,
     )
+
+
+def _letters(flags: int) -> str:
+    return "".join(letter for letter, flag in _FLAGS.items() if flags & flag)
 
 
 def _unusable(pattern: re.Pattern[str], why: str) -> UsageError:
@@ -198,7 +203,7 @@ class _Written:
             "LITERAL": lambda given: self._character(re.escape(chr(given)))._replace(name="LITERAL"),
             "NOT_LITERAL": lambda given: self._character(f"[^{re.escape(chr(given))}]"),
             "SUBPATTERN": self._subpattern,
-            **{name: lambda given, sign=sign: self._repeat(sign, *given) for name, sign in _REPEATS.items()},
+            **{name: partial(self._repeat, sign) for name, sign in _REPEATS.items()},
         }
 
     def items(self, items: Any) -> Iterator[_Part]:
@@ -222,9 +227,7 @@ class _Written:
         _, added, removed, items = given
         if not (added or removed):
             return self._group("(?:", items)
-        flags = "".join(letter for letter, flag in (("i", re.I), ("m", re.M), ("s", re.S)) if added & flag)
-        without = "".join(letter for letter, flag in (("i", re.I), ("m", re.M), ("s", re.S)) if removed & flag)
-        begin = f"(?{flags}{'-' if without else ''}{without}:"
+        begin = f"(?{_letters(added)}{'-' if removed else ''}{_letters(removed)}:"
         part = self._group(begin, items)
         return _Part(part.whole, f"{begin}{part.cut})" if part.cut else "", part.width)
 
@@ -234,7 +237,8 @@ class _Written:
         cut = f"(?:{'|'.join(cuts)})" if cuts else ""
         return _Part(f"(?:{'|'.join(each.whole for each in parts)})", cut, max(each.width for each in parts))
 
-    def _repeat(self, sign: str, least: int, most: Any, items: Any) -> _Part:
+    def _repeat(self, sign: str, given: Any) -> _Part:
+        least, most, items = given
         if most is _UNBOUNDED:
             why = "has no bounded width; give each repetition a limit, such as {1,64}, except a class that ends it"
             raise _unusable(self._pattern, why)

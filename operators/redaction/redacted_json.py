@@ -1,4 +1,4 @@
-"""`RedactedJson`: one JSON text that arrives in pieces, in which what the rules find in a string or a number is replaced."""
+"""`RedactedJson`: one JSON text that arrives in pieces, without what the rules find in its strings and numbers."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
 
-from ...events.segment_event import AnySegmentEvent, Fragment, Path, SegmentContent, SegmentEnd, SegmentStart
-from ..engine.lane import TextLane
+from ...events.segment_event import AnySegmentEvent, Fragment, SegmentContent, SegmentEnd, SegmentStart
+from ..engine.lane import HoldingText, TextLane
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld, tail_of
@@ -234,22 +234,28 @@ class RedactedSegment(Stateful):
 
 
 class _LaneCheck:
-    """Notes the text of an open string that passes in a lane."""
+    """Lets the text of an open string pass in a lane, as far as nothing is redacted in it."""
 
-    __slots__ = ("_fragments", "_source", "suspect", "text")
+    __slots__ = ("_before", "_fragments", "_reading", "_source", "_suspect", "_text")
 
     def __init__(self, text: RedactedText, fragments: JsonFragments, rules: Rules) -> None:
-        self.text = text
-        self.suspect = rules.suspect
+        self._text = text
+        self._reading = text.reading
+        self._suspect = rules.suspect
+        self._before = rules.before
         self._fragments = fragments
         self._source = fragments.source
 
-    def note(self, decoded: str, source: str) -> None:
-        """Note text that passes."""
-        self.text.reading.note(decoded)
-        self._source.append(source)
-
-    def take(self, text: str, path: Path, end: int) -> tuple[Fragment, ...] | None:
-        """Return what of further text goes on; None if something is redacted in it, or before."""
-        certain = None if self.text.is_edited else self.text.take(text)
-        return None if certain is None else self._fragments.take_text(path, certain, self.text.waiting, end)
+    def read(self, piece: Fragment, source: str, reader: HoldingText) -> Fragment | tuple[()] | None:
+        """Return the fragment of the text that goes on; an empty tuple for none, and None for text that leaves."""
+        text, decoded = self._text, piece.value
+        if text.is_idle and not reader.pending and self._suspect is not None and self._suspect(decoded) is None:
+            if len(decoded) >= self._before:
+                self._reading.last = decoded
+            else:
+                self._reading.note(decoded)
+            self._source.append(source)
+            return piece
+        if decoded is not source or text.is_edited or (certain := text.take(source)) is None:
+            return None
+        return self._fragments.take_text(piece.path, certain, text.waiting, reader.at)

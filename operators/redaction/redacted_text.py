@@ -116,7 +116,7 @@ class _Reading(Stateful):
         self.last = text if len(text) >= self._rules.before else self.looked_at() + text
 
     def take(self, source: str) -> str | None:
-        """Read plain text behind plain text; return what is certain of it, or None, with nothing done, if there is a match."""
+        """Return what of further plain text is certain; None, with nothing done, if there is a match."""
         rules, before = self._rules, self.looked_at()
         at = len(before)
         text = before + self._held + source
@@ -363,7 +363,7 @@ class RedactedText(Stateful):
         return "" if self.is_clear else self._take("", is_whole=True)
 
     def as_source(self) -> tuple[RedactedText, str]:
-        """Return a text that follows what has been returned, in which any escapes may be, and what it returns at once."""
+        """Return a text that goes on behind what was returned, with any escapes, and what it returns at once."""
         other = RedactedText(self._rules, ANY_ESCAPES)
         other._readings = [self._readings[0].behind(None)]
         other._is_plain = other.is_idle = other._readings[0].is_plain

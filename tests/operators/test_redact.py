@@ -49,7 +49,12 @@ from penstock.operators import (
 from penstock.pipeline import Pipeline, tool
 from penstock.sinks import collect
 
-SHORT = (Detector("b", "[bx]+"), Detector("n", "[0-9]{1,3}"), Detector("h", "h[eo]?l?"), Detector("path", "[._p]{2,4}y"))
+SHORT = (
+    Detector("b", "[bx]+"),
+    Detector("n", "[0-9]{1,3}"),
+    Detector("h", "h[eo]?l?"),
+    Detector("path", "[._p]{2,4}y"),
+)
 """What is in nearly all texts of the contract."""
 CONTRACT = (
     Case("redact", redact(KEYS, EMAIL, CARD, *PHONE), (*FROM_CALLS, *FROM_FIELDS)),
@@ -366,7 +371,7 @@ def test_a_broken_call_in_every_cutting_is_the_same(name: str, value: dict[str, 
 
 
 @given(st.sampled_from(sorted(SETS)), OBJECTS, st.booleans(), st.data())
-def test_behind_streamed_fields_it_is_the_same(name: str, value: dict[str, Any], is_before: bool, data: st.DataObject):  # noqa: FBT001
+def test_behind_streamed_fields_it_is_the_same(name: str, value: dict[str, Any], is_before: bool, data: st.DataObject):
     value = {
         "path": "a.py",
         "content": data.draw(TEXTS),
@@ -405,10 +410,10 @@ def test_it_goes_on_elsewhere_after_any_piece(name: str, value: dict[str, Any], 
 @pytest.mark.parametrize(
     ("patterns", "why"),
     [
-        ((), "needs what to redact"),
-        (([],), "needs what to redact"),
-        ((1,), "takes texts, patterns, Detectors and ready sets"),
-        ((b"x",), "takes texts, patterns, Detectors and ready sets"),
+        ((), "needs something to redact"),
+        (([],), "needs something to redact"),
+        ((1,), "takes strings, patterns, Detectors and ready sets"),
+        ((b"x",), "takes strings, patterns, Detectors and ready sets"),
         (("",), "may match no text at all"),
         ((Detector("x", "a+b"),), "has no bounded width"),
         ((Detector("x", "ab+", str.isupper),), "has accepts=, which judges whole matches"),

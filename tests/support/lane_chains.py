@@ -27,7 +27,11 @@ SEGMENTS = to_segments(turn_id=TURN)
 FIELDS = stream_fields()
 AGAIN: Any = to_invocations()
 """For a chain whose types do not say that its events may come twice."""
-WORDS = Detector("word", "[xy][az ][bc]x?"), Detector("tail", r"(?<![b\n])a[\nz][<>\t€][<>\t€]*"), Detector("mixed", 'c[\\n"] [a-z]')
+WORDS = (
+    Detector("word", "[xy][az ][bc]x?"),
+    Detector("tail", r"(?<![b\n])a[\nz][<>\t€][<>\t€]*"),
+    Detector("mixed", 'c[\\n"] [a-z]'),
+)
 """What is in many of the texts, or begins in them."""
 CHAINS: dict[str, Operator[Any, Any]] = {
     "segments": SEGMENTS,

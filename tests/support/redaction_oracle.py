@@ -20,7 +20,10 @@ SETS: Final[dict[str, tuple[Detector, ...]]] = {
     "all": (*KEYS, EMAIL, CARD, *PHONE),
     "short": (Detector("a", "ab+"), Detector("b", r"\bb[ab]{1,3}c\b"), Detector("quotes", r'\\?"x{2}')),
     "choices": (Detector("x", r"(?:a|ab-)[a-c]{2,}"), Detector("y", "c(?!a)b?"), Detector("n", r"(?<=4)1[0-9.]{2,}")),
-    "flags": (Detector("i", re.compile("K(?-i:e)y[a-z]{1,2}", re.I)), Detector("lazy", re.compile("a.{1,3}?b", re.S))),
+    "flags": (
+        Detector("i", re.compile("K(?-i:e)y[a-z]{1,2}", re.IGNORECASE)),
+        Detector("lazy", re.compile("a.{1,3}?b", re.DOTALL)),
+    ),
 }
 BITS: Final = (
     *("sk-ant-", "sk-", "a" * 25, "AKIA", "ABCDEFGHIJ123456", " ", "@x.com", "joe", ".io", "4111 1111 1111 1111", AWS),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Literal, overload
 
 from msgspec.structs import replace
 
@@ -25,12 +25,23 @@ from .redaction.detectors import Detector, Wanted, detectors_of
 from .redaction.plain_data import redacted_data, redacted_source, redacted_text
 from .redaction.redacted_segment import RedactedSegment
 from .redaction.rules import Rules, rules_of
+from .to_invocations import InvocationOutput, Result
+
+
+@overload
+def redact(
+    *patterns: Wanted | Sequence[Wanted], true_arguments: Literal[False] = False, limits: Limits = DEFAULT_LIMITS
+) -> Operator[SegmentInput, SegmentOutput]: ...
+@overload
+def redact(
+    *patterns: Wanted | Sequence[Wanted], true_arguments: bool, limits: Limits = DEFAULT_LIMITS
+) -> Operator[SegmentInput | InvocationOutput, Result]: ...
 
 
 @public_operator
 def redact(
     *patterns: Wanted | Sequence[Wanted], true_arguments: bool = False, limits: Limits = DEFAULT_LIMITS
-) -> Operator[SegmentInput, SegmentOutput]:
+) -> Operator[Any, Any]:
     r"""Replace what matches a pattern by `[redacted:its name]`, in all that the events show, however they are cut.
 
         chunks         --a-----b-----c-----d--|

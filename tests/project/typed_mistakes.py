@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, assert_never, assert_type
 
 from pydantic import BaseModel
@@ -29,11 +30,15 @@ from penstock import (
 from penstock.events import Output, OutputFailed, ProviderEvent, SegmentEvent, ToolCallUpdate
 from penstock.events.segment_event import AnySegmentEvent
 from penstock.operators import (
+    EMAIL,
+    KEYS,
+    Detector,
     FieldVerdict,
     Operator,
     PartialOutput,
     holdback,
     parse_text,
+    redact,
     stream_fields,
     strip_markers,
     validate,
@@ -213,3 +218,13 @@ def checked(chunks: list[ChunkResponse]) -> None:
             assert_type(event.closed.minutes, int)
             _ = event.closed.servings  # wrong
     validate(Recipe, ignore_case=True)  # wrong
+
+
+def redacted(chunks: list[ChunkResponse]) -> None:
+    badge = Detector("badge", r"B-\d{4}", accepts=len)
+    for event in drive(chunks, to_segments(), redact("secret", KEYS, EMAIL, badge, re.compile("a{3}"))):
+        assert_type(event, SegmentStart | SegmentContent | SegmentEnd | Notice | ProviderEvent | AnswerEnd)
+    redact(5)  # wrong
+    redact(KEYS, true_arguments="yes")  # wrong
+    redact(re.compile(b"bytes"))  # wrong
+    Detector("badge")  # wrong

@@ -294,13 +294,12 @@ def _text_lane(
             decoded = text
             piece = Fragment(path, "TEXT", text, at) if is_told or check is not None else None
         if check is not None:
-            going: Any = check.read(piece, text, machine)
+            going = check.read(piece, text, machine)
             if not going:
                 call.read_ahead = None if going is not None else (piece,)  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
                 return None if going is None else []
-            if going is not piece:
-                piece = going
-                text = decoded = going.value
+            piece, text = going
+            decoded = piece.value
         if is_kept:
             raws.append(text)
             texts.append(decoded)

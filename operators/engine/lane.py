@@ -74,12 +74,11 @@ class HoldingText(Protocol):
 class TextCheck(Protocol):
     """What a stage makes of text in a lane.
 
-    `read` is called with each text, decoded as a fragment, and as it stands in the source. It returns the same
-    fragment; or one of other text, that goes on in its place; or an empty tuple if all waits; or None, with nothing
-    done, if the text has to leave the lane.
+    `read` is called with each text, decoded as a fragment, and as it stands in the source. It returns both for what
+    goes on in its place; or an empty tuple if all waits; or None, with nothing done, if the text has to leave the lane.
     """
 
-    def read(self, piece: Any, source: str, reader: HoldingText, /) -> Fragment | tuple[()] | None: ...
+    def read(self, piece: Any, source: str, reader: HoldingText, /) -> tuple[()] | tuple[Fragment, str] | None: ...
 
 
 class TextLane:

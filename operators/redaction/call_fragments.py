@@ -69,6 +69,11 @@ class JsonFragments(Stateful):
         self.source.append(source)
         return True
 
+    def take_escaped(self, gone: str, waiting: str) -> None:
+        """Note text with escapes that goes on, and what waits of it."""
+        self.source.append(gone)
+        self._waiting = len(waiting)
+
     def take_text(self, path: Path, gone: str, waiting: str, end: int) -> Fragment | tuple[()]:
         """Return the fragment of plain text that goes on, if any does, and keep that of what waits, up to an offset."""
         begin = end - len(waiting)
@@ -78,9 +83,12 @@ class JsonFragments(Stateful):
         return Fragment(path, "TEXT", gone, begin - len(gone)) if gone else ()
 
     def take(
-        self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool
+        self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool, holds_text: bool = True
     ) -> tuple[Fragment, ...] | None:
-        """Return the fragments of an event, with the source that came with it, and the source that goes on with it."""
+        """Return the fragments of an event, with the source that came with it, and the source that goes on with it.
+
+        `holds_text`: whether more of the source waits than the beginning of an escape.
+        """
         self._parsed = self._parsed or fragments is not None
         if self._machine is None and is_edited and self._parsed:
             return (*self._begin_reading(), *self._read(gone))
@@ -91,6 +99,9 @@ class JsonFragments(Stateful):
         if fragments is None and not self._queue:
             return None
         self._queue += fragments or ()
+        if not (self._waiting and holds_text):
+            ready, self._queue = _joined(self._queue), []
+            return ready
         return self._ready()
 
     def end(
@@ -135,11 +146,7 @@ class JsonFragments(Stateful):
 
     def _ready(self) -> tuple[Fragment, ...]:
         """Return the fragments whose source has gone on."""
-        queue = self._queue
-        if not self._waiting:
-            self._queue = []
-            return _joined(queue)
-        gone = self._count()
+        queue, gone = self._queue, self._count()
         came = gone + self._waiting
         for place, each in enumerate(queue):
             end = queue[place + 1].at if place + 1 < len(queue) else came

@@ -12,6 +12,7 @@ from .rules import Rules
 _BLANKS: Final = " \t\r\n"
 _string_text: Final = re.compile(r'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*+').match
 _cut_escape: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").match
+_cut_escape_at_end: Final = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").search
 _between_strings: Final = re.compile(r"[ \t\r\n{}\[\]:,0-9.eE+\-truefalsn]*+").match
 
 
@@ -60,6 +61,19 @@ class RedactedJson(Stateful):
     def waiting(self) -> str:
         """The source that has not been returned yet."""
         return self._part.waiting
+
+    @property
+    def holds_text(self) -> bool:
+        """Whether more waits than the beginning of an escape."""
+        return self._part.holds_text
+
+    def take_escaped(self, text: str) -> str | None:
+        """Return what of text in the open string is certain; None, with nothing done, if it may be redacted."""
+        certain = self._part.take_escaped(text)
+        if certain is not None:
+            cut = _cut_escape_at_end(self._part.waiting)
+            self._cut = "" if cut is None else cut[0]
+        return certain
 
     def feed(self, text: str) -> str:
         """Return what of the text is certain now."""

@@ -177,7 +177,7 @@ class RedactedSegment(Stateful):
         text = content.open_string
         if text is None or self._rules.suspect is None:
             return False
-        lane.check = _LaneCheck(text, kept, self._rules)
+        lane.check = _LaneCheck(content, text, kept, self._rules)
         return True
 
     def withheld(self) -> Sequence[Withheld]:
@@ -229,16 +229,18 @@ class RedactedSegment(Stateful):
             if fragments and kept.has_none and not kept.begins(fragments[0], came):
                 kept = self._fragments = StringFragments(self._rules)
             else:
-                return kept.take(fragments, came, gone, is_edited=self._is_edited)
+                source = self._content if self._source is None else self._source
+                return kept.take(fragments, came, gone, is_edited=source.is_edited, holds_text=source.holds_text)
         return fragments if kept is None else kept.take(fragments)
 
 
 class _LaneCheck:
     """Lets the text of an open string pass in a lane, as far as nothing is redacted in it."""
 
-    __slots__ = ("_before", "_fragments", "_reading", "_source", "_suspect", "_text")
+    __slots__ = ("_before", "_fragments", "_json", "_reading", "_source", "_suspect", "_text")
 
-    def __init__(self, text: RedactedText, fragments: JsonFragments, rules: Rules) -> None:
+    def __init__(self, json: RedactedJson, text: RedactedText, fragments: JsonFragments, rules: Rules) -> None:
+        self._json = json
         self._text = text
         self._reading = text.reading
         self._suspect = rules.suspect
@@ -246,8 +248,8 @@ class _LaneCheck:
         self._fragments = fragments
         self._source = fragments.source
 
-    def read(self, piece: Fragment, source: str, reader: HoldingText) -> Fragment | tuple[()] | None:
-        """Return the fragment of the text that goes on; an empty tuple for none, and None for text that leaves."""
+    def read(self, piece: Fragment, source: str, reader: HoldingText) -> tuple[()] | tuple[Fragment, str] | None:
+        """Return what of the text goes on, as fragment and source; an empty tuple if all waits; None if it leaves."""
         text, decoded = self._text, piece.value
         if text.is_idle and not reader.pending and self._suspect is not None and self._suspect(decoded) is None:
             if len(decoded) >= self._before:
@@ -255,7 +257,17 @@ class _LaneCheck:
             else:
                 self._reading.note(decoded)
             self._source.append(source)
-            return piece
-        if decoded is not source or text.is_edited or (certain := text.take(source)) is None:
+            return piece, source
+        if text.is_edited:
             return None
-        return self._fragments.take_text(piece.path, certain, text.waiting, reader.at)
+        if decoded is not source or self._reading.cut:
+            certain = self._json.take_escaped(source)
+            if certain is not None:
+                self._fragments.take_escaped(certain, text.waiting)
+                return (piece, certain) if certain else ()
+            return None
+        certain = text.take(source)
+        if certain is None:
+            return None
+        going = self._fragments.take_text(piece.path, certain, text.waiting, reader.at)
+        return (going, certain) if going else ()

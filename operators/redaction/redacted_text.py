@@ -65,7 +65,7 @@ class _Reading(Stateful):
     - `settled`: the offset in the source up to which it is decided what is redacted.
     """
 
-    STATE = ("_before", "_cut", "_end", "_held", "_places", "_tail", "last", "settled")
+    STATE = ("_before", "_end", "_held", "_places", "_tail", "cut", "last", "settled")
     __slots__ = (*STATE, "_escapes", "_rules")
 
     def __init__(self, rules: Rules, escapes: Escapes | None) -> None:
@@ -82,7 +82,7 @@ class _Reading(Stateful):
         """The characters that may still become a match."""
         self._places: list[int] | None = None
         """The offset of each of them; None if they stand there as they are."""
-        self._cut = ""
+        self.cut = ""
         """The source of an escape that may go on."""
         self._tail = -1
         """The index of the rule whose match goes on; -1 if none does."""
@@ -90,12 +90,12 @@ class _Reading(Stateful):
     @property
     def is_clear(self) -> bool:
         """Whether nothing waits and no match goes on."""
-        return self._tail == -1 and not self._held and not self._cut
+        return self._tail == -1 and not self._held and not self.cut
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing waits but characters that stand there as they are."""
-        return self._tail == -1 and self._places is None and not self._cut
+        return self._tail == -1 and self._places is None and not self.cut
 
     def passes(self, source: str) -> bool:
         """Read a piece behind which nothing waits, if nothing in it may be a match; return whether that is so."""
@@ -131,6 +131,19 @@ class _Reading(Stateful):
         self.settled += place - at
         self._end += len(source)
         return text[at:place]
+
+    def take_escaped(self, source: str) -> str | None:
+        """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
+        suspect, escapes = self._rules.suspect, self._escapes
+        if suspect is None or escapes is None or self._held or self._tail != -1:
+            return None
+        source = self.cut + source
+        decoded, _, end = _decoded(source, escapes, is_whole=False)
+        if suspect(decoded) is not None:
+            return None
+        self.note(decoded)
+        self.cut = source[end:]
+        return source[:end]
 
     def looked_at(self) -> str:
         """Return the last characters that are decided."""
@@ -207,7 +220,7 @@ class _Reading(Stateful):
                     self._tail = NUMBER_TAIL
                 at = certain
         self.settled = offset(certain)
-        self._held, self._places = text[certain:], None if places is None else places[certain:]
+        self._held, self._places = text[certain:], (places[certain:] or None) if places else None
         self._before = rules.end_of(whole[: size + certain])
         if is_whole:
             self._tail = -1
@@ -215,13 +228,13 @@ class _Reading(Stateful):
 
     def _decoded(self, source: str, *, is_whole: bool) -> tuple[str, list[int] | None]:
         """Return decoded text, and the offset in the source of each character; None if they stand there as they are."""
-        text, begin, escapes = self._cut + source, self._end, self._escapes
+        text, begin, escapes = self.cut + source, self._end, self._escapes
         if escapes is None or escapes.signs(text) is None:
-            self._cut = ""
+            self.cut = ""
             self._end = begin + len(text)
             return text, None
         decoded, places, end = _decoded(text, escapes, is_whole=is_whole)
-        self._cut = text[end:]
+        self.cut = text[end:]
         self._end = begin + end
         return decoded, [begin + place for place in places]
 
@@ -335,6 +348,11 @@ class RedactedText(Stateful):
         """The source that has not been returned yet."""
         return self._source
 
+    @property
+    def holds_text(self) -> bool:
+        """Whether more waits than the beginning of an escape."""
+        return len(self._source) > len(self._readings[0].cut)
+
     def feed(self, source: str) -> str:
         """Return what of the text is certain now."""
         escapes = self._escapes
@@ -343,9 +361,21 @@ class RedactedText(Stateful):
                 self._readings.append(self._readings[0].continued(escapes))
         elif self.is_idle and self._readings[0].passes(source):
             return source
-        elif (escapes is None or escapes.signs(source) is None) and (certain := self.take(source)) is not None:
+        elif escapes is not None and (self._readings[0].cut or escapes.signs(source) is not None):
+            if (certain := self.take_escaped(source)) is not None:
+                return certain
+        elif (certain := self.take(source)) is not None:
             return certain
         return self._take(source, is_whole=False)
+
+    def take_escaped(self, source: str) -> str | None:
+        """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
+        reading = self._readings[0]
+        certain = reading.take_escaped(source) if len(self._readings) == 1 else None
+        if certain is not None:
+            self._source = reading.cut
+            self._is_plain = self.is_idle = not reading.cut
+        return certain
 
     def take(self, source: str) -> str | None:
         """Return what of plain text is certain; None, with nothing done, if something is redacted in it."""

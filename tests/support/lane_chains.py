@@ -7,6 +7,7 @@ from typing import Any
 from operator_contract import TURN
 
 from penstock.operators import (
+    KEYS,
     Detector,
     FieldSpec,
     Limits,
@@ -60,6 +61,7 @@ CHAINS: dict[str, Operator[Any, Any]] = {
     ),
     "progress": compose(SEGMENTS, argument_progress()),
     "partial": compose(SEGMENTS, partial_arguments(keep_segments=True), FIELDS, to_invocations()),
+    "keys": compose(SEGMENTS, redact(KEYS), FIELDS, to_invocations()),
     "redacted": compose(SEGMENTS, redact(*WORDS), FIELDS, to_invocations(keep_segments=True)),
     "redacted invocations": compose(SEGMENTS, FIELDS, redact(*WORDS), to_invocations()),
     "two of one kind": compose(SEGMENTS, to_invocations(keep_segments=True), AGAIN),

@@ -33,8 +33,22 @@ from start_up import start_rows
 from strategies.marked_texts import MODEL_MARKERS
 from way_out import way_out_rows
 
-from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
-from penstock.operators import compose, drive, holdback, stage, stream_fields, to_invocations, to_segments, validate
+from penstock.events import ChunkResponse, SegmentContent, SegmentStart, ToolCallDelta, ToolInvocation
+from penstock.operators import (
+    CARD,
+    EMAIL,
+    KEYS,
+    PHONE,
+    compose,
+    drive,
+    holdback,
+    redact,
+    stage,
+    stream_fields,
+    to_invocations,
+    to_segments,
+    validate,
+)
 from penstock.operators.argument_progress import argument_progress
 from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.grammar.dialect import Dialect
@@ -146,6 +160,27 @@ class WriteFile(BaseModel):
 
 def validated_chain() -> Feed:
     return stage(to_segments(), validate({"write_file": WriteFile}), stream_fields(), to_invocations()).feed
+
+
+def redacted_chain() -> Feed:
+    return stage(to_segments(), redact(KEYS), stream_fields(), to_invocations()).feed
+
+
+def wholly_redacted_chain() -> Feed:
+    return stage(to_segments(), redact(KEYS, EMAIL, CARD, PHONE), stream_fields(), to_invocations()).feed
+
+
+def redacted_text() -> Feed:
+    return stage(redact(KEYS)).feed
+
+
+def wholly_redacted_text() -> Feed:
+    return stage(redact(KEYS, EMAIL, CARD, PHONE)).feed
+
+
+def text_events(deltas: list[str], is_first: bool) -> list[Any]:
+    contents = [SegmentContent("s", "text", each, turn_id="t", raw=each) for each in deltas]
+    return [SegmentStart("s", "text", turn_id="t"), *contents] if is_first else contents
 
 
 def strategy_updates_off() -> Feed:

@@ -102,6 +102,7 @@ class _Redact(Stateful):
 
     def __init__(self, detectors: tuple[Detector, ...], limits: Limits, *, true_arguments: bool) -> None:
         self._rules = rules_of(detectors)
+        self._suspect: Any = self._rules.suspect
         self._limits = limits
         self._true_arguments = true_arguments
         self._open: dict[tuple[str | None, str], RedactedSegment] = {}
@@ -110,7 +111,14 @@ class _Redact(Stateful):
         kind = type(event)
         if kind is SegmentContent:
             segment = self._open.get((event.turn_id, event.segment_id))
-            return self._stray(event) if segment is None else segment.content(event)
+            if segment is None:
+                return self._stray(event)
+            prose, delta = segment.plain_prose, event.delta
+            # Most text passes here, with one search.
+            if prose is not None and prose.is_idle and self._suspect(delta) is None and event.raw == delta:
+                prose.reading.note(delta)
+                return (event,)
+            return segment.content(event)
         if kind is SegmentStart:
             return self._start(event)
         if kind is SegmentEnd:

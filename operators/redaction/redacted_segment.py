@@ -53,7 +53,7 @@ class RedactedSegment(Stateful):
         "shown_id",
         "turn_id",
     )
-    __slots__ = (*STATE, "_limits", "_rules")
+    __slots__ = (*STATE, "_limits", "_rules", "plain_prose")
 
     def __init__(self, rules: Rules, limits: Limits, start: SegmentStart) -> None:
         metadata = start.metadata
@@ -66,6 +66,8 @@ class RedactedSegment(Stateful):
         self.name: str = metadata.get("tool_name", "")
         self.is_prose = not is_call(start)
         is_free_form = metadata.get("kind") == "text"
+        self.plain_prose: RedactedText | None = None
+        """The content, if it is prose that is its source, and most of it is told at once to be free of matches."""
         self._has_begun = False
         """Whether anything but blanks came as content."""
         is_text = self.is_prose or self.is_field or is_free_form
@@ -108,12 +110,15 @@ class RedactedSegment(Stateful):
         delta, came, fragments = event.delta, event.raw, event.fragments
         if self._is_plain and came == delta:
             said, kept = self._content.feed(delta), self._fragments
+            if self.is_prose and self._rules.suspect is not None and isinstance(self._content, RedactedText):
+                self.plain_prose = self._content if self._content.is_read_plainly else None
             if said == delta and (kept is None or kept.goes_by(fragments, delta)):
                 return (event,)
         else:
             if self._source is None and came != delta and came:
                 self._source = self._copy(self._content)
                 self._is_plain = False
+                self.plain_prose = None
             said = self._said(delta)
         gone = said if self._source is None else self._of_source(came)
         pieces = fragments
@@ -187,6 +192,7 @@ class RedactedSegment(Stateful):
 
     def load(self, state: Any, /) -> None:
         """Restore a dumped state, whose parts may be of other kinds than those here."""
+        self.plain_prose = None
         self._content = self._source = self._fragments = None  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
         super().load(state)
 

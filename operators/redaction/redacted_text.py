@@ -310,14 +310,17 @@ class RedactedText(Stateful):
         "is_idle",
         "is_json",
     )
-    __slots__ = (*STATE, "_escapes", "_rules")
+    __slots__ = (*STATE, "_escapes", "_rules", "_suspect", "reading")
 
     def __init__(self, rules: Rules, escapes: Escapes | None = None, *, is_json: bool = False) -> None:
         self._rules = rules
+        self._suspect = rules.suspect
         self.decode(escapes)
         self.is_json = is_json
         """Whether it is JSON outside of its strings, where a number has to stay one."""
-        self._readings = [_Reading(rules, JSON_ESCAPES if escapes is JSON_ESCAPES else None)]
+        self.reading = _Reading(rules, JSON_ESCAPES if escapes is JSON_ESCAPES else None)
+        """The reading of the text as it stands, or with the escapes of JSON."""
+        self._readings = [self.reading]
         self._source = ""
         """The source that is not returned yet."""
         self._at = 0
@@ -339,29 +342,32 @@ class RedactedText(Stateful):
         return not self._source and all(each.is_clear for each in self._readings)
 
     @property
-    def reading(self) -> _Reading:
-        """The reading of the text as it stands, or with the escapes of JSON."""
-        return self._readings[0]
-
-    @property
     def waiting(self) -> str:
         """The source that has not been returned yet."""
         return self._source
 
     @property
+    def is_read_plainly(self) -> bool:
+        """Whether no escapes are decoded."""
+        return self._escapes is None
+
+    @property
     def holds_text(self) -> bool:
         """Whether more waits than the beginning of an escape."""
-        return len(self._source) > len(self._readings[0].cut)
+        return len(self._source) > len(self.reading.cut)
 
     def feed(self, source: str) -> str:
         """Return what of the text is certain now."""
-        escapes = self._escapes
+        escapes, reading = self._escapes, self.reading
+        if escapes is None and self.is_idle and self._suspect is not None and self._suspect(source) is None:
+            reading.note(source)
+            return source
         if escapes is ANY_ESCAPES and escapes.signs(source) is not None:
             if len(self._readings) == 1:
-                self._readings.append(self._readings[0].continued(escapes))
-        elif self.is_idle and self._readings[0].passes(source):
+                self._readings.append(self.reading.continued(escapes))
+        elif self.is_idle and reading.passes(source):
             return source
-        elif escapes is not None and (self._readings[0].cut or escapes.signs(source) is not None):
+        elif escapes is not None and (reading.cut or escapes.signs(source) is not None):
             if (certain := self.take_escaped(source)) is not None:
                 return certain
         elif (certain := self.take(source)) is not None:
@@ -370,7 +376,7 @@ class RedactedText(Stateful):
 
     def take_escaped(self, source: str) -> str | None:
         """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
-        reading = self._readings[0]
+        reading = self.reading
         certain = reading.take_escaped(source) if len(self._readings) == 1 else None
         if certain is not None:
             self._source = reading.cut
@@ -381,7 +387,7 @@ class RedactedText(Stateful):
         """Return what of plain text is certain; None, with nothing done, if something is redacted in it."""
         if not self._is_plain:
             return None
-        certain = self._readings[0].take(source)
+        certain = self.reading.take(source)
         if certain is not None:
             self._source = (self._source + source)[len(certain) :]
             self._at += len(certain)
@@ -395,8 +401,9 @@ class RedactedText(Stateful):
     def as_source(self) -> tuple[RedactedText, str]:
         """Return a text that goes on behind what was returned, with any escapes, and what it returns at once."""
         other = RedactedText(self._rules, ANY_ESCAPES)
-        other._readings = [self._readings[0].behind(None)]
-        other._is_plain = other.is_idle = other._readings[0].is_plain
+        other.reading = self.reading.behind(None)
+        other._readings = [other.reading]
+        other._is_plain = other.is_idle = other.reading.is_plain
         waiting = self._source
         return other, other.feed(waiting) if waiting else ""
 
@@ -419,6 +426,7 @@ class RedactedText(Stateful):
         super().load(state)
         self._edits = [Edit(*each) for each in self._edits]
         self._escapes = _BY_NAME[self._escapes_name]
+        self.reading = self._readings[0]
         escapes = JSON_ESCAPES if self._escapes is JSON_ESCAPES else None
         for reading in self._readings:
             reading.decode(escapes)
@@ -432,7 +440,7 @@ class RedactedText(Stateful):
             self._edits.sort(key=_place)
             self._is_plain = False
         else:
-            self._is_plain = self._readings[0].is_plain
+            self._is_plain = self.reading.is_plain
         return self._released(min(each.settled for each in self._readings))
 
     def _released(self, end: int) -> str:

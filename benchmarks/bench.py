@@ -448,6 +448,18 @@ def main() -> int:
         *machine_rows(),
         ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
         ("the same, with validate", calls_per_delta(validated_chain, inputs[-1], call_deltas), 59),
+        ("the same, with redact(KEYS)", calls_per_delta(redacted_chain, inputs[-1], call_deltas), 100),
+        (
+            "the same, with redact of keys, e-mail, card and phone",
+            calls_per_delta(wholly_redacted_chain, inputs[-1], call_deltas),
+            300,
+        ),
+        ("redact(KEYS), prose", calls_per_delta(redacted_text, words, text_events), 60),
+        (
+            "redact of keys, e-mail, card and phone, prose",
+            calls_per_delta(wholly_redacted_text, words, text_events),
+            170,
+        ),
         ("the same, 200 small objects that nobody streams", calls_per_delta(chain, rows_deltas(), rows_call), 80),
         # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.
         ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 40),

@@ -34,7 +34,7 @@ def redact(
 ) -> Operator[SegmentInput, SegmentOutput]: ...
 @overload
 def redact(
-    *patterns: Wanted | Sequence[Wanted], true_arguments: bool, limits: Limits = DEFAULT_LIMITS
+    *patterns: Wanted | Sequence[Wanted], true_arguments: Literal[True], limits: Limits = DEFAULT_LIMITS
 ) -> Operator[SegmentInput | InvocationOutput, Result]: ...
 
 

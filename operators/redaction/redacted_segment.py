@@ -135,7 +135,8 @@ class RedactedSegment(Stateful):
             return (event,) if self.shown_id == event.segment_id else (replace(event, segment_id=self.shown_id),)
         if not (said or gone or pieces):
             return ()
-        return (replace(event, segment_id=self.shown_id, delta=said, raw=gone, fragments=pieces),)
+        kind, turn_id = event.segment_type, event.turn_id
+        return (SegmentContent(self.shown_id, kind, said, turn_id=turn_id, raw=gone, fragments=pieces),)
 
     def end(self, event: SegmentEnd) -> Sequence[AnySegmentEvent]:
         """Return what waited, and the END."""

@@ -117,9 +117,17 @@ class _Reading(Stateful):
 
     def take(self, source: str) -> str | None:
         """Return what of further plain text is certain; None, with nothing done, if there is a match."""
-        rules, before = self._rules, self.looked_at()
+        rules = self._rules
+        text = self._held + source
+        if self._held and rules.suspect is not None and rules.suspect(text) is None:
+            self.note(text)
+            self._held = ""
+            self.settled += len(text)
+            self._end = self.settled
+            return text
+        before = self.looked_at()
         at = len(before)
-        text = before + self._held + source
+        text = before + text
         place = rules.begin(text, at)
         if place < 0:
             place = len(text)
@@ -359,10 +367,13 @@ class RedactedText(Stateful):
     def feed(self, source: str) -> str:
         """Return what of the text is certain now."""
         escapes, reading = self._escapes, self.reading
-        if escapes is None and self.is_idle and self._suspect is not None and self._suspect(source) is None:
-            reading.note(source)
-            return source
-        if escapes is ANY_ESCAPES and escapes.signs(source) is not None:
+        if escapes is None and self._suspect is not None:
+            if self.is_idle and self._suspect(source) is None:
+                reading.note(source)
+                return source
+            if (certain := self.take(source)) is not None:
+                return certain
+        elif escapes is ANY_ESCAPES and escapes.signs(source) is not None:
             if len(self._readings) == 1:
                 self._readings.append(self.reading.continued(escapes))
         elif self.is_idle and reading.passes(source):

@@ -33,12 +33,17 @@ from start_up import start_rows
 from strategies.marked_texts import MODEL_MARKERS
 from way_out import way_out_rows
 
-from penstock.events import ChunkResponse, SegmentContent, ToolCallDelta, ToolInvocation
+from penstock.events import ChunkResponse, SegmentContent, SegmentStart, ToolCallDelta, ToolInvocation
 from penstock.operators import (
+    CARD,
+    EMAIL,
+    KEYS,
+    PHONE,
     compose,
     drive,
     guard,
     holdback,
+    redact,
     stage,
     stream_fields,
     to_invocations,
@@ -169,6 +174,27 @@ GUARDS: tuple[tuple[str, tuple[Any, ...], int], ...] = (
 
 def guarded_chain(policies: tuple[Any, ...]) -> Feed:
     return stage(to_segments(), guard(*policies), stream_fields(), to_invocations()).feed
+
+
+def redacted_chain() -> Feed:
+    return stage(to_segments(), redact(KEYS), stream_fields(), to_invocations()).feed
+
+
+def wholly_redacted_chain() -> Feed:
+    return stage(to_segments(), redact(KEYS, EMAIL, CARD, PHONE), stream_fields(), to_invocations()).feed
+
+
+def redacted_text() -> Feed:
+    return stage(redact(KEYS)).feed
+
+
+def wholly_redacted_text() -> Feed:
+    return stage(redact(KEYS, EMAIL, CARD, PHONE)).feed
+
+
+def text_events(deltas: list[str], is_first: bool) -> list[Any]:
+    contents = [SegmentContent("s", "text", each, turn_id="t", raw=each) for each in deltas]
+    return [SegmentStart("s", "text", turn_id="t"), *contents] if is_first else contents
 
 
 def strategy_updates_off() -> Feed:
@@ -439,6 +465,18 @@ def main() -> int:
         *(
             (f"the same, with {name}", calls_per_delta(partial(guarded_chain, each), inputs[-1], call_deltas), bound)
             for name, each, bound in GUARDS
+        ),
+        ("the same, with redact(KEYS)", calls_per_delta(redacted_chain, inputs[-1], call_deltas), 100),
+        (
+            "the same, with redact of keys, e-mail, card and phone",
+            calls_per_delta(wholly_redacted_chain, inputs[-1], call_deltas),
+            300,
+        ),
+        ("redact(KEYS), prose", calls_per_delta(redacted_text, words, text_events), 60),
+        (
+            "redact of keys, e-mail, card and phone, prose",
+            calls_per_delta(wholly_redacted_text, words, text_events),
+            170,
         ),
         ("the same, 200 small objects that nobody streams", calls_per_delta(chain, rows_deltas(), rows_call), 80),
         # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.

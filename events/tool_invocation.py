@@ -140,6 +140,19 @@ FailureReason: TypeAlias = Literal[
 ]
 
 
+class RedactedArguments(dict[str, Any]):
+    """Arguments to be shown, in place of those in `true`, with which the call runs.
+
+    In JSON, and wherever else they are written, they are the ones to be shown.
+    """
+
+    __slots__ = ("true",)
+
+    def __init__(self, shown: dict[str, Any], *, true: dict[str, Any]) -> None:
+        super().__init__(shown)
+        self.true = true
+
+
 class ToolInvocation(Struct, frozen=True, gc=False, tag="TOOL_INVOCATION", tag_field="type"):
     """A sealed and valid call, which may be run."""
 
@@ -217,6 +230,12 @@ class Notice(Struct, frozen=True, gc=False, tag="NOTICE", tag_field="type"):
     detail: Annotated[str, Meta(description="The message, for people.")]
 
     _repr_mimebundle_ = shown_by("penstock.sinks.event_cards", "event_bundle")
+
+
+def true_arguments(call: ToolInvocation) -> dict[str, Any]:
+    """Return the arguments with which a call runs, where `redact` has others to be shown."""
+    arguments = call.arguments
+    return arguments.true if isinstance(arguments, RedactedArguments) else arguments
 
 
 def result_text(result: ToolResult) -> str:

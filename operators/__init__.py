@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from .parse_text import parse_text
     from .partial_arguments import PartialArguments, partial_arguments
     from .partial_output import PartialOutput, partial_output
+    from .redact import redact
+    from .redaction.detectors import CARD, EMAIL, KEYS, PHONE, Detector
     from .split_reasoning import split_reasoning
     from .stream_fields import stream_fields
     from .strip_markers import strip_markers
@@ -37,7 +39,12 @@ if TYPE_CHECKING:
     from .writing.render_call import render_call
 
 __all__ = [
+    "CARD",
+    "EMAIL",
+    "KEYS",
+    "PHONE",
     "Completed",
+    "Detector",
     "Dialect",
     "Failed",
     "FieldSpec",
@@ -63,6 +70,7 @@ __all__ = [
     "parse_text",
     "partial_arguments",
     "partial_output",
+    "redact",
     "render_call",
     "split_reasoning",
     "stage",
@@ -89,6 +97,7 @@ lazy_names(
         "grammar.dialect": ("Dialect",),
         "partial_arguments": ("PartialArguments",),
         "partial_output": ("PartialOutput",),
+        "redaction.detectors": ("CARD", "EMAIL", "KEYS", "PHONE", "Detector"),
         "writing.dialect_instructions": ("dialect_instructions",),
         "writing.render_call": ("render_call",),
     },

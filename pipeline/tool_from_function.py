@@ -17,7 +17,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from ..events.errors import UsageError
-from ..events.tool_invocation import InvocationFailed, ToolInvocation
+from ..events.tool_invocation import InvocationFailed, ToolInvocation, true_arguments
 from ..operators.calls.streamed_paths import Streamed
 from ..operators.schemas.schema_validation import what_to_write
 from ..operators.schemas.strict_schema import without_nulls
@@ -332,12 +332,13 @@ def checked_call(tool: Tool[..., Any], invocation: object) -> Callable[[], Any]:
         what = "has no function to run" if tool.function is None else f"is not {invocation.name!r}"
         message = f"tool {tool.name!r} {what}"
         raise UsageError(message)
+    arguments = true_arguments(invocation)
     if tool.model is None:
-        tool.validate(invocation.arguments)
-        return partial(tool.function, **without_nulls(invocation.arguments, tool.parameters))
+        tool.validate(arguments)
+        return partial(tool.function, **without_nulls(arguments, tool.parameters))
     given: Any = invocation.model
-    if not isinstance(given, tool.model):  # read back from JSON, or not validated so far
-        given = tool.validate(invocation.arguments)
+    if not isinstance(given, tool.model):  # read back from JSON, redacted, or not validated so far
+        given = tool.validate(arguments)
     by_position, by_name = function_arguments(tool.function, tool.model, given)
     return partial(tool.function, *by_position, **by_name)
 

@@ -345,6 +345,7 @@ class AnswerSegments(Stateful):
                     calls.content(call, text, events)
                 else:
                     items = machine.feed(text) if call.read_ahead is None else call.read_ahead
+                    call.read_ahead = None
                     if machine.error is None:
                         # The machine gives a tuple for text that lies wholly inside the open string.
                         call.inner_pieces = call.inner_pieces + 1 if type(items) is tuple else 0

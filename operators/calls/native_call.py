@@ -94,11 +94,11 @@ class NativeCall(Stateful):
         """Fragments to be emitted with the END, because no text is left to carry them: those of a number at the
         root."""
         self.inner_pieces = 0
-        """How many texts in a row had nothing but text of the open string; the string is offered a lane after one."""
+        """How many texts in a row had nothing but text of the open string."""
         self.goes_straight: bool | None = None
         """Whether the stages behind take all of its text in a lane; None before they were asked."""
         self.read_ahead: Sequence[Fragment | JsonError] | None = None
-        """What the machine made of the text last fed, if a lane found the error in it."""
+        """What the machine made of the text last fed, if a lane found the error in it, or could not let it pass."""
         self._limits = limits
         self.machine: JsonMachine | None = None
         self._whole: str | None = None
@@ -129,6 +129,12 @@ class NativeCall(Stateful):
     def needs_evidence(self) -> bool:
         """Whether the arguments cannot prove the call complete: free-form text, a provider's object, or none."""
         return self.kind != "json" or not self.has_text
+
+    @property
+    def is_offered(self) -> bool:
+        """Whether the open string is offered a lane: after one text, and where that was declined, after 2, 4, 8 ..."""
+        pieces = self.inner_pieces
+        return pieces > 0 and pieces & (pieces - 1) == 0
 
     def feed(self, text: str) -> tuple[Fragment, ...] | None:
         """Return the fragments of the next argument text; None if it arrived whole and is not parsed yet."""
@@ -240,7 +246,7 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
     if call.goes_straight:
         lane = _wide_lane(call, machine, whole)
         return _text_lane(call, machine, whole, chunk, (lane, others))
-    if machine.open_path is None or call.inner_pieces != 1:
+    if machine.open_path is None or not call.is_offered:
         return None
     of_string = TextLane(call.segment_id, "tool_call", turn_id, machine.open_path)
     return _text_lane(call, machine, of_string, chunk, (_no_lane, others)) if offer(of_string) else None
@@ -264,6 +270,7 @@ def _text_lane(
     raws, texts = keep_raw.pieces, keep_text.pieces
     further = tuple(text_lane.further)
     is_kept, is_told = text_lane.kept is not None, is_heard or bool(further)
+    check = text_lane.check
 
     def lane(chunk: ChunkResponse) -> list[Any] | None:
         if chunk != like:
@@ -286,7 +293,14 @@ def _text_lane(
                 return wide(text)
             machine.at = end
             decoded = text
-            piece = Fragment(path, "TEXT", text, at) if is_told else None
+            piece = Fragment(path, "TEXT", text, at) if is_told or check is not None else None
+        if check is not None:
+            going = check.read(piece, text, machine)
+            if not going:
+                call.read_ahead = None if going is not None else (piece,)  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+                return None if going is None else []
+            piece, text = going
+            decoded = piece.value
         events: list[Any] = []
         if piece is not None:
             if is_heard:

@@ -170,7 +170,7 @@ class ResponseAnswers(Stateful):
         lane = self._lanes.get(index)
         if lane is None:
             call = self._answer.calls.open.get(index)
-            if call is None or (call.inner_pieces != 1 and call.goes_straight is not None):
+            if call is None or (call.goes_straight is not None and not call.is_offered):
                 return None
             lane = self._opened_lane(call, chunk, offer)
             if lane is None:

@@ -62,6 +62,25 @@ class ValueInText(Protocol):
     def feed_all(self, fragments: Sequence[Any], /) -> None: ...
 
 
+class HoldingText(Protocol):
+    """The reader of the text: its offset, and the beginning of an escape that it holds."""
+
+    @property
+    def at(self) -> int: ...
+    @property
+    def pending(self) -> str: ...
+
+
+class TextCheck(Protocol):
+    """What a stage makes of text in a lane.
+
+    `read` is called with each text, decoded as a fragment, and as it stands in the source. It returns both for what
+    goes on in its place; or an empty tuple if all waits; or None, with nothing done, if the text has to leave the lane.
+    """
+
+    def read(self, piece: Any, source: str, reader: HoldingText, /) -> tuple[()] | tuple[Fragment, str] | None: ...
+
+
 class TextLane:
     """What becomes of further text of one call: of content events of one segment.
 
@@ -75,9 +94,10 @@ class TextLane:
     - `is_heard`: whether an event comes out at all; a stage that emits none sets it to False.
     - `further`: makers of further events, which follow it and which all stages pass; a stage puts its own first.
     - `kept`: where the source text and the value are kept, if a stage needs them later.
+    - `check`: what a stage makes of the text before it goes on.
     """
 
-    __slots__ = ("further", "is_decoded", "is_heard", "kept", "path", "segment_id", "segment_type", "turn_id")
+    __slots__ = ("check", "further", "is_decoded", "is_heard", "kept", "path", "segment_id", "segment_type", "turn_id")
 
     def __init__(self, segment_id: str, segment_type: str, turn_id: str | None, path: Path | None) -> None:
         self.segment_id = segment_id
@@ -88,6 +108,7 @@ class TextLane:
         self.is_heard = True
         self.further: list[FurtherEvents] = []
         self.kept: tuple[GrowingPieces, ValueInText] | None = None
+        self.check: TextCheck | None = None
 
 
 def with_lanes(stages: Sequence[Any]) -> OffersLanes | None:

@@ -253,8 +253,17 @@ class Counted:
         return events
 
 
+REDACTED = ("redacted", "redacted invocations")
+"""Chains in which something is redacted in nearly every text, which then leaves its lane for good."""
+
+
 @looped(
-    "name", [name for name in CHAINS if name not in ("eager", "with arguments", "several fields", "markers", "short")]
+    "name",
+    [
+        name
+        for name in CHAINS
+        if name not in ("eager", "with arguments", "several fields", "markers", "short", *REDACTED)
+    ],
 )
 def test_nearly_all_text_takes_a_lane(name: str) -> None:
     chain: Any = stage(CHAINS[name])
@@ -266,10 +275,14 @@ def test_nearly_all_text_takes_a_lane(name: str) -> None:
     if name == "two of one kind":
         assert not counted.taken
     else:
-        assert counted.taken > 0.9 * len(DELTAS)
+        # In every line an escape is followed by what may begin a key.
+        assert counted.taken > (0.5 if name == "keys" else 0.9) * len(DELTAS)
 
 
-@looped("name", [name for name in CHAINS if name not in ("eager", "with arguments", "short", "two of one kind")])
+@looped(
+    "name",
+    [name for name in CHAINS if name not in ("eager", "with arguments", "short", "two of one kind", "keys", *REDACTED)],
+)
 def test_nearly_all_text_of_a_call_that_nobody_streams_takes_a_lane(name: str) -> None:
     chain: Any = stage(CHAINS[name])
     chain._lanes = counted = Counted(chain._lanes)

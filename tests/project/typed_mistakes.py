@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, assert_never, assert_type
 
@@ -30,12 +31,16 @@ from penstock import (
 from penstock.events import CallCutError, Output, OutputFailed, ProviderEvent, SegmentEvent, ToolCallUpdate
 from penstock.events.segment_event import AnySegmentEvent
 from penstock.operators import (
+    EMAIL,
+    KEYS,
+    Detector,
     FieldVerdict,
     Operator,
     PartialOutput,
     guard,
     holdback,
     parse_text,
+    redact,
     stream_fields,
     strip_markers,
     validate,
@@ -297,3 +302,13 @@ def go_on(shown: Shown) -> list[dict[str, Any]]:
     assert_type(shown.text, str)
     _ = shown.usage  # wrong
     return shown.messages("anthropic", prefill=False)
+
+
+def redacted(chunks: list[ChunkResponse]) -> None:
+    badge = Detector("badge", r"B-\d{4}", accepts=len)
+    for event in drive(chunks, to_segments(), redact("secret", KEYS, EMAIL, badge, re.compile("a{3}"))):
+        assert_type(event, SegmentStart | SegmentContent | SegmentEnd | Notice | ProviderEvent | AnswerEnd)
+    redact(5)  # wrong
+    redact(KEYS, true_arguments="yes")  # wrong
+    redact(re.compile(b"bytes"))  # wrong
+    Detector("badge")  # wrong

@@ -7,11 +7,14 @@ from typing import Any
 from operator_contract import TURN
 
 from penstock.operators import (
+    KEYS,
+    Detector,
     FieldSpec,
     Limits,
     argument_progress,
     compose,
     partial_arguments,
+    redact,
     stream_fields,
     to_invocations,
     to_segments,
@@ -25,6 +28,12 @@ SEGMENTS = to_segments(turn_id=TURN)
 FIELDS = stream_fields()
 AGAIN: Any = to_invocations()
 """For a chain whose types do not say that its events may come twice."""
+WORDS = (
+    Detector("word", "[xy][az ][bc]x?"),
+    Detector("tail", r"(?<![b\n])a[\nz][<>\t€][<>\t€]*"),
+    Detector("mixed", 'c[\\n"] [a-z]'),
+)
+"""What is in many of the texts, or begins in them."""
 CHAINS: dict[str, Operator[Any, Any]] = {
     "segments": SEGMENTS,
     "eager": compose(to_segments(turn_id=TURN, eager=True), FIELDS, to_invocations(keep_segments=True)),
@@ -52,5 +61,8 @@ CHAINS: dict[str, Operator[Any, Any]] = {
     ),
     "progress": compose(SEGMENTS, argument_progress()),
     "partial": compose(SEGMENTS, partial_arguments(keep_segments=True), FIELDS, to_invocations()),
+    "keys": compose(SEGMENTS, redact(KEYS), FIELDS, to_invocations()),
+    "redacted": compose(SEGMENTS, redact(*WORDS), FIELDS, to_invocations(keep_segments=True)),
+    "redacted invocations": compose(SEGMENTS, FIELDS, redact(*WORDS), to_invocations()),
     "two of one kind": compose(SEGMENTS, to_invocations(keep_segments=True), AGAIN),
 }

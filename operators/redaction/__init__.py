@@ -1,0 +1,1 @@
+"""What `redact` is made of."""

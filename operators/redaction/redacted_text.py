@@ -1,0 +1,488 @@
+"""`RedactedText`: one text that arrives in pieces, without what the rules find in it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+from ..engine.state import Stateful
+from .rules import NUMBER_TAIL, Rules
+
+
+class Escapes(NamedTuple):
+    """What stands for other characters in a text: the signs with which it begins, whole ones, and one that is cut."""
+
+    name: str
+    signs: Callable[[str], re.Match[str] | None]
+    find: Callable[[str], Iterable[re.Match[str]]]
+    find_cut: Callable[[str, int], re.Match[str] | None]
+
+
+JSON_ESCAPES: Final = Escapes(
+    "json",
+    re.compile(r"\\").search,
+    re.compile(r'\\(?:u(?P<base_16>[0-9a-fA-F]{4})|(?P<sign>["\\/bfnrt]))').finditer,
+    re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?\Z").search,
+)
+ANY_ESCAPES: Final = Escapes(
+    "any",
+    re.compile(r"[\\&]").search,
+    re.compile(
+        r"""\\(?:u(?P<base_16>[0-9a-fA-F]{4})|U(?P<long>[0-9a-fA-F]{8})|x(?P<short>[0-9a-fA-F]{2})"""
+        r"""|(?P<base_8>[0-7]{1,3})|(?P<sign>["'\\/abfnrtv\n]))"""
+        r"|&(?:(?P<name>amp|lt|gt|quot|apos)|#(?P<base_10>[0-9]{1,7})|#[xX](?P<entity>[0-9a-fA-F]{1,6}));"
+    ).finditer,
+    re.compile(
+        r"\\(?:u[0-9a-fA-F]{0,3}|U[0-9a-fA-F]{0,7}|x[0-9a-fA-F]?|[0-7]{1,2})?\Z"
+        r"|&(?:[a-z]{0,4}|#[0-9]{0,7}|#[xX][0-9a-fA-F]{0,6})?\Z"
+    ).search,
+)
+"""Those of JSON, of Python and of XML together, for text of which it is not known what reads it."""
+
+_BY_NAME: Final = {"": None, "json": JSON_ESCAPES, "any": ANY_ESCAPES}
+_SIGNS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "a": "\a", "v": "\v", "\n": ""}
+_NAMED: Final = {"amp": "&", "lt": "<", "gt": ">", "quot": '"', "apos": "'"}
+_BASES: Final = {"base_10": 10, "base_8": 8}
+_HIGH: Final = re.compile("[\ud800-\udbff]").match
+_SURROGATES: Final = range(0xD800, 0xE000)
+_LAST: Final = 0x10FFFF
+_MOST_OCTAL: Final = 4
+"""The length of an octal escape that cannot go on."""
+
+
+class Edit(NamedTuple):
+    """A piece of the source that is replaced by another text; none stands for the rest of a match."""
+
+    start: int
+    end: int
+    shown: str
+
+
+class _Reading(Stateful):
+    """One way to read a text: as it stands, or with its escapes decoded.
+
+    - `settled`: the offset in the source up to which it is decided what is redacted.
+    """
+
+    STATE = ("_before", "_end", "_held", "_places", "_tail", "cut", "last", "settled")
+    __slots__ = (*STATE, "_escapes", "_rules")
+
+    def __init__(self, rules: Rules, escapes: Escapes | None) -> None:
+        self._rules = rules
+        self._escapes = escapes
+        self.settled = 0
+        self._end = 0
+        """The offset behind the last decoded character."""
+        self._before = ""
+        """The last characters that are decided, for patterns that look at them."""
+        self.last = ""
+        """The piece behind them, if nothing in it may be a match; its offsets are not counted."""
+        self._held = ""
+        """The characters that may still become a match."""
+        self._places: list[int] | None = None
+        """The offset of each of them; None if they stand there as they are."""
+        self.cut = ""
+        """The source of an escape that may go on."""
+        self._tail = -1
+        """The index of the rule whose match goes on; -1 if none does."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether nothing waits and no match goes on."""
+        return self._tail == -1 and not self._held and not self.cut
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing waits but characters that stand there as they are."""
+        return self._tail == -1 and self._places is None and not self.cut
+
+    def passes(self, source: str) -> bool:
+        """Read a piece behind which nothing waits, if nothing in it may be a match; return whether that is so."""
+        suspect, escapes = self._rules.suspect, self._escapes
+        if suspect is None:
+            return False
+        if escapes is not None and escapes.signs(source) is not None:
+            source, _, end = _decoded(whole := source, escapes, is_whole=False)
+            if end < len(whole):
+                return False
+        if suspect(source) is not None:
+            return False
+        self.note(source)
+        return True
+
+    def note(self, text: str) -> None:
+        """Note a piece, decoded, in which nothing may be a match."""
+        self.last = text if len(text) >= self._rules.before else self.looked_at() + text
+
+    def take(self, source: str) -> str | None:
+        """Return what of further plain text is certain; None, with nothing done, if there is a match."""
+        rules = self._rules
+        text = self._held + source
+        if self._held and rules.suspect is not None and rules.suspect(text) is None:
+            self.note(text)
+            self._held = ""
+            self.settled += len(text)
+            self._end = self.settled
+            return text
+        before = self.looked_at()
+        at = len(before)
+        text = before + text
+        place = rules.begin(text, at)
+        if place < 0:
+            place = len(text)
+        elif rules.is_cut(text, place) is None:
+            return None
+        self._held = text[place:]
+        size = rules.before
+        self._before = text[max(0, place - size) : place] if size else ""
+        self.settled += place - at
+        self._end += len(source)
+        return text[at:place]
+
+    def take_escaped(self, source: str) -> str | None:
+        """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
+        suspect, escapes = self._rules.suspect, self._escapes
+        if suspect is None or escapes is None or self._held or self._tail != -1:
+            return None
+        source = self.cut + source
+        decoded, _, end = _decoded(source, escapes, is_whole=False)
+        if suspect(decoded) is not None:
+            return None
+        self.note(decoded)
+        self.cut = source[end:]
+        return source[:end]
+
+    def looked_at(self) -> str:
+        """Return the last characters that are decided."""
+        if self.last:
+            self._before = self._rules.end_of(self._before + self.last)
+            self.last = ""
+        return self._before
+
+    def read(self, source: str, *, is_whole: bool, is_json: bool = False) -> list[Edit]:
+        """Return what is redacted in further source text; `is_json`: whether numbers have to stay numbers."""
+        text, places = self._decoded(source, is_whole=is_whole)
+        if self._held:
+            if places is None and self._places is not None:
+                places = [*range(self._end - len(text), self._end)]
+            elif places is not None and self._places is None:
+                self._places = [*range(self.settled, self.settled + len(self._held))]
+            if places is not None and self._places is not None:
+                places = self._places + places
+            text = self._held + text
+        return self._edits(text, places, is_whole=is_whole, is_json=is_json)
+
+    def decode(self, escapes: Escapes | None) -> None:
+        """Decode these escapes from now on; after a `load`, which does not know them."""
+        self._escapes = escapes
+
+    def continued(self, escapes: Escapes) -> _Reading:
+        """Return a reading that goes on here with further escapes."""
+        other = _Reading(self._rules, escapes)
+        other.load(self.dump())
+        return other
+
+    def behind(self, escapes: Escapes | None) -> _Reading:
+        """Return a reading of a text that follows what is decided here."""
+        other = _Reading(self._rules, escapes)
+        other._before, other._tail = self.looked_at(), self._tail
+        return other
+
+    def _edits(self, text: str, places: list[int] | None, *, is_whole: bool, is_json: bool) -> list[Edit]:
+        rules, begin, end = self._rules, self.settled, self._end
+        edits: list[Edit] = []
+
+        def offset(at: int) -> int:
+            if places is None:
+                return begin + at
+            return places[at] if at < len(places) else end
+
+        at = 0
+        while self._tail != -1 and at < len(text):
+            stop = rules.tail_end(self._tail, text, at)
+            if stop > at:
+                edits.append(Edit(offset(at), offset(stop), ""))
+            if stop < len(text):
+                self._tail = NUMBER_TAIL if is_json and self._tail != NUMBER_TAIL else -1
+            at = stop
+        before = self.looked_at()
+        size = len(before)
+        whole, certain = before + text, len(text)
+        while self._tail == -1:
+            found, undecided = rules.read(whole, size + at, is_whole=is_whole, most=1 if is_json else -1)
+            certain = undecided - size
+            for match in found:
+                start, stop = match.start - size, match.end - size
+                edits.append(Edit(offset(start), offset(stop), "0" if is_json else rules.shown[match.rule]))
+                if match.is_open:
+                    self._tail = match.rule
+            if not (found and is_json):
+                break
+            at = certain
+            if self._tail == -1:  # what follows in the number goes with it
+                certain = rules.tail_end(NUMBER_TAIL, text, at)
+                if certain > at:
+                    edits.append(Edit(offset(at), offset(certain), ""))
+                if certain == len(text):
+                    self._tail = NUMBER_TAIL
+                at = certain
+        self.settled = offset(certain)
+        self._held, self._places = text[certain:], (places[certain:] or None) if places else None
+        self._before = rules.end_of(whole[: size + certain])
+        if is_whole:
+            self._tail = -1
+        return edits
+
+    def _decoded(self, source: str, *, is_whole: bool) -> tuple[str, list[int] | None]:
+        """Return decoded text, and the offset in the source of each character; None if they stand there as they are."""
+        text, begin, escapes = self.cut + source, self._end, self._escapes
+        if escapes is None or escapes.signs(text) is None:
+            self.cut = ""
+            self._end = begin + len(text)
+            return text, None
+        decoded, places, end = _decoded(text, escapes, is_whole=is_whole)
+        self.cut = text[end:]
+        self._end = begin + end
+        return decoded, [begin + place for place in places]
+
+
+def _decoded(text: str, escapes: Escapes, *, is_whole: bool) -> tuple[str, list[int], int]:
+    """Return decoded text, the place in the source of each character, and where an escape is cut, or the end."""
+    decoded: list[str] = []
+    places: list[int] = []
+    position = 0
+    high = -1
+    """Where the escape of a high surrogate begins, of which the low one may follow."""
+    for found in escapes.find(text):
+        start, end = found.span()
+        decoded += text[position:start]
+        places += range(position, start)
+        letter = _letter(found)
+        if found.lastgroup == "base_8" and end - start < _MOST_OCTAL and end == len(text) and not is_whole:
+            position = start
+            break
+        if high >= 0 and start == position and letter and "\udc00" <= letter <= "\udfff":
+            decoded[-1] = (decoded[-1] + letter).encode("utf-16", "surrogatepass").decode("utf-16")
+            high = -1
+        else:
+            decoded += letter
+            places += [start] * len(letter)
+            high = start if _HIGH(letter) else -1
+        position = end
+    stop = len(text)
+    if not is_whole:
+        cut = escapes.find_cut(text, position)
+        stop = stop if cut is None else cut.start()
+        if high >= 0 and stop == position:  # the high surrogate waits, too
+            del decoded[-1], places[-1]
+            stop = position = high
+    decoded += text[position:stop]
+    places += range(position, stop)
+    return "".join("\ufffd" if ord(each) in _SURROGATES else each for each in decoded), places, stop
+
+
+def _letter(found: re.Match[str]) -> str:
+    """Return the character that an escape stands for."""
+    kind, written = found.lastgroup, found[found.lastgroup or 0]
+    if kind == "sign":
+        return _SIGNS.get(written, written)
+    if kind == "name":
+        return _NAMED[written]
+    code = int(written, _BASES.get(kind or "", 16))
+    return chr(code) if code <= _LAST else found[0]
+
+
+class RedactedText(Stateful):
+    """One text: `feed` returns what is certain of it, `close` the rest.
+
+    >>> from penstock.operators.redaction.detectors import KEYS
+    >>> from penstock.operators.redaction.rules import rules_of
+    >>> text = RedactedText(rules_of(KEYS))
+    >>> [text.feed(piece) for piece in ("a xox", "b-0123456", "789-0", " b s")], text.close()
+    (['a ', '', '[redacted:slack token]', ' b '], 's')
+
+    - `escapes`: those that are decoded. With `ANY_ESCAPES`, the text is read as it stands, too, and what is found in
+      either way is redacted.
+    """
+
+    STATE = (
+        "_at",
+        "_dropped_to",
+        "_edits",
+        "_escapes_name",
+        "_is_plain",
+        "_readings",
+        "_source",
+        "is_edited",
+        "is_idle",
+        "is_json",
+    )
+    __slots__ = (*STATE, "_escapes", "_rules", "_suspect", "reading")
+
+    def __init__(self, rules: Rules, escapes: Escapes | None = None, *, is_json: bool = False) -> None:
+        self._rules = rules
+        self._suspect = rules.suspect
+        self.decode(escapes)
+        self.is_json = is_json
+        """Whether it is JSON outside of its strings, where a number has to stay one."""
+        self.reading = _Reading(rules, JSON_ESCAPES if escapes is JSON_ESCAPES else None)
+        """The reading of the text as it stands, or with the escapes of JSON."""
+        self._readings = [self.reading]
+        self._source = ""
+        """The source that is not returned yet."""
+        self._at = 0
+        """Its offset."""
+        self._edits: list[Edit] = []
+        """The edits in it, in the order of their places."""
+        self._dropped_to = 0
+        """The offset behind the last edit."""
+        self.is_edited = False
+        """Whether something was redacted."""
+        self.is_idle = True
+        """Whether nothing waits, and what comes is read in one way."""
+        self._is_plain = True
+        """Whether what waits, if anything does, stands there as it is, and is read in one way."""
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether all of the text so far has been returned."""
+        return not self._source and all(each.is_clear for each in self._readings)
+
+    @property
+    def waiting(self) -> str:
+        """The source that has not been returned yet."""
+        return self._source
+
+    @property
+    def is_read_plainly(self) -> bool:
+        """Whether no escapes are decoded."""
+        return self._escapes is None
+
+    @property
+    def holds_text(self) -> bool:
+        """Whether more waits than the beginning of an escape."""
+        return len(self._source) > len(self.reading.cut)
+
+    def feed(self, source: str) -> str:
+        """Return what of the text is certain now."""
+        escapes, reading = self._escapes, self.reading
+        if escapes is None and self._suspect is not None:
+            if self.is_idle and self._suspect(source) is None:
+                reading.note(source)
+                return source
+            if (certain := self.take(source)) is not None:
+                return certain
+        elif escapes is ANY_ESCAPES and escapes.signs(source) is not None:
+            if len(self._readings) == 1:
+                self._readings.append(self.reading.continued(escapes))
+        elif self.is_idle and reading.passes(source):
+            return source
+        elif escapes is not None and (reading.cut or escapes.signs(source) is not None):
+            if (certain := self.take_escaped(source)) is not None:
+                return certain
+        elif (certain := self.take(source)) is not None:
+            return certain
+        return self._take(source, is_whole=False)
+
+    def take_escaped(self, source: str) -> str | None:
+        """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
+        reading = self.reading
+        certain = reading.take_escaped(source) if len(self._readings) == 1 else None
+        if certain is not None:
+            self._source = reading.cut
+            self._is_plain = self.is_idle = not reading.cut
+        return certain
+
+    def take(self, source: str) -> str | None:
+        """Return what of plain text is certain; None, with nothing done, if something is redacted in it."""
+        if not self._is_plain:
+            return None
+        certain = self.reading.take(source)
+        if certain is not None:
+            self._source = (self._source + source)[len(certain) :]
+            self._at += len(certain)
+            self.is_idle = not self._source
+        return certain
+
+    def close(self) -> str:
+        """Return the rest of the text."""
+        return "" if self.is_clear else self._take("", is_whole=True)
+
+    def as_source(self) -> tuple[RedactedText, str]:
+        """Return a text that goes on behind what was returned, with any escapes, and what it returns at once."""
+        other = RedactedText(self._rules, ANY_ESCAPES)
+        other.reading = self.reading.behind(None)
+        other._readings = [other.reading]
+        other._is_plain = other.is_idle = other.reading.is_plain
+        waiting = self._source
+        return other, other.feed(waiting) if waiting else ""
+
+    def copied(self, escapes: Escapes | None) -> RedactedText:
+        """Return a text that goes on from here, in which other escapes are decoded."""
+        other = RedactedText(self._rules, self._escapes)
+        other.load(self.dump())
+        other.decode(escapes)
+        return other
+
+    def decode(self, escapes: Escapes | None) -> None:
+        """Decode other escapes from now on."""
+        self._escapes = escapes
+        self._escapes_name = "" if escapes is None else escapes.name
+
+    def new_part(self, _name: str, _state: Any, /) -> _Reading:
+        return _Reading(self._rules, None)
+
+    def load(self, state: Any, /) -> None:
+        super().load(state)
+        self._edits = [Edit(*each) for each in self._edits]
+        self._escapes = _BY_NAME[self._escapes_name]
+        self.reading = self._readings[0]
+        escapes = JSON_ESCAPES if self._escapes is JSON_ESCAPES else None
+        for reading in self._readings:
+            reading.decode(escapes)
+            escapes = self._escapes
+
+    def _take(self, source: str, *, is_whole: bool) -> str:
+        self._source += source
+        for reading in self._readings:
+            self._edits += reading.read(source, is_whole=is_whole, is_json=self.is_json)
+        if len(self._readings) > 1:
+            self._edits.sort(key=_place)
+            self._is_plain = False
+        else:
+            self._is_plain = self.reading.is_plain
+        return self._released(min(each.settled for each in self._readings))
+
+    def _released(self, end: int) -> str:
+        """Return the text up to an offset."""
+        source, begin = self._source, self._at
+        out: list[str] = []
+        position, used = max(begin, min(self._dropped_to, end)), 0
+        for edit in self._edits:
+            if edit.start >= end:
+                break
+            used += 1
+            if edit.start >= self._dropped_to:
+                out.append(source[position - begin : edit.start - begin])
+                out.append(edit.shown)
+            self._dropped_to = max(self._dropped_to, edit.end)
+            position = max(position, min(self._dropped_to, end))
+        out.append(source[position - begin : end - begin])
+        self.is_edited = self.is_edited or used > 0
+        del self._edits[:used]
+        self._source, self._at = source[end - begin :], end
+        self.is_idle = self._is_plain and not self._source
+        return "".join(out)
+
+
+def _place(edit: Edit) -> tuple[int, bool]:
+    """Return where an edit comes among others: the rest of a match comes before a match that begins in it."""
+    return edit.start, edit.shown != ""
+
+
+def redacted(rules: Rules, text: str, escapes: Escapes | None = None) -> str:
+    """Return a whole text redacted."""
+    unit = RedactedText(rules, escapes)
+    begun: Sequence[str] = unit.feed(text), unit.close()
+    return "".join(begun)

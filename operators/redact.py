@@ -108,7 +108,7 @@ class _Redact(Stateful):
         self._open: dict[tuple[str | None, str], RedactedSegment] = {}
 
     def feed(self, event: Any) -> Sequence[Any]:
-        kind = type(event)
+        kind: Any = event.__class__
         if kind is SegmentContent:
             segment = self._open.get((event.turn_id, event.segment_id))
             if segment is None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ChunkResponse, ExecutedBy, ToolCallDelta
 from ...events.segment_event import Fragment, JsonError, SegmentContent
-from ..engine.lane import ANY_TEXT, FurtherEvents, Lane, Offer, TextLane
+from ..engine.lane import ANY_TEXT, FurtherEvents, GrowingPieces, Lane, Offer, TextLane
 from ..engine.limits import Limits
 from ..engine.stage import StreamStopped
 from ..engine.state import Stateful
@@ -304,9 +304,15 @@ def _text_lane(
         events: list[Any] = []
         if piece is not None:
             if is_heard:
-                said = decoded if is_decoded else text
-                events.append(
-                    SegmentContent(segment_id, segment_type, said, turn_id=turn_id, raw=text, fragments=(piece,))
+                events += (
+                    SegmentContent(
+                        segment_id,
+                        segment_type,
+                        decoded if is_decoded else text,
+                        turn_id=turn_id,
+                        raw=text,
+                        fragments=(piece,),
+                    ),
                 )
             if further:
                 _add_made(events, further, text, (piece,))
@@ -314,8 +320,7 @@ def _text_lane(
             raws.append(text)
             texts.append(decoded)
             if len(raws) >= MANY:
-                keep_raw.join()
-                keep_text.join()
+                _join(keep_raw, keep_text)
         return events
 
     return lane
@@ -352,6 +357,11 @@ def _wide_lane(call: NativeCall, machine: JsonMachine, text_lane: TextLane) -> L
         return events
 
     return lane
+
+
+def _join(*texts: GrowingPieces) -> None:
+    for each in texts:
+        each.join()
 
 
 def _no_lane(_: str) -> None:

@@ -215,7 +215,7 @@ class StringFragments(Stateful):
                 self._text = None
             elif each.kind == "OPEN" and each.value == '"':
                 self._text = RedactedText(self._rules)
-            value = each.value
+            value: Any = each.value
             if each.kind == "SCALAR" and not isinstance(value, bool) and value is not None:
                 value = redacted_number(self._rules, value)
             if path is each.path and value is each.value and not self.shift:

@@ -136,7 +136,7 @@ def detectors_of(wanted: Iterable[Any]) -> tuple[Detector, ...]:
         elif isinstance(each, str):
             found.append(Detector("secret", re.escape(each)))
         elif isinstance(each, Iterable) and not isinstance(each, bytes | bytearray):
-            found += detectors_of(each)
+            found += detectors_of(cast("Any", each))
         else:
             message = f"redact(...) takes strings, patterns, Detectors and ready sets such as KEYS, got {each!r:.80}"
             raise UsageError(message)

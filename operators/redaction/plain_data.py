@@ -63,6 +63,7 @@ def redacted_data(rules: Rules, value: Any, key: str = "") -> Any:
         return value if shown == value else shown
     if kind is list or kind is tuple:
         items = cast("list[Any]", value)
-        several = kind(redacted_data(rules, each, key) for each in items)
+        make: Any = kind
+        several = make(redacted_data(rules, each, key) for each in items)
         return value if several == value else several
     return value

@@ -373,7 +373,7 @@ class RedactedText(Stateful):
                 return source
             if (certain := self.take(source)) is not None:
                 return certain
-        elif escapes is ANY_ESCAPES and escapes.signs(source) is not None:
+        elif escapes is not None and escapes is ANY_ESCAPES and escapes.signs(source) is not None:
             if len(self._readings) == 1:
                 self._readings.append(self.reading.continued(escapes))
         elif self.is_idle and reading.passes(source):

@@ -354,9 +354,12 @@ class LiveEdit:
                 return False
             if isinstance(self._reader, Blocks) and base is None:
                 base = ""
-            if file.action == "add" and (isinstance(self._reader, UnifiedDiff) or not self.is_clear):
+            is_diff = isinstance(self._reader, UnifiedDiff) or not self.is_clear
+            if file.action == "add" and is_diff and not isinstance(base, RefusedError):
                 base = None  # another part of a diff may take the file away
             file.know(cast("Base", base))
+            if file.target is not None and isinstance(refused := self._names_of(file.target), RefusedError):
+                file.fail(str(refused))
         if not file.is_whole:
             return False
         self._keep(file, file.path)
@@ -373,12 +376,18 @@ class LiveEdit:
                 self._texts[names] = None
             self._texts[names if file.target is None else self._confined(file.target)] = file.text
 
-    def _base(self, path: str, *, is_original: bool = False) -> Base | object:
-        """Return the text of a file as the parts of the call before this one leave it, or `_UNKNOWN`."""
+    def _names_of(self, path: str) -> Names | RefusedError:
+        """Return the names of a path, or why it is refused."""
         try:
-            names = self._confined(path)
+            return self._confined(path)
         except RefusedError as error:
             return error
+
+    def _base(self, path: str, *, is_original: bool = False) -> Base | object:
+        """Return the text of a file as the parts of the call before this one leave it, or `_UNKNOWN`."""
+        names = self._names_of(path)
+        if isinstance(names, RefusedError):
+            return names
         if names in self._texts and not is_original:
             return self._texts[names]
         if names in self._known:

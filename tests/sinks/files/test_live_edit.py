@@ -302,6 +302,20 @@ def test_a_refused_path_is_told_when_it_has_come():
     assert edit.faults == ["hunk 1: the path '../a' is refused: '..' leads out of a folder"]
 
 
+@pytest.mark.parametrize(
+    ("patch", "fault"),
+    [
+        ("--- /dev/null\n+++ ../a\n@@ -0,0 +1 @@\n+x\n", "../a: the path '../a' is refused"),
+        ("--- /dev/null\n+++ \n@@ -0,0 +1 @@\n+x\n", "the file: the path '' is refused"),
+        ("*** Begin Patch\n*** Update File: a\n*** Move to: /b\n*** End Patch", "a: the path '/b' is refused"),
+    ],
+)
+def test_a_refused_path_of_a_patch_is_told(patch: str, fault: str):
+    edit = edit_of("apply_patch", {"input": patch}, {"a": TEXT})
+    assert edit.faults[0].startswith(fault)
+    assert isinstance(carried_out("apply_patch", {"input": patch}, {"a": TEXT}), str)
+
+
 def test_what_is_told_only_grows():
     patch = "*** Begin Patch\n*** Update File: a\n@@\n-one\n+1\n@@\n-TWO\n+2\n*** Add File: b\n+x\n*** End Patch"
     edit = LiveEdit(tools_of("apply_patch"))

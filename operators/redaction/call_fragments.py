@@ -169,8 +169,8 @@ def _joined(fragments: Fragments) -> tuple[Fragment, ...]:
     out: list[Fragment] = []
     for each in fragments:
         last = out[-1] if out else None
-        if last is not None and each.kind == "TEXT" == last.kind and last.path is each.path:
-            out[-1] = Fragment(last.path, "TEXT", last.value + each.value, last.at)
+        if last is not None and each.kind == "TEXT" == last.kind and last.path == each.path:
+            out[-1] = Fragment(each.path, "TEXT", last.value + each.value, last.at)
         else:
             out.append(each)
     return tuple(out)

@@ -7,8 +7,9 @@ import re
 from typing import Any, Final, cast
 
 from ..calls.call_arguments import as_json
+from .escapes import ANY_ESCAPES
 from .redacted_json import RedactedJson
-from .redacted_text import ANY_ESCAPES, RedactedText
+from .redacted_text import RedactedText
 from .rules import Rules
 
 OPENS_JSON: Final = re.compile(r'\s*+[{\["`]').match

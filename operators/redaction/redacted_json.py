@@ -6,7 +6,8 @@ import re
 from typing import Any, Final
 
 from ..engine.state import Stateful
-from .redacted_text import ANY_ESCAPES, JSON_ESCAPES, RedactedText
+from .escapes import ANY_ESCAPES, JSON_ESCAPES
+from .redacted_text import RedactedText
 from .rules import Rules
 
 _BLANKS: Final = " \t\r\n"

@@ -13,9 +13,10 @@ from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld, tail_of
 from .call_fragments import JsonFragments, StringFragments
+from .escapes import ANY_ESCAPES
 from .plain_data import OPENS_JSON, redacted_data, redacted_text
 from .redacted_json import RedactedJson
-from .redacted_text import ANY_ESCAPES, RedactedText
+from .redacted_text import RedactedText
 from .rules import Rules
 
 MAY_BE_REDACTED: Final = "it may become something that is redacted"

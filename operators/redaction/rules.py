@@ -44,13 +44,13 @@ class Rules:
     >>> rules.read("a b12 b", 0, is_whole=False)
     ([Found(start=2, end=5, rule=0, is_open=False)], 6)
 
-    - `names`: the names of the detectors; `shown`: what stands in place of each.
+    - `shown`: what stands in place of a match, by the rule.
     - `before`: how many characters before a match the patterns look at; `width`: the most characters that wait.
     - `is_cut`: matches at a place that further text may still change. `suspect`: finds in a piece of a text, whatever
       is before it, where a match may begin, or a bit more; None if too much would be suspect.
     """
 
-    __slots__ = ("_rules", "_searches", "before", "is_cut", "names", "shown", "suspect", "width")
+    __slots__ = ("_rules", "_searches", "before", "is_cut", "shown", "suspect", "width")
 
     def __init__(self, detectors: tuple[Detector, ...]) -> None:
         forms = [analysed(re.compile(each.pattern)) for each in detectors]
@@ -61,8 +61,7 @@ class Rules:
                     "a bounded width; give its last repetition a limit, such as {8,64}"
                 )
                 raise UsageError(message)
-        self.names = tuple(each.name for each in detectors)
-        self.shown = tuple(f"[redacted:{name}]" for name in self.names)
+        self.shown = tuple(f"[redacted:{each.name}]" for each in detectors)
         self.before = max(form.before for form in forms)
         self.width = max(form.width for form in forms)
         self._rules = [

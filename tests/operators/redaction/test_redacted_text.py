@@ -9,7 +9,8 @@ from redaction_oracle import AWS, SETS, TEXTS, redacted_whole
 from strategies.cuts import cuts, every_cut_in_two
 
 from penstock.operators.redaction.detectors import CARD, EMAIL, KEYS, Detector
-from penstock.operators.redaction.redacted_text import ANY_ESCAPES, JSON_ESCAPES, RedactedText
+from penstock.operators.redaction.escapes import ANY_ESCAPES, JSON_ESCAPES
+from penstock.operators.redaction.redacted_text import RedactedText
 from penstock.operators.redaction.rules import rules_of
 
 

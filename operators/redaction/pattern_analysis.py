@@ -14,20 +14,12 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from ...events.errors import UsageError
+from ..machines.streamed_pattern import CATEGORIES, PARSER
 
 MOST_WIDTH: Final = 10_000
 """The most characters of a bounded match, which may all have to wait."""
 
-_parser: Any = import_module("re._parser")
 _UNBOUNDED: Any = import_module("re._constants").MAXREPEAT
-_CATEGORIES: Final = {
-    "CATEGORY_DIGIT": r"\d",
-    "CATEGORY_NOT_DIGIT": r"\D",
-    "CATEGORY_SPACE": r"\s",
-    "CATEGORY_NOT_SPACE": r"\S",
-    "CATEGORY_WORD": r"\w",
-    "CATEGORY_NOT_WORD": r"\W",
-}
 _PLACES: Final = {
     "AT_BEGINNING": "^",
     "AT_BEGINNING_STRING": r"\A",
@@ -77,7 +69,7 @@ def analysed(pattern: re.Pattern[str]) -> PatternForms:
     >>> forms.tail, forms.width
     ('(?:[a-z])', 5)
     """
-    tree = _parser.parse(pattern.pattern, pattern.flags)
+    tree = PARSER.parse(pattern.pattern, pattern.flags)
     if tree.getwidth()[0] == 0:
         raise _unusable(pattern, "may match no text at all; demand at least one character")
     items, tail = _without_tail(list(tree), pattern)
@@ -286,5 +278,5 @@ def _class(given: Any) -> str:
             case "RANGE":
                 written.append(f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}")
             case _:
-                written.append(_CATEGORIES[str(value)])
+                written.append(CATEGORIES[str(value)])
     return f"[{''.join(written)}]"

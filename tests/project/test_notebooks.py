@@ -65,6 +65,7 @@ def test_there_are_notebooks_and_streams():
         "04_a_dialect_in_ten_lines",
         "05_where_the_waiting_goes",
         "06_a_broken_stream",
+        "07_guards",
     ]
     assert len(STREAMS) == 4
 

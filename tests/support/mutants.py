@@ -1470,7 +1470,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "pipeline/tool_from_function.py",
-                "        tool.validate(invocation.arguments)\n        return",
+                "        tool.validate(arguments)\n        return",
                 "        return",
             ),
         ),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from operator_contract import (
     FROM_CALLS,
     FROM_FIELDS,
@@ -55,8 +56,9 @@ from penstock.operators import (
     to_segments,
     validate,
 )
-from penstock.operators.engine.stage import StreamStopped
+from penstock.operators.engine.stage import StreamStopped, stage_of
 from penstock.operators.guard import guard
+from penstock.operators.machines.json_machine import JsonMachine
 from penstock.operators.policies import (
     AllowedTools,
     AnswerSize,
@@ -185,6 +187,8 @@ def test_dropping_lets_the_answer_go_on():
     chunks = [*call("write_file", PASSWD), *call("read", ['{"path": "a"}'], 1), STOP]
     events = run(chunks, InsideRoot("/work"), then="drop")
     assert failures(events) == [("c0", "guarded", [WHY])]
+    assert shown(each for each in events if getattr(each, "segment_id", "") == "c0") == '{"path": "/etc'
+    assert [segment_id for segment_id, _, _ in ends(events)] == ["c0", "c1"]
     assert [each.id for each in events if isinstance(each, ToolInvocation)] == ["c1"]
     assert events[-1] == AnswerEnd("t", finish_reason="tool_calls", usage=TokenUsage(1, 2, 3))
 
@@ -418,6 +422,22 @@ def test_a_question_at_the_end_is_answered_before_the_call_runs():
     assert [each.name for each in asyncio.run(collected(FieldsJudgedBy(ask, fields=["content"])))[-2:-1]] == [
         "write_file"
     ]
+
+
+@pytest.mark.parametrize("why", [None, "not ours"])
+def test_a_call_whose_last_field_closes_with_it_waits_for_the_answer(why: str | None):
+    chain = stage_of(compose(guard(ask), to_invocations()), may_ask=True)
+    start, end = SegmentStart("c", "tool_call", {"tool_name": "read"}), SegmentEnd("c", "tool_call", "complete")
+    pieces = [*JsonMachine().feed('{"path": "a"}')]
+    assert chain.feed(start) == []
+    assert chain.feed(replace(end, raw='{"path": "a"}', fragments=tuple(pieces))) == []
+    assert chain.question is not None
+    if why is None:
+        assert [event.arguments for event in chain.answer(None)] == [{"path": "a"}]
+    else:
+        with pytest.raises(StreamStopped) as stopped:
+            chain.answer(why)
+        assert failures(stopped.value.events) == [("c", "guarded", ["not ours"])]
 
 
 def test_a_question_is_left_when_the_run_is_cancelled():

@@ -1477,6 +1477,88 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/operators/schemas/test_exact_validation.py read_back",),
     ),
     Mutant(
+        "a guard lets a path lead out behind another step",
+        (Edit("operators/policies/ready.py", "            if depth < 0:\n", "            if depth < -1:\n"),),
+        ("tests/operators/test_guard.py inside_by_its_text",),
+    ),
+    Mutant(
+        "a guard shows the piece that is wrong",
+        (
+            Edit(
+                "operators/guard.py",
+                "            return self._forbid(call, found[0], event=event)\n",
+                "            return self._forbid(call, found[0], event=event, begin=(event,))\n",
+            ),
+        ),
+        ("tests/operators/test_guard.py",),
+    ),
+    Mutant(
+        "a guard drops a call and goes on with its rest",
+        (
+            Edit(
+                "operators/guard.py",
+                "                self._dropped.add(identity)\n            return events",
+                "                pass\n            return events",
+            ),
+        ),
+        ("tests/operators/test_guard.py",),
+    ),
+    Mutant(
+        "a guard in a lane looks at nothing",
+        (
+            Edit(
+                "operators/guard.py",
+                "        if not (reads or watches or self._of_answers):\n",
+                "        if call is not None:\n",
+            ),
+        ),
+        ("tests/operators/test_guard.py in_a_lane",),
+    ),
+    Mutant(
+        "a guard lets go what it holds before it is judged",
+        (
+            Edit(
+                "operators/policies/guarded_call.py",
+                "        if self.waiting:\n            return []\n",
+                "",
+            ),
+        ),
+        ("tests/operators/test_guard.py held",),
+    ),
+    Mutant(
+        "a call runs before its question is answered",
+        (
+            Edit(
+                "operators/guard.py",
+                "            self._ending = event\n            return ()\n",
+                "            self._ending = event\n            return (event,)\n",
+            ),
+        ),
+        ("tests/operators/test_guard.py waits_for_the_answer",),
+    ),
+    Mutant(
+        "a stopped chain is not closed in a plain loop",
+        (
+            Edit(
+                "operators/engine/pump.py",
+                "            try:\n                if item is not _END:\n                    events = work.feed(item)\n                else:\n                    how = how or Completed()\n                    events = work.close(how)\n            except StreamStopped as stop:\n                how = Interrupted(stop.reason)\n                events = [*stop.events, *work.close(how)]\n",
+                "            try:\n                if item is not _END:\n                    events = work.feed(item)\n                else:\n                    how = how or Completed()\n                    events = work.close(how)\n            except StreamStopped as stop:\n                how = Interrupted(stop.reason)\n                events = stop.events\n",
+            ),
+        ),
+        ("tests/operators/test_guard.py every_way",),
+    ),
+    Mutant(
+        "a pattern forgets that a match may begin anew",
+        (
+            Edit(
+                "operators/machines/streamed_pattern.py",
+                "            nodes.add(self._entry)\n",
+                "            nodes = nodes or {self._entry}\n",
+            ),
+        ),
+        ("tests/operators/machines/test_streamed_pattern.py",),
+    ),
+    Mutant(
         "a closing stream waits for a stuck thread for ever",
         (
             Edit(

@@ -95,6 +95,12 @@ def test_it_is_told_at_the_earliest_character(pattern: str, text: str):
         assert at == (None if ending is None else ending - 1)
 
 
+def test_a_match_may_begin_inside_of_what_became_none():
+    assert matched(StreamedPattern("aab"), ["aa", "ab"]) == (3, False)
+    assert matched(StreamedPattern(r"ab\b"), ["aba", "b c"]) == (4, False)
+    assert matched(StreamedPattern(r"\bab\b"), ["aba ab c"]) == (6, False)
+
+
 def test_the_work_is_linear_and_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch):
     from penstock.operators.machines import streamed_pattern  # noqa: PLC0415 - its bound is made small
 

@@ -499,7 +499,7 @@ class Pipeline:
 
     def _read(self, source: Any) -> tuple[Any, Callable[..., Machine]]:
         """Return the opened source, and what makes the machine that reads it; a `Path` is that of a recording."""
-        if not hasattr(type(source), "__fspath__"):
+        if not hasattr(source.__class__, "__fspath__"):
             return self._opened(source), self._new_machine
         from ..sources.recordings.from_recording import recorded_items  # noqa: PLC0415 - for recordings only
 

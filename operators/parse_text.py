@@ -21,6 +21,8 @@ from .schemas.json_schema import tool_parameters
 from .text.text_options import ParseTextOptions, TextOptions, spelled_out
 
 if TYPE_CHECKING:
+    from .text.call_in_reasoning import UnclosedReasoning
+    from .text.text_engine import TextEngine
     from .text.wrong_dialect import OtherDialects
 
 
@@ -105,20 +107,26 @@ def parse_text(
 @lru_cache(maxsize=2)
 def _others(has_tools: bool) -> OtherDialects:  # noqa: FBT001
     """Return the dialects that a model may fall into: one set for every text, which is compiled once."""
-    from .text.wrong_dialect import MAY_OPEN, OtherDialects, openers_of  # noqa: PLC0415 - as in `_answer`
+    from .text.wrong_dialect import MAY_OPEN, OtherDialects, openers_of  # noqa: PLC0415 - as in `_readers`
 
     dialects = dialects_beside(has_tools=has_tools)
     return OtherDialects(dialects, MAY_OPEN if has_tools else openers_of(dialects))
 
 
 def _answer(number: int, ids: TurnIds, *, positions: CompiledGrammar, options: TextOptions) -> AnswerSegments:
-    from .text.call_in_reasoning import UnclosedReasoning  # noqa: PLC0415 - a pipeline for native calls never reads text
-    from .text.text_engine import TextEngine  # noqa: PLC0415 - as above
-
+    unclosed_reasoning, text_engine = _readers()
     answer = AnswerSegments(
         number, ids, options.limits, eager=False, with_arguments=False, schemas=options.schemas or {}
     )
-    answer.text_reader = TextEngine(positions, proxy(answer), options)
+    answer.text_reader = text_engine(positions, proxy(answer), options)
     if options.schemas and options.calls:
-        answer.reasoning_watch = UnclosedReasoning("reasoning", positions, options, TextEngine)
+        answer.reasoning_watch = unclosed_reasoning("reasoning", positions, options, text_engine)
     return answer
+
+
+@lru_cache(maxsize=1)
+def _readers() -> tuple[type[UnclosedReasoning], type[TextEngine]]:
+    from .text.call_in_reasoning import UnclosedReasoning  # noqa: PLC0415 - a pipeline for native calls never reads text
+    from .text.text_engine import TextEngine  # noqa: PLC0415 - as above
+
+    return UnclosedReasoning, TextEngine

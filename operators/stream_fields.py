@@ -28,6 +28,7 @@ from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift, stage
+from .engine.state import EMPTY
 from .engine.withheld import Withheld
 from .machines.json_machine import JsonMachine
 from .machines.json_values import FragmentAggregator, PathNode, path_tree, read_path
@@ -187,7 +188,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             return StreamedArguments(specs[0], self._roots[tool], self._limits, start, name)
         markers = specs[0].markers
         stripping = None if markers is None else stage(strip_markers(*markers))
-        return FieldCall(specs, self._limits, start, name, stripping)
+        return FieldCall(specs, self._limits, start.segment_id, start.turn_id, start.metadata, name, stripping)
 
     def _tool(self, name: str) -> str:
         return name.casefold() if self._ignore_case else name
@@ -200,7 +201,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
         if not self._deferred:
             self._give_start(call, {}, events)
         elif (call.spec.required or call.chosen < 0) and not call.spec.strict and call.spec.markers is None:
-            call.held.append(start)
+            call.held = [start]
         return events
 
     def _content(self, call: FieldCall | StreamedArguments, event: SegmentContent) -> list[SegmentOutput]:
@@ -213,7 +214,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
                 self._give_content(call, text, events)
         else:
             if text:
-                call.content.append(text)
+                call.content += text
             if call.held:
                 call.held.append(event)
             if call.due is not None:
@@ -236,7 +237,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             return [*call.held, end]
         if not call.started:
             if text:
-                call.content.append(text)
+                call.content += text
             self._give_start(call, known_metadata(call) if call.due is None else call.due, events)
         elif text:
             self._give_content(call, text, events)
@@ -257,14 +258,14 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
 
     def _give_start(self, call: FieldCall, known: dict[str, Any], events: list[SegmentOutput]) -> None:
         call.started = True
-        call.held.clear()
+        call.held = EMPTY
         metadata = {**call.metadata, **self._streamed(call), **known}
         raw, fragments = taken(call)
         kind, pieces = call.segment_type, fragments or None
         events.append(SegmentStart(call.segment_id, kind, metadata, turn_id=call.turn_id, raw=raw, fragments=pieces))
         if call.content:
-            self._give_content(call, "".join(call.content), events)
-            call.content.clear()
+            self._give_content(call, call.content, events)
+            call.content = ""
 
     def _give_content(self, call: FieldCall, text: str, events: list[SegmentOutput]) -> None:
         raw, fragments = taken(call)
@@ -282,10 +283,14 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
                 raw = raw or event.delta
                 fragments = self._parsed(call, raw)
         if raw:
+            if not call.raw:
+                call.raw = []
             call.raw.append(raw)
         if call.stripping is not None:
             fragments = stripped(call, call.stripping, fragments, ending=ending)
         pieces: list[str] = []
+        if not call.fragments:
+            call.fragments = []
         for piece in fragments:
             call.fragments.append(piece)
             path = piece.path
@@ -341,7 +346,7 @@ class _StreamFields(CallFollower[FieldCall | StreamedArguments]):
             if call.duplicate:
                 return
             call.open_value = FragmentAggregator()
-        call.open_value.feed(piece)
+        call.open_value.feed_all((piece,))
         if piece.kind == "DONE" and len(piece.path) == 1:
             call.arguments[str(piece.path[0])] = call.open_value.value
             call.open_value = None

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias, cast, get_args, overload
 
+from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import BaseModel
 
@@ -21,7 +22,7 @@ from .engine.lane import TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
 from .engine.stage import Operator, lift
-from .engine.state import Stateful
+from .engine.state import EMPTY, Stateful
 from .engine.withheld import Withheld, tail_of
 from .machines.json_machine import decode_json
 from .machines.json_values import FragmentAggregator, GrowingText, arguments_digest, value_digest
@@ -130,19 +131,16 @@ def to_invocations(
     return lift(partial(_ToInvocations, validators, names, by_type, limits, **options))
 
 
-class _Call(Stateful):
-    STATE = __slots__ = ("metadata", "name", "raw", "segment_id", "segment_type", "turn_id", "unparsed", "values")
-
-    def __init__(self, start: SegmentStart, name: str) -> None:
-        self.segment_id = start.segment_id
-        self.segment_type = start.segment_type or ""
-        self.turn_id = start.turn_id
-        self.name = name
-        self.metadata = dict(start.metadata)
-        self.raw = GrowingText()
-        self.values: FragmentAggregator | None = None
-        self.unparsed: list[str] = []
-        """Texts without fragments, not parsed yet: JSON, or the decoded content of a field segment."""
+class _Call(Stateful, Struct, gc=False, eq=False):
+    segment_id: str
+    segment_type: str
+    turn_id: str | None
+    name: str
+    metadata: dict[str, Any]
+    raw: GrowingText
+    values: FragmentAggregator | None = None
+    unparsed: list[str] = EMPTY
+    """Texts without fragments, not parsed yet: JSON, or the decoded content of a field segment."""
 
     def new_part(self, _name: str, _state: Any, /) -> FragmentAggregator:
         return FragmentAggregator()
@@ -167,7 +165,7 @@ class _ToInvocations(CallFollower[_Call]):
         self._names = names
         self._specs = specs
         self._limits = limits
-        self._settled: set[tuple[str | None, str]] = set()
+        self._settled: dict[tuple[str | None, str], None] = {}
         self._invoked: dict[tuple[str | None, str, str], str] = {}
         """The ids of the invocations, by turn, provider's id, and digest of name and arguments."""
 
@@ -209,11 +207,14 @@ class _ToInvocations(CallFollower[_Call]):
         return True
 
     def new_part(self, _name: str, _state: Any, /) -> _Call:
-        return _Call(SegmentStart("", None), "")
+        return _Call("", "", None, "", {}, GrowingText())
 
     def _opened(self, start: SegmentStart) -> _Call | None:
         name = called_name(start, self._specs)
-        return None if name is None else _Call(start, name)
+        if name is None:
+            return None
+        kind = start.segment_type or ""
+        return _Call(start.segment_id, kind, start.turn_id, name, dict(start.metadata), GrowingText())
 
     def _started(self, call: _Call, start: SegmentStart) -> Sequence[Result]:
         self._take(call, start)
@@ -223,6 +224,8 @@ class _ToInvocations(CallFollower[_Call]):
         if event.fragments is None and isinstance(event, SegmentContent):
             # Whole JSON that is not parsed yet, or an event that was read from JSON.
             call.raw.add(event.raw or event.delta)
+            if not call.unparsed:
+                call.unparsed = []
             call.unparsed.append(event.raw or event.delta)
             return
         if event.raw:
@@ -242,7 +245,7 @@ class _ToInvocations(CallFollower[_Call]):
         if identity in self._settled:
             result = Notice("duplicate_call", f"a second call with the id {end.segment_id!r} was not invoked")
         else:
-            self._settled.add(identity)
+            self._settled[identity] = None
             result = self._settle(call, end)
             if isinstance(result, ToolInvocation) and (first := self._first_of(call, result)) != result.id:
                 detail = f"a second call with the id {first!r} and the same arguments was not invoked"

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cached_property, partial
 from inspect import signature
-from os import PathLike
 from typing import Any, TypeAlias, TypeVar, Unpack, cast
 from weakref import WeakSet
 
@@ -507,16 +506,15 @@ class Pipeline:
         """Return the opened source, and what makes the machine that reads it; a `Path` is that of a recording."""
         if isinstance(source, GuardedSource):
             return self._guarded(self._opened(source), turn_id), partial(AutoDecoder, **self._of_machines)
-        if not isinstance(source, PathLike):
+        if not hasattr(source.__class__, "__fspath__"):
             return self._opened(source), self._new_machine
         from ..sources.recordings.from_recording import recorded_items  # noqa: PLC0415 - for recordings only
 
-        recorded = recorded_items(cast("PathLike[str]", source), self._api, **self._of_machines)
+        recorded = recorded_items(source, self._api, **self._of_machines)
         return opened(self._recorded(recorded.untimed), name="Pipeline"), recorded.new_machine
 
     def _opened(self, source: Any) -> Any:
-        source = without_await(source)
-        if isinstance(source, Observable):
+        if isinstance(source, Observable) and isinstance(source := without_await(source), Observable):
             message = "got an Observable; use observable(...), or subscribe to it"
             raise UsageError(message)
         return opened(self._recorded(source), decode=self._decode, name="Pipeline")

@@ -13,10 +13,10 @@ from ..events.errors import PenstockError, ProviderError, UsageError
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.public_operator import public_operator
 from ..operators.engine.stage import Completed, Failed, How, Operator, lift
-from ..operators.engine.state import Stateful
+from ..operators.engine.state import EMPTY, Stateful
 from .base.answers import Choices
 from .base.endings import invalid_data, raise_again
-from .base.machine import Machine, MachineStage, WireLane, json_value, lane_of, merged
+from .base.machine import Machine, WireLane, closed_as_stage, json_value, lane_of, merged
 from .framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
@@ -83,7 +83,7 @@ class WireMachine(Stateful):
         self._raises = raises
         """Whether `feed` raises the failure of a stream that has stopped, as a stage does."""
         self._decoder = decoder or SseDecoder()
-        self._whole: Callable[[bytes], str | None] = getattr(self._decoder, "whole", _no_event)
+        self._whole: Callable[[Any, bytes], str | None] = getattr(type(self._decoder), "whole", _no_event)
         self._machine = machine
         self._unread = _Unread(machine) if isinstance(machine, CheckedMachine) else None
         self._failure: ProviderError | None = None
@@ -100,7 +100,7 @@ class WireMachine(Stateful):
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         piece = item if isinstance(item, bytes) else _as_bytes(item)
-        data = self._whole(piece)
+        data = self._whole(self._decoder, piece)
         if data is None:
             responses = self._events(self._decoder.feed(piece), self._lane)
         else:
@@ -198,7 +198,7 @@ class _Unread(Stateful):
         self._machine.look_at(b"".join(self._pieces))
 
 
-def _no_event(_: bytes) -> None:
+def _no_event(_: Decoder, __: bytes) -> None:
     """Stand for the `whole` of a decoder that has none."""
 
 
@@ -209,16 +209,17 @@ def _as_bytes(item: object) -> bytes:
     return bytes(cast("bytes", item))
 
 
-class _WireStage(MachineStage):
-    """The stage without a call of its own for each item."""
+class _WireStage(WireMachine):
+    """The machine as a stage, without a call of its own for each item."""
 
-    def __init__(self, machine: WireMachine) -> None:
-        super().__init__(machine)
-        self.feed = machine.feed  # type: ignore[method-assign]
+    last_words: list[ChunkResponse] = EMPTY
+
+    def close(self, how: How, /) -> list[ChunkResponse]:
+        return closed_as_stage(self, super().close, how)
 
 
-def _stage(api: str, new_machine: Callable[[], CheckedMachine], *, merge: bool) -> MachineStage:
-    return _WireStage(WireMachine(new_machine(), api_of(api).new_decoder(), raises=True, merge=merge))
+def _stage(api: str, new_machine: Callable[[], CheckedMachine], *, merge: bool) -> _WireStage:
+    return _WireStage(new_machine(), api_of(api).new_decoder(), raises=True, merge=merge)
 
 
 def from_wire(

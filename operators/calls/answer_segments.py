@@ -15,7 +15,7 @@ from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd,
 from ...events.tool_invocation import Notice
 from ..engine.limits import Limits
 from ..engine.stage import Completed, How, Interrupted
-from ..engine.state import Stateful
+from ..engine.state import EMPTY, Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
 from ..schemas.json_schema import Schema
@@ -135,9 +135,7 @@ class AnswerSegments(Stateful):
         """The finish reason in the provider's words."""
         self.irregular_words: str | None = None
         """The provider's finish reason, if it is not a regular one; None otherwise."""
-        self.calls = NativeCalls(
-            number, ids, limits, proxy(self), eager=eager, with_arguments=with_arguments, schemas=schemas
-        )
+        self.calls = NativeCalls(number, ids, limits, proxy(self), eager, with_arguments, schemas)
         self.interruption: str | None = None
         """Why the source was interrupted, as long as nothing follows."""
         self.broken_id = ""
@@ -146,7 +144,7 @@ class AnswerSegments(Stateful):
         self.api: str | None = None
         self.message: Any = None
         self._counts: dict[str, int] = {}
-        self.signed: list[dict[str, Any]] = []
+        self.signed: list[dict[str, Any]] = EMPTY
         """What came without reasoning while a visible text was open: for that text's END, and for segments behind it of
         what does not fit into one object."""
         self.ids = ids
@@ -247,9 +245,9 @@ class AnswerSegments(Stateful):
             if isinstance(each, list) and isinstance(known.get(name), list)
         }
         if any(known.get(name, each) != each for name, each in native.items() if name not in lists):
-            self.signed.append(native)
+            self.signed = [*self.signed, native]
         else:
-            self.signed[-1:] = [{**known, **native, **lists}]
+            self.signed = [*self.signed[:-1], {**known, **native, **lists}]
 
     def text(self, kind: str, text: str, events: list[SegmentOutput]) -> None:
         if self.open_type != kind:
@@ -316,12 +314,12 @@ class AnswerSegments(Stateful):
         if self.open_type:
             turn_id = self.ids.turn_id
             metadata = metadata or {}
-            natives, self.signed = self.signed, []
+            natives, self.signed = self.signed, EMPTY
             if natives:
-                metadata["native"] = natives.pop(0)
+                metadata["native"] = natives[0]
             events.append(SegmentEnd(self.open_id, self.open_type, status, reason, metadata, turn_id=turn_id, raw=raw))
             self.open_type = ""
-            for native in natives:
+            for native in natives[1:]:
                 self.start_text("reasoning", events)
                 self.end_text(events, metadata={"native": native})
 
@@ -383,8 +381,10 @@ class AnswerSegments(Stateful):
         for watch in (self.reasoning_watch, self.text_watch):
             if watch is not None:
                 events += watch.close(how, finish)
-        self.end_text(events, *self.end_of(how, finish))
-        self._close_calls(how, finish, events)
+        if self.open_type:
+            self.end_text(events, *self.end_of(how, finish))
+        if self.calls.open or self.calls.waiting:
+            self._close_calls(how, finish, events)
 
     def end_of(self, how: How, finish: str | None) -> tuple[Status, str | None]:
         """Return the status and reason of text that is open at the end; `finish` is the answer's finish reason."""

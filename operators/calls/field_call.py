@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...events.segment_event import (
@@ -22,7 +23,7 @@ from ...events.segment_event import (
 )
 from ..engine.limits import Limits
 from ..engine.stage import StageChain
-from ..engine.state import Stateful
+from ..engine.state import EMPTY, Stateful
 from ..engine.withheld import Withheld, held_by, tail_of
 from ..machines.json_machine import JsonMachine
 from ..machines.json_values import FragmentAggregator, PathNode, following
@@ -209,7 +210,7 @@ def _argument_id(call_id: str, path: Path) -> str:
     return "/".join((call_id, *(str(step).replace("~", "~0").replace("/", "~1") for step in path)))
 
 
-class FieldCall(Stateful):
+class FieldCall(Stateful, Struct, gc=False, eq=False):
     """One call of a tool with a spec: its arguments so far, and the text that is not emitted yet."""
 
     STATE = (
@@ -237,48 +238,43 @@ class FieldCall(Stateful):
         "stripping",
         "turn_id",
     )
-    __slots__ = (*STATE, "limits", "field_path", "live_path", "segment_type", "spec", "specs")
+    specs: tuple[FieldSpec, ...]
+    limits: Limits
+    segment_id: str
+    turn_id: str | None
+    metadata: dict[str, Any]
+    name: str
+    stripping: StageChain[str, str] | None
+    chosen: int = -1
+    """The place of the spec that the call takes; -1 while several may fit."""
+    spec: FieldSpec = None  # type: ignore[assignment]  # pyright: ignore[reportAssignmentType] - `choose` sets it
+    segment_type: str = ""
+    field_path: Path = ()
+    arguments: dict[str, Any] = {}  # those that are not streamed, as they close; msgspec gives each instance its own
+    open_value: FragmentAggregator | None = None  # the one of them that is open
+    content: str = ""  # decoded content that waits for START
+    content_length: int = 0
+    raw: list[str] = EMPTY  # source text that no event has accounted for yet, and its fragments
+    fragments: list[Fragment] = EMPTY
+    live_path: Path | None = None  # the path object of the open field, while its text can have a lane
+    due: dict[str, Any] | None = None  # the metadata of START, known since START is due
+    opened: bool = False  # the field
+    is_text: bool = False  # the field is a string
+    duplicate: bool = False
+    no_object: bool = False  # the root is something else
+    error: JsonError | None = None  # from text that was not parsed before
+    started: bool = False
+    machine: JsonMachine | None = None  # for events that are not parsed yet
+    free_form_length: int = 0  # of text without fragments
+    is_late: bool = False  # no field has come within the limit
+    held: list[AnySegmentEvent] = EMPTY
+    """The events before START, to be emitted unchanged if the call does not fit a spec that is not strict.
 
-    def __init__(
-        self,
-        specs: tuple[FieldSpec, ...],
-        limits: Limits,
-        start: SegmentStart,
-        name: str,
-        stripping: StageChain[str, str] | None,
-    ) -> None:
-        self.specs = specs
-        self.chosen = 0 if len(specs) == 1 else -1
-        """The place of the spec that the call takes; -1 while several may fit."""
-        self.choose(self.chosen)
-        self.limits = limits
-        self.segment_id = start.segment_id
-        self.turn_id = start.turn_id
-        self.metadata = start.metadata
-        self.name = name
-        self.arguments: dict[str, Any] = {}  # those that are not streamed, as they close
-        self.open_value: FragmentAggregator | None = None  # the one of them that is open
-        self.content: list[str] = []  # decoded content that waits for START
-        self.content_length = 0
-        self.raw: list[str] = []  # source text that no event has accounted for yet, and its fragments
-        self.fragments: list[Fragment] = []
-        self.live_path: Path | None = None  # the path object of the open field, while its text can have a lane
-        self.due: dict[str, Any] | None = None  # the metadata of START, known since START is due
-        self.opened = False  # the field
-        self.is_text = False  # the field is a string
-        self.duplicate = False
-        self.no_object = False  # the root is something else
-        self.error: JsonError | None = None  # from text that was not parsed before
-        self.started = False
-        self.machine: JsonMachine | None = None  # for events that are not parsed yet
-        self.free_form_length = 0  # of text without fragments
-        self.stripping = stripping
-        self.is_late = False  # no field has come within the limit
-        self.held: list[AnySegmentEvent] = []
-        """The events before START, to be emitted unchanged if the call does not fit a spec that is not strict.
+    It stays empty if markers are removed from the content, because these events would contain them.
+    """
 
-        It stays empty if markers are removed from the content, because these events would contain them.
-        """
+    def __post_init__(self) -> None:
+        self.choose(0 if len(self.specs) == 1 else -1)
 
     @property
     def needs_field(self) -> bool:
@@ -349,8 +345,10 @@ def known_metadata(call: FieldCall) -> dict[str, Any]:
 
 def shown_arguments(call: FieldCall) -> dict[str, Any]:
     """Return the arguments that were not streamed, as END metadata; those with reserved names one level down."""
-    shown = {name: value for name, value in call.arguments.items() if name not in RESERVED}
-    hidden = {name: value for name, value in call.arguments.items() if name in RESERVED}
+    shown, hidden = call.arguments, dict[str, Any]()
+    if not RESERVED.isdisjoint(shown):
+        hidden = {name: value for name, value in shown.items() if name in RESERVED}
+        shown = {name: value for name, value in shown.items() if name not in RESERVED}
     if call.opened and not call.content_length and call.spec.field not in call.arguments:
         hidden[call.spec.field] = ""  # an empty content has no CONTENT that would tell it from none
     return {**shown, "arguments": hidden} if hidden else shown
@@ -378,8 +376,7 @@ def verdict(call: FieldCall, reason: str | None) -> tuple[Status, str | None, di
 def taken(call: FieldCall) -> tuple[str, tuple[Fragment, ...]]:
     """Return the source text and the fragments that no event has accounted for, which the next event now does."""
     pieces = "".join(call.raw), tuple(call.fragments)
-    call.raw.clear()
-    call.fragments.clear()
+    call.raw = call.fragments = EMPTY
     return pieces
 
 

@@ -6,23 +6,40 @@ The lane is for a chunk that has nothing but more text of one call: any, or only
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
+
+from msgspec import Struct
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ChunkResponse, ExecutedBy, ToolCallDelta
 from ...events.segment_event import Fragment, JsonError, SegmentContent
-from ..engine.lane import ANY_TEXT, FurtherEvents, GrowingPieces, Lane, Offer, TextLane
+from ..engine.lane import (
+    ANY_TEXT,
+    FurtherEvents,
+    GrowingPieces,
+    Lane,
+    TakesLanes,
+    TextLane,
+    ValueInText,
+    is_taken,
+)
 from ..engine.limits import Limits
 from ..engine.stage import StreamStopped
-from ..engine.state import Stateful
+from ..engine.state import EMPTY, Stateful
 from ..machines.json_machine import JsonMachine, decode_whole
-from ..machines.json_values import MANY, FragmentAggregator, GrowingText
+from ..machines.json_values import MANY
 
 BLANKS = " \t\n\r"
 _BLANKS_KEPT = 1024
 """Characters of leading blanks that are kept; with more, a machine is made to read them."""
 
 
-class NativeCall(Stateful):
+class OtherLanes(Protocol):
+    """What finds the lane of another call."""
+
+    def find_lane(self, chunk: ChunkResponse, /) -> list[Any] | None: ...
+
+
+class NativeCall(Stateful, Struct, gc=False, eq=False):
     """One open native call: its identity, its status, and the parser of its arguments.
 
     Arguments of kind `json` are parsed by the machine, or decoded at once if they arrive whole. Arguments of kind
@@ -55,56 +72,44 @@ class NativeCall(Stateful):
         "texts",
         "unsaid",
     )
-    __slots__ = (*STATE, "_limits", "goes_straight", "inner_pieces", "read_ahead")
-
-    def __init__(
-        self,
-        index: int,
-        given_id: str,
-        segment_id: str,
-        name: str,
-        kind: ArgumentsKind,
-        executed_by: ExecutedBy,
-        limits: Limits,
-    ) -> None:
-        self.index = index
-        self.given_id = given_id
-        self.segment_id = segment_id
-        self.name = name
-        self.kind: ArgumentsKind = kind
-        self.executed_by = executed_by
-        self.native: dict[str, Any] | None = None
-        self.repeats = ""
-        """The segment id of the answer's first call with the same id, if the provider repeated the id; else empty."""
-        self.status: CallStatus | None = None
-        self.head: ToolCallDelta | None = None
-        """The first delta with the name so far, while the call waits for the rest of its name."""
-        self.is_followed = False
-        """Whether another call of the answer began later."""
-        self.error: JsonError | None = None
-        self.over_limit = False
-        """Whether the call exceeds a limit; such a call ends at once."""
-        self.excess = 0
-        """Characters of the text last fed that exceed the limit."""
-        self.length = 0
-        """Characters counted here: of free-form text, or of JSON after its first error."""
-        self.texts: list[str] = []
-        """The pieces of the text so far, if the owner of the call stores them here."""
-        self.unsaid: tuple[Fragment, ...] = ()
-        """Fragments to be emitted with the END, because no text is left to carry them: those of a number at the
-        root."""
-        self.inner_pieces = 0
-        """How many texts in a row had nothing but text of the open string."""
-        self.goes_straight: bool | None = None
-        """Whether the stages behind take all of its text in a lane; None before they were asked."""
-        self.read_ahead: Sequence[Fragment | JsonError] | None = None
-        """What the machine made of the text last fed, if a lane found the error in it, or could not let it pass."""
-        self._limits = limits
-        self.machine: JsonMachine | None = None
-        self._whole: str | None = None
-        self._blanks = ""
-        """Leading blanks, kept until other text arrives."""
-        self._closed = False  # at a root with something wrong after it, which is not the call's
+    index: int
+    given_id: str
+    segment_id: str
+    name: str
+    kind: ArgumentsKind
+    executed_by: ExecutedBy
+    _limits: Limits
+    native: dict[str, Any] | None = None
+    repeats: str = ""
+    """The segment id of the answer's first call with the same id, if the provider repeated the id; else empty."""
+    status: CallStatus | None = None
+    head: ToolCallDelta | None = None
+    """The first delta with the name so far, while the call waits for the rest of its name."""
+    is_followed: bool = False
+    """Whether another call of the answer began later."""
+    error: JsonError | None = None
+    over_limit: bool = False
+    """Whether the call exceeds a limit; such a call ends at once."""
+    excess: int = 0
+    """Characters of the text last fed that exceed the limit."""
+    length: int = 0
+    """Characters counted here: of free-form text, or of JSON after its first error."""
+    texts: list[str] = EMPTY
+    """The pieces of the text so far, if the owner of the call stores them here, in a list that it sets."""
+    unsaid: tuple[Fragment, ...] = ()
+    """Fragments to be emitted with the END, because no text is left to carry them: those of a number at the root."""
+    inner_pieces: int = 0
+    """How many texts in a row had nothing but text of the open string."""
+    goes_straight: bool | None = None
+    """Whether the stages behind take all of its text in a lane; None before they were asked."""
+    read_ahead: Sequence[Fragment | JsonError] | None = None
+    """What the machine made of the text last fed, if a lane found the error in it, or could not let it pass."""
+    machine: JsonMachine | None = None
+    _whole: str | None = None
+    _blanks: str = ""
+    """Leading blanks, kept until other text arrives."""
+    _closed: bool = False
+    """Whether the root has closed with something wrong after it, which is not the call's."""
 
     @property
     def has_text(self) -> bool:
@@ -232,8 +237,8 @@ class NativeCall(Stateful):
         self.over_limit = self.over_limit or self.excess > 0
 
 
-def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer: Offer, others: Lane) -> Lane | None:
-    """Offer the call's text to the stages behind, and return its lane; `others` reads another call's chunk.
+def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, takers: Sequence[TakesLanes]) -> Lane | None:
+    """Offer the call's text to the stages behind, and return its lane.
 
     Where the stages do not take all of its text, they are offered that of the open string.
     """
@@ -242,130 +247,144 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, offer
         return None
     whole = TextLane(call.segment_id, "tool_call", turn_id, None)
     if call.goes_straight is not False:
-        call.goes_straight = offer(whole)
+        call.goes_straight = is_taken(whole, takers)
     if call.goes_straight:
-        lane = _wide_lane(call, machine, whole)
-        return _text_lane(call, machine, whole, chunk, (lane, others))
+        return _CallLane(call, machine, whole, chunk).read
     if machine.open_path is None or not call.is_offered:
         return None
     of_string = TextLane(call.segment_id, "tool_call", turn_id, machine.open_path)
-    return _text_lane(call, machine, of_string, chunk, (_no_lane, others)) if offer(of_string) else None
+    return _CallLane(call, machine, of_string, chunk).read if is_taken(of_string, takers) else None
 
 
-def _text_lane(
-    call: NativeCall, machine: JsonMachine, text_lane: TextLane, chunk: ChunkResponse, further_lanes: tuple[Lane, Lane]
-) -> Lane:
-    """Return the lane for text of the open string; the further lanes are those for other text, and of other calls."""
-    call.inner_pieces = 0
-    # A chunk fits if it equals this one, whatever its text; one comparison looks at all fields.
-    given, index, segment_id = chunk.tool_calls[0], call.index, call.segment_id
-    delta = ToolCallDelta(index, arguments_delta=ANY_TEXT, kind=given.kind, executed_by=given.executed_by)
-    same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
-    like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
-    wide, others = further_lanes
-    read_inside, longest, turn_id = machine.read_inside, machine.longest, text_lane.turn_id
-    segment_type, is_decoded, is_heard = text_lane.segment_type, text_lane.is_decoded, text_lane.is_heard
-    keep_raw, value = text_lane.kept or (GrowingText(), FragmentAggregator())
-    keep_text = value.text
-    raws, texts = keep_raw.pieces, keep_text.pieces
-    further = tuple(text_lane.further)
-    is_kept, is_told = text_lane.kept is not None, is_heard or bool(further)
-    check = text_lane.check
+class _CallLane:
+    """The lane of one call: for text of its open string, and where all of its text was taken, for any other, too.
 
-    def lane(chunk: ChunkResponse) -> list[Any] | None:
-        if chunk != like:
+    It is one object, not a function in a function, whose every name would be an object for the garbage collector.
+    """
+
+    __slots__ = (
+        "_call",
+        "_check",
+        "_further",
+        "_is_decoded",
+        "_is_heard",
+        "_is_told",
+        "_is_wide",
+        "_like",
+        "_longest",
+        "_machine",
+        "_raw",
+        "_raws",
+        "_segment_id",
+        "_segment_type",
+        "_texts",
+        "_turn_id",
+        "_value",
+    )
+
+    def __init__(self, call: NativeCall, machine: JsonMachine, text_lane: TextLane, chunk: ChunkResponse) -> None:
+        call.inner_pieces = 0
+        # A chunk fits if it equals this one, whatever its text; one comparison looks at all fields.
+        given = chunk.tool_calls[0]
+        delta = ToolCallDelta(call.index, arguments_delta=ANY_TEXT, kind=given.kind, executed_by=given.executed_by)
+        same = {"response_id": chunk.response_id, "model": chunk.model, "choice": chunk.choice, "api": chunk.api}
+        self._like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+        self._call = call
+        self._machine, self._longest = machine, machine.longest
+        self._is_wide = text_lane.path is None
+        self._segment_id, self._segment_type = text_lane.segment_id, text_lane.segment_type
+        self._turn_id = text_lane.turn_id
+        self._further = tuple(text_lane.further)
+        self._is_decoded, self._is_heard = text_lane.is_decoded, text_lane.is_heard
+        self._is_told = text_lane.is_heard or bool(text_lane.further)
+        self._check = text_lane.check
+        self._raw: GrowingPieces | None = None
+        self._value: ValueInText | None = None
+        self._raws: list[str] = EMPTY
+        self._texts: list[str] = EMPTY
+        if text_lane.kept is not None:
+            self._raw, self._value = text_lane.kept
+            self._raws, self._texts = self._raw.pieces, self._value.text.pieces
+
+    def read(self, answers: OtherLanes, chunk: ChunkResponse) -> list[Any] | None:
+        """Return the events of a chunk; `answers` reads that of another call."""
+        if chunk != self._like:
             deltas = chunk.tool_calls
-            return others(chunk) if deltas and deltas[0].index != index else None
+            return answers.find_lane(chunk) if deltas and deltas[0].index != self._call.index else None
         text = chunk.tool_calls[0].arguments_delta
+        machine = self._machine
         path = machine.open_path
         if path is None:
-            return wide(text)
+            return self._read_any(text)
+        piece: Fragment | None = None
         if "\\" in text or machine.pending or not text:
-            read = read_inside(text)
+            read = machine.read_inside(text)
             if read is None:
-                return wide(text)
-            piece: Fragment | None = read[0]
-            decoded = read[0].value
+                return self._read_any(text)
+            piece = read[0]
+            decoded = piece.value
         else:
             at = machine.at
             end = at + len(text)
-            if '"' in text or end > longest or not text.isprintable():
-                return wide(text)
+            if '"' in text or end > self._longest or not text.isprintable():
+                return self._read_any(text)
             machine.at = end
             decoded = text
-            piece = Fragment(path, "TEXT", text, at) if is_told or check is not None else None
-        if check is not None:
-            going = check.read(piece, text, machine)
+            if self._is_told or self._check is not None:
+                piece = Fragment(path, "TEXT", text, at)
+        if self._check is not None:
+            going = self._check.read(piece, text, machine)
             if not going:
-                call.read_ahead = None if going is not None else (piece,)  # type: ignore[assignment]  # pyright: ignore[reportAttributeAccessIssue]
+                self._call.read_ahead = None if going is not None or piece is None else (piece,)
                 return None if going is None else []
             piece, text = going
             decoded = piece.value
         events: list[Any] = []
         if piece is not None:
-            if is_heard:
-                events += (
+            if self._is_heard:
+                said = decoded if self._is_decoded else text
+                events.append(
                     SegmentContent(
-                        segment_id,
-                        segment_type,
-                        decoded if is_decoded else text,
-                        turn_id=turn_id,
-                        raw=text,
-                        fragments=(piece,),
-                    ),
+                        self._segment_id, self._segment_type, said, turn_id=self._turn_id, raw=text, fragments=(piece,)
+                    )
                 )
-            if further:
-                _add_made(events, further, text, (piece,))
-        if is_kept:
-            raws.append(text)
-            texts.append(decoded)
-            if len(raws) >= MANY:
-                _join(keep_raw, keep_text)
+            if self._further:
+                _add_made(events, self._further, text, (piece,))
+        raw, value = self._raw, self._value
+        if raw is not None and value is not None:
+            self._raws.append(text)
+            self._texts.append(decoded)
+            if len(self._raws) >= MANY:
+                raw.join()
+                value.text.join()
         return events
 
-    return lane
-
-
-def _wide_lane(call: NativeCall, machine: JsonMachine, text_lane: TextLane) -> Lane:
-    """Return the lane for any text of a call."""
-    segment_id, turn_id, feed = call.segment_id, text_lane.turn_id, machine.feed
-    keep_raw, value = text_lane.kept or (GrowingText(), FragmentAggregator())
-    raws, further = keep_raw.pieces, tuple(text_lane.further)
-    is_kept, is_heard = text_lane.kept is not None, text_lane.is_heard
-
-    def lane(text: str) -> list[Any] | None:
-        if not text:
+    def _read_any(self, text: str) -> list[Any] | None:
+        """Return the events of any text, where all of it was taken."""
+        if not text or not self._is_wide:
             return None
-        items = feed(text)
-        if machine.error is not None:
-            call.read_ahead = items
+        items = self._machine.feed(text)
+        if self._machine.error is not None:
+            self._call.read_ahead = items
             return None
         events: list[Any] = []
-        if is_heard or further:
+        if self._is_told:
             pieces: Any = tuple(items)
-            if is_heard:
+            if self._is_heard:
                 events.append(
-                    SegmentContent(segment_id, "tool_call", text, turn_id=turn_id, raw=text, fragments=pieces)
+                    SegmentContent(
+                        self._segment_id, self._segment_type, text, turn_id=self._turn_id, raw=text, fragments=pieces
+                    )
                 )
-            if further:
-                _add_made(events, further, text, pieces)
-        if is_kept:
-            raws.append(text)
-            if len(raws) >= MANY:
-                keep_raw.join()
+            if self._further:
+                _add_made(events, self._further, text, pieces)
+        raw, value = self._raw, self._value
+        if raw is not None and value is not None:
+            raw.pieces.append(text)
+            if len(raw.pieces) >= MANY:
+                raw.join()
             value.feed_all(items)
         return events
-
-    return lane
-
-
-def _join(*texts: GrowingPieces) -> None:
-    for each in texts:
-        each.join()
-
-
-def _no_lane(_: str) -> None:
-    """Take no text."""
 
 
 def _add_made(events: list[Any], further: Iterable[FurtherEvents], text: str, pieces: tuple[Fragment, ...]) -> None:

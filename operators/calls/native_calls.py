@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol, TypeAlias
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
@@ -38,7 +39,7 @@ class TextOwner(Protocol):
     def end_text(self, events: Events, /) -> None: ...
 
 
-class NativeCalls(Stateful):
+class NativeCalls(Stateful, Struct, gc=False, eq=False):
     """The open native calls of one answer; ends each as complete at the moment from which it may be run.
 
     A call whose JSON has closed ends with `done`, when another call begins, when the answer finishes, or when the
@@ -50,45 +51,22 @@ class NativeCalls(Stateful):
     `answer` is a weak reference where the answer holds this object, so that no stream leaves a reference cycle.
     """
 
-    STATE = ("_ended", "_first", "is_failing", "open", "waiting")
-    __slots__ = (
-        *STATE,
-        "_answer",
-        "_eager",
-        "_ids",
-        "_limits",
-        "_with_arguments",
-        "choice",
-        "growing",
-        "schemas",
-    )
-
-    def __init__(
-        self,
-        choice: int,
-        ids: TurnIds,
-        limits: Limits,
-        answer: TextOwner,
-        *,
-        eager: bool,
-        with_arguments: bool,
-        schemas: Mapping[str, Schema | None],
-    ) -> None:
-        self.choice = choice
-        self.schemas = schemas
-        """The parameters of the declared tools: the keys that a call is known to have."""
-        self.open: dict[int, NativeCall] = {}
-        self.growing: dict[int, NativeCall] = {}  # open calls that the beginning of another one has yet to look at
-        self.is_failing = False
-        """Whether a chunk with calls says that the model failed, so that nothing seals calls any more."""
-        self.waiting: dict[int, NativeCall] = {}  # calls whose name has not come, or may go on, with their text
-        self._ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
-        self._first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
-        self._ids = ids
-        self._limits = limits
-        self._answer = answer
-        self._eager = eager
-        self._with_arguments = with_arguments
+    STATE = ("_ended", "_first", "growing", "is_failing", "open", "waiting")
+    choice: int
+    _ids: TurnIds
+    _limits: Limits
+    _answer: TextOwner
+    _eager: bool
+    _with_arguments: bool
+    schemas: Mapping[str, Schema | None]
+    """The parameters of the declared tools: the keys that a call is known to have."""
+    open: dict[int, NativeCall] = {}  # msgspec gives each instance its own
+    growing: dict[int, None] = {}  # the open calls that the beginning of another one has yet to look at
+    is_failing: bool = False
+    """Whether a chunk with calls says that the model failed, so that nothing seals calls any more."""
+    waiting: dict[int, NativeCall] = {}  # calls whose name has not come, or may go on, with their text
+    _ended: dict[int, tuple[str, bool]] = {}  # index -> given id, whether a Notice about late text was given
+    _first: dict[str, str] = {}  # the provider's ids, each with the segment id of its first call
 
     @property
     def have_begun(self) -> bool:
@@ -150,7 +128,10 @@ class NativeCalls(Stateful):
         waited = self.waiting.pop(head.index, None)
         given_id = (waited.given_id if waited else "") or head.call_id or ""
         call = NativeCall(head.index, given_id, "", head.name or "", head.kind, head.executed_by, self._limits)
-        call.native = {**((waited and waited.native) or {}), **(head.native or {})} or None
+        if head.native or (waited and waited.native):
+            call.native = {**((waited and waited.native) or {}), **(head.native or {})}
+        if self._with_arguments:
+            call.texts = []
         self._start(call, events)
         if waited and (text := "".join(waited.texts)):
             self.content(call, text, events)
@@ -171,7 +152,7 @@ class NativeCalls(Stateful):
         if former is not None:
             may_be_whole = former.is_sealed or (former.needs_evidence and former.status != "incomplete")
             self.end(former, events, "complete" if may_be_whole else "truncated")
-        for other in list(self.growing.values()):
+        for other in [self.open[index] for index in self.growing] if self.growing else ():
             if other.is_sealed and not self.is_failing:
                 self.end(other, events, "complete")
                 continue
@@ -201,7 +182,7 @@ class NativeCalls(Stateful):
 
     def content(self, call: NativeCall, text: str, events: Events) -> None:
         """Emit a call's next argument text; an eager call ends where its root closes, and later text is late."""
-        self.growing[call.index] = call
+        self.growing[call.index] = None
         call.is_followed = False  # what began meanwhile did not show that this was whole
         if not self._eager:
             self.parsed_content(call, text, call.feed(text), events)
@@ -323,7 +304,7 @@ class NativeCalls(Stateful):
         if call is None:
             if len(self.waiting) >= self._limits.open_calls:
                 self._begin_named(events, before=delta.index)
-            call = NativeCall(delta.index, "", "", "", "text", "client", self._limits)
+            call = NativeCall(delta.index, "", "", "", "text", "client", self._limits, texts=[])
             if len(self.waiting) >= self._limits.open_calls:
                 call.error = self._too_many("calls whose name has not come")
             self.waiting[delta.index] = call
@@ -353,19 +334,13 @@ class NativeCalls(Stateful):
         if not made:
             first = self._first.setdefault(call.given_id, call.segment_id)
             call.repeats = "" if first == call.segment_id else first
-        self.open[call.index] = self.growing[call.index] = call
+        self.open[call.index] = call
+        self.growing[call.index] = None
         self._ended.pop(call.index, None)
         metadata = call.metadata()
         if self.choice:
             metadata["choice"] = self.choice
         events.append(SegmentStart(call.segment_id, "tool_call", metadata, turn_id=self._ids.turn_id))
-
-    def dump(self) -> Any:
-        return {**super().dump(), "growing": list(self.growing)}
-
-    def load(self, state: Any, /) -> None:
-        super().load(state)
-        self.growing = {index: self.open[index] for index in state["growing"]}
 
     def new_part(self, _name: str, _state: Any, /) -> NativeCall:
         return NativeCall(0, "", "", "", "json", "client", self._limits)

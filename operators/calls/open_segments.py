@@ -9,6 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
+from msgspec import Struct
+
 from ...events.errors import ProviderError
 from ...events.segment_event import JsonError, SegmentEnd, SegmentStart, Status
 from ..engine.stage import Completed, Failed, How, Interrupted
@@ -60,13 +62,10 @@ def guard_error(said: dict[str, Any]) -> dict[str, Any]:
     return {"type": said["policy"], "msg": said["reason"], "loc": said["path"]}
 
 
-class OpenSegments(Stateful):
+class OpenSegments(Stateful, Struct, gc=False, eq=False):
     """The segments that passed and have not ended, for operators that pass on segments made by others."""
 
-    STATE = __slots__ = ("_open",)
-
-    def __init__(self) -> None:
-        self._open: dict[tuple[str | None, str], str | None] = {}
+    _open: dict[tuple[str | None, str], str | None] = {}  # msgspec gives each instance its own
 
     def note(self, event: SegmentStart | SegmentEnd) -> None:
         """Record a START or an END that passes."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any, TypeAlias
-from weakref import ref
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
 from ...events.chunk_response import ChunkResponse, TokenUsage
 from ...events.errors import error_fields
 from ...events.segment_event import SegmentContent
-from ..engine.lane import Lane, Offer
+from ..engine.lane import Lane, TakesLanes
 from ..engine.stage import Completed, Failed, How
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
@@ -44,8 +42,8 @@ class ResponseAnswers(Stateful):
         self._model: str | None = None
         self.lane: Lane | None = None
         """The lane of the next chunk, if it may have nothing but more text for an open string of a call."""
-        self._find_lane: Lane | None = None
-        """Runs the lane of a chunk's call; None where no chain asks for one."""
+        self._takers: Sequence[TakesLanes] | None = None
+        """The stages behind; None where no chain asks for a lane."""
         self._lanes: dict[int, Lane] = {}
         """By call the lanes that were opened since a chunk had none."""
         self._last_index = -1
@@ -85,15 +83,15 @@ class ResponseAnswers(Stateful):
             self._model = chunk.model
         events: list[SegmentOutput] = []
         answer.feed(chunk, events)
-        if chunk.tool_calls:
-            self.lane = self._find_lane
+        if chunk.tool_calls and self._takers is not None:
+            self.lane = ResponseAnswers.find_lane
         return events
 
-    def offer_lanes(self, offer: Offer) -> bool:
+    def offer_lanes(self, takers: Sequence[TakesLanes]) -> bool:
         """From now on have a lane for chunks with nothing but more text for an open string of a call."""
         if self._takes_text or not self._answer.has_lanes:
             return False
-        self._find_lane = partial(ResponseAnswers._in_lane, ref(self), offer)  # weak: it is held here
+        self._takers = takers
         return True
 
     def close(self, how: How) -> Sequence[SegmentOutput]:
@@ -158,13 +156,10 @@ class ResponseAnswers(Stateful):
         self._text_only = False
         return chunk.content
 
-    @staticmethod
-    def _in_lane(
-        weak_self: Callable[[], ResponseAnswers | None], offer: Offer, chunk: ChunkResponse
-    ) -> list[Any] | None:
+    def find_lane(self, chunk: ChunkResponse) -> list[Any] | None:
         """Run the lane of a chunk's call, which opens with its first chunk."""
-        self, deltas = weak_self(), chunk.tool_calls
-        if self is None or not deltas:
+        deltas = chunk.tool_calls
+        if not deltas:
             return None
         index = deltas[0].index
         lane = self._lanes.get(index)
@@ -172,23 +167,23 @@ class ResponseAnswers(Stateful):
             call = self._answer.calls.open.get(index)
             if call is None or (call.goes_straight is not None and not call.is_offered):
                 return None
-            lane = self._opened_lane(call, chunk, offer)
+            lane = self._opened_lane(call, chunk)
             if lane is None:
                 return None
             self._lanes[index] = lane
         # Calls that come in turns would leave a lane of their own with each chunk.
-        self.lane = lane if index == self._last_index else self._find_lane
+        self.lane = lane if index == self._last_index else ResponseAnswers.find_lane
         self._last_index = index
-        return lane(chunk)
+        return lane(self, chunk)
 
-    def _opened_lane(self, call: NativeCall, chunk: ChunkResponse, offer: Offer) -> Lane | None:
+    def _opened_lane(self, call: NativeCall, chunk: ChunkResponse) -> Lane | None:
         """Return the lane of the chunk's call, if nothing in the chunk is new for the whole response."""
-        answer, ids, find = self._answer, self.ids, self._find_lane
-        if find is None or chunk.choice != answer.number:
+        ids = self.ids
+        if self._takers is None or chunk.choice != self._answer.number:
             return None
         if chunk.response_id not in (None, "", ids.response_id) or chunk.model not in (None, "", self._model):
             return None
-        return open_lane(call, chunk, ids.turn_id, offer, find)
+        return open_lane(call, chunk, ids.turn_id, self._takers)
 
     def _answer_of(self, number: int) -> AnswerSegments:
         if number not in self._answers:

@@ -2,7 +2,8 @@
 
 It returns the item's events; or None, with nothing done, if the item is not such a one, and is then read as any other.
 Who has lanes has the one for the next item in an attribute `lane`, None while there is none: a stage, a reader of text,
-a provider's machine. Both ways have the same results.
+a provider's machine. Both ways have the same results. That of a stage is called with the stage, too, so that a stage
+may have a function of its own class there, and never refers to itself.
 
 The lane of a stage goes to the end of its chain. It is for all further text of a call, or for text in the middle of an
 open string: the stage offers a `TextLane` to each stage behind it in turn, the wide one first. A stage that takes it
@@ -19,12 +20,11 @@ from typing import Any, Protocol, TypeAlias
 
 from ...events.segment_event import Fragment, Path
 
-Lane: TypeAlias = Callable[[Any], "list[Any] | None"]
-"""Returns the events of the whole chain for an item; None, with nothing done, if it has to be fed to the stages."""
+Lane: TypeAlias = Callable[[Any, Any], "list[Any] | None"]
+"""Called with its stage and an item, returns the events of the whole chain; None, with nothing done, if the item has to
+be fed to the stages."""
 FurtherEvents: TypeAlias = Callable[[str, tuple[Fragment, ...]], Sequence[Any]]
 """Returns the events for a source text and its fragments."""
-Offer: TypeAlias = Callable[["TextLane"], bool]
-"""Offers a lane to all stages behind the first one; False if one of them declines."""
 
 
 class _AnyText:
@@ -43,7 +43,13 @@ class OffersLanes(Protocol):
 
     @property
     def lane(self) -> Lane | None: ...
-    def offer_lanes(self, offer: Offer, /) -> bool: ...
+    def offer_lanes(self, takers: Sequence[TakesLanes], /) -> bool: ...
+
+
+class TakesLanes(Protocol):
+    """A stage that may take a lane; False if it declines."""
+
+    def take_lane(self, lane: TextLane, /) -> bool: ...
 
 
 class GrowingPieces(Protocol):
@@ -111,13 +117,16 @@ class TextLane:
         self.check: TextCheck | None = None
 
 
-def with_lanes(stages: Sequence[Any]) -> OffersLanes | None:
-    """Return the first stage, if it has lanes and all others can take them."""
-    first, *takers = stages
-    if not hasattr(first, "offer_lanes") or not all(hasattr(each, "take_lane") for each in takers):
+def with_lanes(first: Any, takers: Sequence[Any]) -> OffersLanes | None:
+    """Return a stage, if it has lanes and all behind it can take them."""
+    if not hasattr(first, "offer_lanes"):
         return None
+    for each in takers:
+        if not hasattr(each, "take_lane"):
+            return None
+    return first if first.offer_lanes(takers) else None
 
-    def offer(lane: TextLane) -> bool:
-        return all(not lane.is_heard or each.take_lane(lane) for each in takers)
 
-    return first if first.offer_lanes(offer) else None
+def is_taken(lane: TextLane, takers: Sequence[TakesLanes]) -> bool:
+    """Offer a lane to the stages behind the first one; return False if one of them declines."""
+    return all(not lane.is_heard or each.take_lane(lane) for each in takers)

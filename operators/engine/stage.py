@@ -18,6 +18,7 @@ from reactivex.disposable import CompositeDisposable, Disposable, SingleAssignme
 from ...events.errors import UsageError
 from .lane import with_lanes
 from .operator_call import OperatorCall, stage_name
+from .state import EMPTY
 from .turn_ids import Attempts, TurnIds
 from .withheld import Withheld, withheld_by
 
@@ -132,48 +133,38 @@ class Operator(Generic[In_contra, Out_co]):
 AnyOperator: TypeAlias = Operator[Any, Any]
 
 
-_NOTHING: Any = ()
-"""In place of a list that nothing is added to; an empty tuple need not be made."""
-
-
 class StageChain(Generic[In, Out]):
     """A chain of stages, run as one stage; see `stage`."""
 
     __slots__ = (
         "_asking",
+        "_behind",
         "_closed",
         "_ending",
-        "_first",
+        "_is_of_three",
         "_lanes",
         "_lanes_behind",
-        "_others",
-        "_second",
         "_stages",
-        "_three",
         "last_words",
     )
 
     def __init__(self, stages: list[Stage[Any, Any]], *, may_ask: bool = False) -> None:
         self._stages = stages
-        self._asking: list[Any] = [each for each in stages if getattr(each, "asks", False)]
+        self._asking: list[Any] = [each for each in stages if getattr(each, "asks", False)] or EMPTY
         """The stages that may ask something that is awaited; see `question`."""
         if self._asking and not may_ask:
             message = "an async policy works in Pipeline.astream(...) only; elsewhere guard(...) needs a plain function"
             raise UsageError(message)
         self._ending: tuple[int, How] | None = None
         """Which stage asked something at the end, and how the chain ends once it is answered."""
-        first, *rest = [each.feed for each in stages]
-        # The first two are called by name: Python calls faster where it always calls the same function.
-        self._first: Callable[[In], Any] = first
-        self._second: Callable[[Any], Any] | None = rest[0] if rest else None
-        self._others: list[Callable[[Any], Any]] = rest[1:]
-        self._lanes = with_lanes(stages)
+        self._behind = stages[2:] or EMPTY
+        self._lanes = with_lanes(stages[0], stages[1:])
         # A lane may begin behind one stage, such as the one that decodes a wire.
-        self._lanes_behind = with_lanes(stages[1:]) if rest and self._lanes is None else None
+        self._lanes_behind = with_lanes(stages[1], self._behind) if len(stages) > 1 and self._lanes is None else None
         # Most chains have three stages; unrolling halves the cost.
-        self._three = (first, *rest) if len(stages) == 3 and self._lanes_behind is None else None
+        self._is_of_three = len(stages) == 3 and self._lanes_behind is None
         self._closed = False
-        self.last_words: list[Out] = []
+        self.last_words: list[Out] = EMPTY
         """After an exception from `feed` or `close`: the events that are still to be delivered, with the ENDs."""
 
     def feed(self, item: In) -> list[Out]:
@@ -186,38 +177,39 @@ class StageChain(Generic[In, Out]):
             message = "this chain is closed; make a new one with stage(...)"
             raise UsageError(message)
         number = 1
-        given: list[Any] = _NOTHING
-        final: list[Out] = _NOTHING
+        given: list[Any] = EMPTY
+        final: list[Out] = EMPTY
         try:
             if (lanes := self._lanes) is not None and (lane := lanes.lane) is not None:
-                taken = lane(item)
+                taken = lane(lanes, item)
                 if taken is not None:
                     return taken
-            if self._three is not None:
-                first, second, third = self._three
+            stages = self._stages
+            if self._is_of_three:
+                first, second, third = stages
                 final = []
-                for event in first(item):
+                for event in first.feed(item):
                     number = 2
-                    for later in second(event):
+                    for later in second.feed(event):
                         number = 3
-                        final += third(later)
+                        final += third.feed(later)
                 return final
-            lanes, follow = self._lanes_behind, self._second
-            if follow is None:
-                return [*self._first(item)]
+            if len(stages) == 1:
+                return [*stages[0].feed(item)]
+            lanes, follow = self._lanes_behind, stages[1]
             final = []
-            for each in self._first(item):
+            for each in stages[0].feed(item):
                 number = 2
-                if lanes is not None and (lane := lanes.lane) is not None and (taken := lane(each)) is not None:
+                if lanes is not None and (lane := lanes.lane) is not None and (taken := lane(lanes, each)) is not None:
                     final += taken
                     continue
-                events = follow(each)
-                for feed in self._others:
+                events = follow.feed(each)
+                for later in self._behind:
                     number += 1
                     given = []
                     for event in events:
-                        given += feed(event)
-                    events, given = given, _NOTHING
+                        given += later.feed(event)
+                    events, given = given, EMPTY
                 final += events
         except StreamStopped as stop:
             self._stop(stop, number, given, final)
@@ -244,6 +236,8 @@ class StageChain(Generic[In, Out]):
     @property
     def question(self) -> Callable[[], Awaitable[Any]] | None:
         """What is to be awaited, for `answer`, before the next item is fed, and behind the close; None for nothing."""
+        if not self._asking:
+            return None
         return next((question for each in self._asking if (question := each.question) is not None), None)
 
     def answer(self, value: Any) -> list[Out]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from inspect import get_annotations
 from math import isfinite
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from msgspec import Struct, to_builtins
 
@@ -40,6 +40,8 @@ _VALUES: dict[str, type[Struct]] = {
 """The types of events that a state may contain, by the key that marks them."""
 _COLLECTIONS: dict[str, Callable[[Any], Any]] = {"$tuple": tuple, "$set": set, "$frozenset": frozenset, "$dict": dict}
 _OF_ERROR = ("detail", "code", "type", "status", "transport")
+EMPTY: Final[Any] = ()
+"""In place of a list that most objects never fill: an empty tuple need not be made, nor visited to collect garbage."""
 _KEPT_INTEGERS = range(-(2**63), 2**63)
 _finds_half = re.compile("[\ud800-\udfff]").search
 
@@ -129,9 +131,9 @@ def _plain(value: Any) -> Any:  # noqa: PLR0911 - one line for each type
         return {f"${kind.__name__}": _fields(value)}
     if kind is ProviderError:
         return {"$ProviderError": {name: getattr(value, name) for name in _OF_ERROR}}
-    if isinstance(value, Struct):
-        return {"$part": _fields(value)}
-    return {"$part": value.dump()} if hasattr(value, "dump") else _plain(to_builtins(value))
+    if hasattr(value, "dump"):
+        return {"$part": value.dump()}
+    return {"$part": _fields(value)} if isinstance(value, Struct) else _plain(to_builtins(value))
 
 
 def _is_marked(data: dict[str, Any]) -> bool:
@@ -169,7 +171,7 @@ def _read(state: Any, new_part: Callable[[Any], Any]) -> Any:  # noqa: PLR0911 -
 
 
 def _loaded(part: Any, state: Any, new_part: Callable[[Any], Any]) -> Any:
-    if not isinstance(part, Struct):
+    if hasattr(part, "load"):
         part.load(state)
         return part
     for name, value in state.items():

@@ -6,14 +6,16 @@ A retry is a further attempt: it subscribes again to an Observable that did not 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import urandom
 from threading import Lock
 from typing import Protocol
-from uuid import uuid4
+
+from msgspec import Struct
 
 from .state import Stateful
 
 
-class TurnIds(Stateful):
+class TurnIds(Stateful, Struct, gc=False, eq=False):
     """Generates unique ids; `turn_id` is the given one, else the wire's response id, else random, fixed at first use.
 
     >>> ids = TurnIds("t")
@@ -22,17 +24,16 @@ class TurnIds(Stateful):
     """
 
     STATE = ("_counts", "former", "response_id", "turn_id")
-    __slots__ = (*STATE, "attempt")
+    turn_id: str | None
+    response_id: str | None = None
+    _counts: dict[str, int] = {}  # msgspec gives each instance its own
+    former: Mapping[str, int] = {}
+    attempt: tuple[str, int] | None = None
+    """The turn id without its number, and the number; None for a random id, which no earlier attempt can have."""
 
-    def __init__(self, turn_id: str | None) -> None:
-        self.turn_id = turn_id
-        self.response_id: str | None = None
-        self._counts: dict[str, int] = {}
-        self.former: Mapping[str, int] = {}
-        self.attempt: tuple[str, int] | None = None
-        """The turn id without its number, and the number; None for a random id, which no earlier attempt can have."""
-        if turn_id is not None:
-            self.attempt = turn_id, 1
+    def __post_init__(self) -> None:
+        if self.turn_id is not None:
+            self.attempt = self.turn_id, 1
 
     def retry(self, former: Mapping[str, int]) -> None:
         """Number this turn after its earlier attempts (last number by turn id); call it before an id is made.
@@ -53,7 +54,7 @@ class TurnIds(Stateful):
     def fixed(self) -> str:
         """Return the turn id, which from now on does not change."""
         if self.turn_id is None:
-            self.turn_id = self._numbered(self.response_id) if self.response_id else f"turn_{uuid4().hex}"
+            self.turn_id = self._numbered(self.response_id) if self.response_id else f"turn_{urandom(16).hex()}"
         return self.turn_id
 
     def made(self, choice: int, name: str) -> str:

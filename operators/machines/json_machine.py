@@ -13,6 +13,9 @@ from functools import lru_cache
 from json.decoder import scanstring  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownVariableType]
 from typing import Any, ClassVar, Final, cast
 
+from msgspec import DecodeError
+from msgspec.json import Decoder
+
 from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from .json_values import FragmentAggregator
@@ -441,6 +444,10 @@ def decode_whole(text: str, limits: Limits) -> dict[str, Any] | None:
     ):
         return None
     try:
+        return _decode_fast(text)  # where msgspec reads a text, it reads what `json.loads` reads
+    except (DecodeError, RecursionError, UnicodeEncodeError):
+        pass
+    try:
         return cast("dict[str, Any]", _decode_strictly(text))
     except (ValueError, RecursionError):
         return None
@@ -468,6 +475,7 @@ def _refuse(constant: str) -> None:
     raise ValueError(message)
 
 
+_decode_fast: Final[Callable[[str], dict[str, Any]]] = Decoder().decode
 _decode_strictly: Final = json.JSONDecoder(parse_constant=_refuse).decode
 
 

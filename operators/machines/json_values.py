@@ -11,6 +11,7 @@ from types import EllipsisType
 from typing import Any, Final, TypeAlias, cast
 
 import msgspec
+from msgspec import Struct
 
 from ...events.chunk_response import ArgumentsKind
 from ...events.errors import UsageError
@@ -106,7 +107,7 @@ MANY: Final = 64
 """So many pieces are joined at once: joining costs little for each, and few small strings are held."""
 
 
-class GrowingText(Stateful):
+class GrowingText(Stateful, Struct, gc=False, eq=False):
     """A text held in blocks of joined pieces, so that a short piece costs the memory of its characters only.
 
     >>> text = GrowingText()
@@ -121,11 +122,8 @@ class GrowingText(Stateful):
 
     STATE = ()
     PIECES = ("blocks",)
-    __slots__ = (*PIECES, "pieces")
-
-    def __init__(self) -> None:
-        self.blocks: list[str] = []
-        self.pieces: list[str] = []
+    blocks: list[str] = []  # msgspec gives each instance its own
+    pieces: list[str] = []
 
     def add(self, piece: str) -> None:
         pieces = self.pieces
@@ -149,7 +147,8 @@ class GrowingText(Stateful):
     def taken(self) -> str:
         """Return the whole text, and forget it."""
         text = self.joined() if self.blocks else "".join(self.pieces)
-        self.clear()
+        self.blocks.clear()
+        self.pieces.clear()
         return text
 
     @property
@@ -203,7 +202,7 @@ class FragmentAggregator(Stateful):
 
     def __init__(self) -> None:
         self._containers: list[Any] = []
-        self._keys: list[str | int] = []
+        self._keys: tuple[str | int, ...] = ()
         """The keys and indexes of the open containers, from the outside in; the root has none."""
         self.text = GrowingText()
         self._open = ""
@@ -216,12 +215,15 @@ class FragmentAggregator(Stateful):
 
     def feed_all(self, fragments: Sequence[Fragment | JsonError]) -> None:
         """Add fragments."""
+        text = self.text
         for fragment in fragments:
             if type(fragment) is not Fragment:
                 continue
             kind = fragment.kind
             if kind == "TEXT":
-                self.text.add(fragment.value)
+                text.pieces.append(fragment.value)
+                if len(text.pieces) >= MANY:
+                    text.join()
             elif kind == "DONE":
                 self._close(fragment.path)
             elif kind == "SCALAR":
@@ -230,7 +232,8 @@ class FragmentAggregator(Stateful):
             elif fragment.value == '"':
                 if not self._containers or len(fragment.path) <= len(self.path):
                     self._put(fragment.path, None)
-                self.text.clear()
+                if text.pieces or text.blocks:
+                    text.clear()
                 self._open = "text"
                 self._text_path = fragment.path
             else:
@@ -238,7 +241,7 @@ class FragmentAggregator(Stateful):
                 self._put(fragment.path, container)
                 self._open = ""
                 if self._containers:
-                    self._keys.append(fragment.path[-1])
+                    self._keys = (*self._keys, fragment.path[-1])
                 self._containers.append(container)
 
     def feed(self, fragment: Fragment | JsonError) -> None:
@@ -259,7 +262,7 @@ class FragmentAggregator(Stateful):
             value = value[step]
         if self.done:
             return True
-        open_path = tuple(self._keys)
+        open_path = self._keys
         if self._open == "text":
             open_path = (*open_path, *self._text_path[-1:])
         return bool(self._containers) and open_path[: len(path)] != path
@@ -286,15 +289,14 @@ class FragmentAggregator(Stateful):
             return  # the end of a value that began before this aggregator
         else:
             self._containers.pop()
-            if self._keys:
-                self._keys.pop()
+            self._keys = self._keys[:-1]
         if not self._containers:
             self.done = True
 
     def _put(self, path: Path, value: Any) -> None:
         if self._containers and len(path) <= len(self.path):  # outside: the root was never finished
             self._containers.clear()
-            self._keys.clear()
+            self._keys = ()
         if not self._containers:
             self.path = path
             self.value = value
@@ -390,7 +392,7 @@ _PLAIN: Final = frozenset((str, int, bool, type(None)))
 
 def _with_whole_numbers(value: Any) -> Any:
     """Return a value with whole floats as integers: in JSON 1.0 and 1 are the same number."""
-    kind = cast("object", type(value))
+    kind: Any = value.__class__
     if kind is float:
         if not isfinite(value):
             return msgspec.Raw(str(value).encode())  # null, as which msgspec would write it, is another value

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Generic, Literal, TypeAlias, TypeVar
 
-from msgspec import structs
+from msgspec import Struct, structs
 
 from ...events.chunk_response import ChunkResponse, ProviderEvent, ProviderEventKind, TokenUsage, ToolCallDelta
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ...operators.engine.state import Stateful
+from ...operators.engine.state import EMPTY, Stateful
 from .call_tracker import CallTracker
 from .endings import Finish
 from .response import Response
@@ -36,7 +36,7 @@ def wanted_choice(wanted: Choices, index: object, position: int = 0) -> int | No
     return number if wanted == number or (wanted == "all" and number < MOST) else None
 
 
-class ChoiceReader(Stateful):
+class ChoiceReader(Stateful, Struct, gc=False, eq=False):
     """Finds the wanted answer in the choices of chunks, also where a server counts other things by the index.
 
         wanted 0   197 "Hel"   198 "lo"              0 "Hel"   0 "lo"             the only choice of each chunk
@@ -53,16 +53,19 @@ class ChoiceReader(Stateful):
 
     STATE: ClassVar[tuple[str, ...]] = ("_is_only", "_last", "_several", "unread", "waiting")
 
-    def __init__(self, wanted: Choices) -> None:
-        self._wanted: Choices = wanted
-        self._is_only = False
-        """Whether the index means nothing."""
-        self._several = wanted != 0
-        """Whether the index tells answers apart."""
-        self._last = 0
-        self.begun = self.finished = False
-        self.waiting: list[Fields] = []
-        self.unread: list[int] = []
+    _wanted: Choices
+    _is_only: bool = False
+    """Whether the index means nothing."""
+    _several: bool = False
+    """Whether the index tells answers apart."""
+    _last: int = 0
+    begun: bool = False
+    finished: bool = False
+    waiting: list[Fields] = EMPTY
+    unread: list[int] = EMPTY
+
+    def __post_init__(self) -> None:
+        self._several = self._wanted != 0
 
     def number(self, index: object, position: int = 0) -> int | None:
         """Return the number of an answer; None if it is not wanted, or if `read` has to decide."""
@@ -81,7 +84,7 @@ class ChoiceReader(Stateful):
 
     def rest(self) -> Found:
         """Return at the end what waited, if it is the answer's."""
-        waiting, self.waiting = self.waiting, []
+        waiting, self.waiting = self.waiting, EMPTY
         if not self.finished:
             return [(0, each) for each in waiting]
         for each in waiting:
@@ -95,18 +98,20 @@ class ChoiceReader(Stateful):
         if index >= MOST or not self.begun:
             if not _says(choice, _SILENT):
                 return []
-            self._is_only, waiting, self.waiting = True, self.waiting, []
+            self._is_only, waiting, self.waiting = True, self.waiting, EMPTY
             return [(0, each) for each in (*waiting, choice)]
         if self.finished or index < self._last or (index == self._last and _says(choice, _ENDS)):
             self._tell_apart()
             return self._wanted_of([choice])
         self._last = index
+        if not self.waiting:
+            self.waiting = []
         self.waiting.append(plain(0))
         return []
 
     def _tell_apart(self) -> None:
         """Leave what waits, because there are several answers."""
-        self._several, waiting, self.waiting = True, self.waiting, []
+        self._several, waiting, self.waiting = True, self.waiting, EMPTY
         for each in waiting:
             self._note(_number(each.get("index"), 0))
 
@@ -124,10 +129,10 @@ class ChoiceReader(Stateful):
 
     def _note(self, number: int) -> None:
         if number not in self.unread and len(self.unread) < MOST:
-            self.unread.append(number)
+            self.unread = [*self.unread, number]
 
 
-class MessageChoices(ChoiceReader):
+class MessageChoices(ChoiceReader, gc=False, eq=False):
     """The reader of what keeps messages, for which nobody else knows how far the first answer is."""
 
     STATE = (*ChoiceReader.STATE, "begun", "finished")
@@ -185,7 +190,7 @@ class Choice(Stateful):
         """Whether the answer has had a chunk."""
         self.said: dict[str, Any] = {}
         self._rank = 0
-        self._before: list[dict[str, Any]] = []
+        self._before: list[dict[str, Any]] = EMPTY
         self.held: HeldSurrogates = {}
 
     def add(self, **said: Any) -> None:
@@ -255,13 +260,13 @@ class Choice(Stateful):
     def taken(self) -> list[dict[str, Any]]:
         """Return the fields of each chunk that the current item made, and start over."""
         self._flush()
-        taken, self._before = self._before, []
+        taken, self._before = self._before, EMPTY
         return taken
 
     def _flush(self) -> None:
         if self.said:
             self.spoke = True
-            self._before.append(self.said)
+            self._before = [*self._before, self.said]
         self.said, self._rank = {}, 0
 
 

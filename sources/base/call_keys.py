@@ -9,7 +9,7 @@ from msgspec import Struct, convert, to_builtins
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ...events.segment_event import JsonError
 from ...operators.engine.limits import Limits
-from ...operators.engine.state import Stateful
+from ...operators.engine.state import EMPTY, Stateful
 from ...operators.machines.json_machine import JsonMachine
 from ...operators.machines.json_values import arguments_digest
 from .shown_text import TextSoFar
@@ -23,7 +23,7 @@ _LONGEST = 64
 """No placeholder is longer, blanks included."""
 
 
-class EndedCall(Struct):
+class EndedCall(Struct, gc=False):
     """A finished call; `digest` is of its arguments, if they are compared with a repetition."""
 
     key: Key
@@ -42,16 +42,15 @@ class EndedCall(Struct):
     """The empty object that stands for no arguments, if the wire had it."""
 
 
-class EndedCalls:
+class EndedCalls(Struct, gc=False, eq=False):
     """The ended calls of one choice, by their key."""
 
-    def __init__(self) -> None:
-        self._calls: dict[Key, EndedCall] = {}
-        self._untold: dict[int, EndedCall] = {}
-        """By index those that wait for evidence."""
-        self._at_end: dict[int, EndedCall] = {}
-        """By index those that have it, and wait for the answer's end."""
-        self._by_digest: dict[str, Key] = {}
+    _calls: dict[Key, EndedCall] = {}  # msgspec gives each instance its own
+    _untold: dict[int, EndedCall] = {}
+    """By index those that wait for evidence."""
+    _at_end: dict[int, EndedCall] = {}
+    """By index those that have it, and wait for the answer's end."""
+    _by_digest: dict[str, Key] = {}
 
     def __contains__(self, key: Key) -> bool:
         return key in self._calls
@@ -197,7 +196,7 @@ def digest_of(arguments: str, kind: ArgumentsKind) -> str:
     return arguments_digest(arguments or _nothing(kind), kind)
 
 
-class ArgumentPieces(TextSoFar):
+class ArgumentPieces(TextSoFar, gc=False):
     """The JSON arguments of one call as they came, for servers that send them whole again, once or with each piece.
 
     >>> pieces, limits = ArgumentPieces(), Limits()
@@ -236,7 +235,7 @@ def _may_be_json(text: str, limits: Limits) -> bool:
 WAITING = -1
 
 
-class TrackedCall(Struct):
+class TrackedCall(Struct, gc=False):
     """One call under one key. `index` is ours once the call is emitted; before that it is WAITING for its name."""
 
     key: Key
@@ -246,15 +245,15 @@ class TrackedCall(Struct):
     name: str = ""
     piece: str = ""
     """The last piece of the name."""
-    waiting: list[str] = []  # msgspec gives each instance its own
+    waiting: list[str] = EMPTY
     """The pieces that arrived before the name; empty afterwards."""
-    native: dict[str, Any] = {}
+    native: dict[str, Any] = {}  # msgspec gives each instance its own
     """What came for the provider before the name."""
     length: int = 0
     kind: ArgumentsKind = "json"
     executed_by: ExecutedBy = "client"
     is_compared: bool = False
-    kept: list[str] = []
+    kept: list[str] = EMPTY
     """The pieces of the arguments, kept if they must be compared with a repetition."""
     said: ArgumentPieces | None = None
     """The arguments as they came, if they are the model's JSON."""
@@ -267,7 +266,7 @@ class TrackedCall(Struct):
     only at the answer's end, and is no arguments until then."""
 
 
-class CallKeys(Stateful):
+class CallKeys(Stateful, Struct, gc=False, eq=False):
     """Finds a call by an id, or by a key that is not its own.
 
         wire   0: id=a f   1: {"x": 1}                          a key that is not the call's
@@ -282,22 +281,21 @@ class CallKeys(Stateful):
 
     STATE = ("_contested", "_ids", "_others", "_reused", "empty", "last")
 
-    def __init__(self, calls: dict[Key, TrackedCall], over: dict[int, TrackedCall], ended: EndedCalls) -> None:
-        self.calls = calls
-        """The open calls, by the keys that are their own."""
-        self.over = over
-        """By index the ended calls whose arguments may still come."""
-        self._ended = ended
-        self.last: Key = None
-        """The key of the call that spoke last."""
-        self.empty: dict[int, Key] = {}
-        """By index the keys of the client's calls that have begun and have no arguments."""
-        self._ids: dict[str, Key] = {}
-        """The keys of the calls, by the ids that the wire gave them."""
-        self._others: dict[Key, Key] = {}
-        """The keys of calls whose pieces come under another key, by that one."""
-        self._contested: set[Key] = set()
-        self._reused: set[Key] = set()
+    calls: dict[Key, TrackedCall]
+    """The open calls, by the keys that are their own."""
+    over: dict[int, TrackedCall]
+    """By index the ended calls whose arguments may still come."""
+    _ended: EndedCalls
+    last: Key = None
+    """The key of the call that spoke last."""
+    empty: dict[int, Key] = {}  # msgspec gives each instance its own
+    """By index the keys of the client's calls that have begun and have no arguments."""
+    _ids: dict[str, Key] = {}
+    """The keys of the calls, by the ids that the wire gave them."""
+    _others: dict[Key, Key] = {}
+    """The keys of calls whose pieces come under another key, by that one."""
+    _contested: dict[Key, None] = {}  # the garbage collector visits sets, and no dict like this
+    _reused: dict[Key, None] = {}
 
     def found(self, key: Key, given_id: str | None, name: str | None, text: str) -> tuple[Key, str | None]:
         """Return the key of the call that a delta belongs to, and the name that it gives that call."""
@@ -365,7 +363,7 @@ class CallKeys(Stateful):
 
     def contest(self, key: Key) -> None:
         """Note that the pieces under a key may be of several calls; its end is that of the last one."""
-        self._contested.add(key)
+        self._contested[key] = None
 
     def is_reused(self, key: Key) -> bool:
         return key in self._reused
@@ -375,7 +373,7 @@ class CallKeys(Stateful):
 
         What comes when both have ended may be of either.
         """
-        self._reused.add(key)
+        self._reused[key] = None
 
     def move(self, key: Key, index: int, given_id: str | None) -> Key:
         """Return the key that a call has from now on, because another call takes over its own."""

@@ -10,7 +10,7 @@ from msgspec import structs
 
 from ...events.chunk_response import ArgumentsKind, CallStatus, ExecutedBy, ToolCallDelta
 from ...operators.engine.limits import DEFAULT_LIMITS, Limits
-from ...operators.engine.state import Stateful
+from ...operators.engine.state import EMPTY, Stateful
 from ...operators.machines.json_values import is_json, same_arguments
 from .call_keys import (
     NOTHING,
@@ -96,7 +96,7 @@ class CallTracker(Stateful):
         self._concluded = 0
         """The number of calls that had begun when the answer last ended."""
         self._held: HeldSurrogates = {}
-        self._pending_deltas: list[ToolCallDelta] = []
+        self._pending_deltas: list[ToolCallDelta] = EMPTY
 
     def delta(
         self,
@@ -138,7 +138,8 @@ class CallTracker(Stateful):
             call.kind, call.executed_by = kind, executed_by
             call.announced = _argument_text(announced)
             call.is_compared = self._compares or call.announced not in ("", NOTHING)
-            self._pending_deltas += self._contradictions()
+            if self._contradicted:
+                self._pending_deltas = [*self._pending_deltas, *self._contradictions()]
             begun = self._begin(call, given_name, text, native, is_open=arguments is not None)
             if self._keys.is_contested(key):
                 self._place(call)
@@ -295,7 +296,7 @@ class CallTracker(Stateful):
         text = without_halves(_argument_text(arguments))
         if text != NOTHING and self._reopened(key, text):
             if (given := self.whole(key, text, source)) is not None:
-                self._pending_deltas.append(given)
+                self._pending_deltas = [*self._pending_deltas, given]
             return self.done(key, status)
         return self.ended.again(key, text, source, status)
 
@@ -313,7 +314,7 @@ class CallTracker(Stateful):
 
     def pending_deltas(self) -> list[ToolCallDelta]:
         """Return, once, the deltas of other calls that are due: nameless, contradicted, or with announced arguments."""
-        deltas, self._pending_deltas = self._pending_deltas, []
+        deltas, self._pending_deltas = self._pending_deltas, EMPTY
         return deltas
 
     def rest(self, *, is_cut: bool = False) -> list[ToolCallDelta]:
@@ -404,8 +405,10 @@ class CallTracker(Stateful):
 
     def _keep(self, call: TrackedCall, text: str) -> None:
         if call.length > self._limits.arguments_length:  # it fails, whatever comes again
-            call.is_compared, call.kept = False, []
+            call.is_compared, call.kept = False, EMPTY
         if call.is_compared:
+            if not call.kept:
+                call.kept = []
             call.kept.append(text)
 
     def _announced(self, call: TrackedCall) -> str:
@@ -454,7 +457,7 @@ class CallTracker(Stateful):
             self._keys.contest(call.key)
         self._place(call)
         if text := self._announced(call):
-            self._pending_deltas.append(_update(call, text))
+            self._pending_deltas = [*self._pending_deltas, _update(call, text)]
 
     def _place(self, call: TrackedCall) -> None:
         """Open a call under a key of its own."""
@@ -480,7 +483,7 @@ class CallTracker(Stateful):
         text = "".join(call.waiting) + text
         native = {**call.native, **(native or {})} if call.native else native
         call.native = {}
-        call.piece, call.length, call.waiting = name, len(text), []
+        call.piece, call.length, call.waiting = name, len(text), EMPTY
         self._keep(call, text)
         if call.kind == "json":
             call.said = ArgumentPieces(pieces=[text] if text else [])
@@ -502,6 +505,8 @@ class CallTracker(Stateful):
         return f"{self._turn_id()}:{choice}call_{index}"
 
     def _wait(self, call: TrackedCall, text: str) -> None:
+        if not call.waiting:
+            call.waiting = []
         call.waiting.append(text)
         call.length += len(text)
         if call.length > self._limits.arguments_length:
@@ -509,16 +514,15 @@ class CallTracker(Stateful):
 
     def _give_up(self, call: TrackedCall) -> None:
         """Emit a call without a name; later deltas follow under its index."""
-        text, call.waiting = "".join(call.waiting), []
+        text, call.waiting = "".join(call.waiting), EMPTY
         self._is_orphaned = self._is_orphaned or bool(text.strip())
         if not (text or call.given_id):
             return
         call.index = self._begun
         self._begun += 1
         native, call.native = call.native or None, {}
-        self._pending_deltas.append(
-            ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text), native=native)
-        )
+        given = ToolCallDelta(call.index, call.given_id, arguments_delta=without_halves(text), native=native)
+        self._pending_deltas = [*self._pending_deltas, given]
 
 
 def _update(

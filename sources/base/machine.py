@@ -15,7 +15,7 @@ from ...events.chunk_response import ChunkResponse, ToolCallDelta
 from ...events.errors import PenstockError, ProviderError, UsageError, error_fields
 from ...operators.engine.lane import ANY_TEXT
 from ...operators.engine.stage import Completed, Failed, How, Interrupted
-from ...operators.engine.state import Stateful
+from ...operators.engine.state import EMPTY, Stateful
 from .endings import provider_error, raise_again, raise_ours
 from .sdk_fields import HeldSurrogates, rest_of_text, whole_text
 
@@ -124,11 +124,11 @@ class MachineStage:
     failed by the provider or as interrupted.
     """
 
+    failure: PenstockError | None = of_machine("failure")
+
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-        self.dump = machine.dump
-        self.load = machine.load
-        self.last_words: list[ChunkResponse] = []
+        self.last_words: list[ChunkResponse] = EMPTY
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         if self._machine.failure is not None and self._machine.stopped:
@@ -136,13 +136,31 @@ class MachineStage:
         return self._machine.feed(item)
 
     def close(self, how: How, /) -> list[ChunkResponse]:
-        if isinstance(how, Failed) and not isinstance(how.error, ProviderError):
-            raise_ours(how.error, provider_error)
-        responses = self._machine.close(how)
-        if self._machine.failure is not None and isinstance(how, Completed):
-            self.last_words = responses
-            raise_again(self._machine.failure)
-        return responses
+        return closed_as_stage(self, self._machine.close, how)
+
+    def dump(self) -> Any:
+        return self._machine.dump()
+
+    def load(self, state: Any, /) -> None:
+        self._machine.load(state)
+
+
+class _FailingStage(Protocol):
+    last_words: list[ChunkResponse]
+
+    @property
+    def failure(self) -> PenstockError | None: ...
+
+
+def closed_as_stage(stage: _FailingStage, close: Callable[[How], list[ChunkResponse]], how: How) -> list[ChunkResponse]:
+    """Return what the close of a machine returns; raise as a `MachineStage` does."""
+    if isinstance(how, Failed) and not isinstance(how.error, ProviderError):
+        raise_ours(how.error, provider_error)
+    responses = close(how)
+    if stage.failure is not None and isinstance(how, Completed):
+        stage.last_words = responses
+        raise_again(stage.failure)
+    return responses
 
 
 def merged(chunks: list[ChunkResponse]) -> list[ChunkResponse]:

@@ -7,10 +7,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from fnmatch import translate
 from functools import cached_property, partial
+from os import urandom
 from re import Match
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal, NamedTuple, TypeAlias
-from uuid import uuid4
 from weakref import proxy
 
 from msgspec.structs import replace
@@ -299,7 +299,7 @@ class Response(Stateful, ABC):
 
     def _turn_id(self) -> str:
         if self._made_turn_id is None:
-            self._made_turn_id = self._given_turn_id or self.response_id or f"turn_{uuid4().hex}"
+            self._made_turn_id = self._given_turn_id or self.response_id or f"turn_{urandom(16).hex()}"
         return self._made_turn_id
 
 

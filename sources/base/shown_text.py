@@ -89,7 +89,7 @@ MOST_PIECES = 64
 """Pieces after which they are replaced by their length and their checksum."""
 
 
-class TextSoFar(Struct):
+class TextSoFar(Struct, gc=False):
     """A text by its length and a checksum, so that its memory does not grow; the last few pieces are kept.
 
     >>> text = TextSoFar()
@@ -169,7 +169,7 @@ def _new_text(key: str, text: str, said: dict[str, Any]) -> str:
     return text
 
 
-class ShownText(TextSoFar):
+class ShownText(TextSoFar, gc=False):
     """What was shown of a text; none of it is half of a character.
 
     >>> shown = ShownText()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from html import unescape
 from typing import Any, ClassVar, NamedTuple, cast
 
-from ...operators.engine.state import Stateful
+from ...operators.engine.state import EMPTY, Stateful
 from ..base.endings import reported_error
 from ..base.sdk_fields import Fields, entries_of
 
@@ -115,7 +115,7 @@ class SseDecoder(Stateful):
     __slots__ = (*STATE, *PIECES)
 
     def __init__(self) -> None:
-        self._line: list[bytes] = []
+        self._line: list[bytes] = EMPTY
         self._data: list[bytes] = []
         self._event = ""
         self._skip_lf = False
@@ -141,9 +141,9 @@ class SseDecoder(Stateful):
             if len(lines) == 1 and not is_whole:
                 return []
             lines[0] = b"".join(self._line)
-            self._line = []
+            self._line = EMPTY
         if not is_whole:
-            self._line.append(lines.pop())
+            self._line = [lines.pop()]
         events: list[ServerSentEvent] = []
         self._take(lines, events)
         return events
@@ -179,7 +179,7 @@ class SseDecoder(Stateful):
         """Return the event that the end completes: its blank line is missing, and its data is whole."""
         events: list[ServerSentEvent] = []
         if self._line:
-            line, self._line = b"".join(self._line), []
+            line, self._line = b"".join(self._line), EMPTY
             self._take([line], events)
         if self._event == UNFRAMED:
             self._end_unframed(events)

@@ -186,28 +186,33 @@ _TEXTS = ("reasoning", "content", "refusal")
 class ChatChoice(Choice):
     """One choice, and what was shown of its texts, which a message beside the end may have as a whole."""
 
-    STATE = (*Choice.STATE, *_TEXTS)
+    STATE = (*Choice.STATE, "shown")
 
     def __init__(self, number: int, calls: CallTracker) -> None:
         super().__init__(number, calls)
-        self.reasoning, self.content, self.refusal = ShownText(), ShownText(), ShownText()
+        self.shown: dict[str, ShownText] = {}
+        """By stream what was shown of its text."""
 
     def new_part(self, _name: str, _state: Any, /) -> ShownText:
         """Return what was shown of an empty text, into which its state will be loaded."""
         return ShownText()
 
+    def shown_of(self, stream: str) -> ShownText:
+        """Return what was shown of a text."""
+        return self.shown.get(stream) or self.shown.setdefault(stream, ShownText())
+
     def unsaid(self, **whole: object) -> None:
         """Add what was not shown of whole texts whose beginning was."""
         self._flush()
         for stream, text in whole.items():
-            if isinstance(text, str) and (rest := rest_of([getattr(self, stream)], text)):
+            if isinstance(text, str) and (rest := rest_of([self.shown_of(stream)], text)):
                 self.held.pop(stream, None)  # half of a character, which the whole text has
                 self.add(**{stream: rest})
 
     def _flush(self) -> None:
         for stream in _TEXTS:
             if text := self.said.get(stream):
-                getattr(self, stream).add(text)
+                self.shown_of(stream).add(text)
         super()._flush()
 
 
@@ -260,14 +265,14 @@ class ChatLane(MultiChoiceMachine[ChatChoice]):
             return []
         choice.spoke = True
         if content:
-            pieces = choice.content.pieces
-            pieces.append(content)
-            if len(pieces) > MOST_PIECES:
-                choice.content.put_away()
+            shown = choice.shown.get("content") or choice.shown_of("content")
+            shown.pieces.append(content)
+            if len(shown.pieces) > MOST_PIECES:
+                shown.put_away()
         if reasoning:
-            choice.reasoning.add(reasoning)
+            choice.shown_of("reasoning").add(reasoning)
         if delta.refusal:
-            choice.refusal.add(delta.refusal)
+            choice.shown_of("refusal").add(delta.refusal)
         return [
             ChunkResponse(
                 content or "",

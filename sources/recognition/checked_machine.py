@@ -28,12 +28,12 @@ _NO_API = ("str", "penstock.events.chunk_response.ChunkResponse")
 _BYTES = ("bytes", "bytearray", "memoryview")
 
 
-class _Unknown(Struct):
+class _Unknown(Struct, gc=False):
     """The items so far, kept while none has been understood."""
 
     count: int = 0
-    kinds: list[str] = []  # msgspec gives each instance its own
-    apis: list[str] = []
+    kinds: tuple[str, ...] = ()
+    apis: tuple[str, ...] = ()
     body: str | None = None
     error: Any = None
     """The error that the body is, which no event told."""
@@ -42,8 +42,8 @@ class _Unknown(Struct):
     def add(self, kind: str, apis: list[str]) -> None:
         self.count += 1
         if len(self.kinds) <= _SHOWN and kind not in self.kinds:
-            self.kinds.append(kind)
-        self.apis += [name for name in apis if name not in self.apis]
+            self.kinds += (kind,)
+        self.apis += tuple(name for name in apis if name not in self.apis)
 
 
 class CheckedMachine(Stateful):
@@ -79,7 +79,7 @@ class CheckedMachine(Stateful):
             self._unknown.body = described_body(
                 body, may_be_cut_json=bool(api_of(self._api).served.forms & {"rows", "array"})
             )
-            self._unknown.apis += [name for name in apis_of_body(body) if name != self._api]
+            self._unknown.apis += tuple(name for name in apis_of_body(body) if name != self._api)
             self._unknown.is_cohere_v1 |= is_cohere_v1_body(body)
             errors = unframed_errors(body.decode("utf-8", "replace").strip())
             self._unknown.error = json.loads(errors[0]) if errors else None

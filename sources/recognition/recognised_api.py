@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, cast
 
@@ -227,8 +227,6 @@ def whole_json(body: bytes) -> Any:
 HELD_AT_MOST = 256
 """The most items that are held until the provider is detected; when there are more, the oldest pass as `raw`."""
 
-_PLAIN: dict[str, Callable[[], Machine]] = {"chunks": Chunks, "texts": Texts}
-
 
 class DetectingDecoder:
     """The machine for any provider: feeds the items to the provider's own machine.
@@ -288,9 +286,9 @@ class DetectingDecoder:
 
     def _become(self, name: str) -> None:
         self._name = name
-        if name in _PLAIN:
-            self._machine = _PLAIN[name]()
-        else:
+        if name == "texts":
+            self._machine = Texts()
+        elif name != "chunks":
             self._machine = machine_of(api_of(name), **self._options)
         # From now on the `feed` of the provider's machine itself: one call per item, not two.
         vars(self)["feed"] = self._machine.feed
@@ -302,6 +300,8 @@ class DetectingDecoder:
         if name is None:
             return self._hold(item)
         self._become(name)
+        if not self._held:
+            return self._machine.feed(item)
         items, self._held = [*self._held, item], []
         return [response for each in items for response in self._machine.feed(each)]
 

@@ -63,6 +63,8 @@ _BYTES: Final = 4096
 """The bytes for which an item pays."""
 _READERS: dict[type, Callable[[Any], Any]] = {}
 """Reads the declared state of an object of a class, in one call."""
+_ARE_STRUCTS: dict[type, bool] = {}
+"""Whether a class is that of a part that is a Struct."""
 
 
 class StateSize:
@@ -93,12 +95,34 @@ class StateSize:
         """Return the declared state as it is, without the copy that `dump` makes; of other values what they dump."""
         self._parts += 1
         read = _READERS.get(part.__class__)
-        if read is not None:
-            return read(part)
-        if isinstance(part, Stateful) and (names := (*part.STATE, *part.PIECES)):
-            _READERS[part.__class__] = attrgetter(*names)
-            return _READERS[part.__class__](part)
-        return part.dump() if hasattr(part, "dump") else str(part)
+        if read is None:
+            if not (isinstance(part, Stateful) and (names := (*part.STATE, *part.PIECES))):
+                return part.dump() if hasattr(part, "dump") else str(part)
+            read = _READERS[part.__class__] = attrgetter(*names)
+        values = read(part)
+        return self._without_structs(values) if values.__class__ is tuple else values
+
+    def _without_structs(self, values: tuple[Any, ...]) -> Sequence[Any]:
+        """Return values with the declared state of parts that are Structs, of which the encoder would take all fields.
+
+        It calls nothing for any other value, because it looks at each after each item.
+        """
+        given: list[Any] | None = None
+        place = -1
+        for each in values:
+            place += 1
+            kind: type[Any] = each.__class__
+            if kind is dict:
+                for key in each:
+                    kind = each[key].__class__
+                    break
+            if kind not in _ARE_STRUCTS:
+                _ARE_STRUCTS[kind] = issubclass(kind, Struct) and hasattr(kind, "dump")
+            if _ARE_STRUCTS[kind]:
+                given = [*values] if given is None else given
+                is_part = kind is each.__class__
+                given[place] = self._declared(each) if is_part else {key: self._declared(each[key]) for key in each}
+        return values if given is None else given
 
 
 class WatchedStage:

@@ -247,8 +247,8 @@ class Counted:
     def lane(self) -> Any:
         return None if self.ways.lane is None else self._take
 
-    def _take(self, item: Any) -> Any:
-        events = self.ways.lane(item)
+    def _take(self, _: Any, item: Any) -> Any:
+        events = self.ways.lane(self.ways, item)
         self.taken += events is not None
         return events
 

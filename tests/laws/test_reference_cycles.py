@@ -1,6 +1,6 @@
 """No stream leaves a reference cycle, ended, cut, cancelled or failed: its memory is returned without the collector.
 
-That is so for native calls and for calls in the text of every dialect.
+That is so for native calls and for calls in the text of every dialect. And a collection visits few objects of a stream.
 """
 
 from __future__ import annotations
@@ -311,3 +311,36 @@ def test_an_async_loop_and_a_pipeline_leave_no_cycle(part: int):
 
     assert cycles_of(lambda: asyncio.run(loop())) == []
     assert cycles_of(lambda: [*pipeline.stream(drive(pieces[: len(pieces) // part], decode_wire("openai-chat")))]) == []
+
+
+def _chat_pieces(text: str) -> list[bytes]:
+    first = {"id": "call_1", "function": {"name": "write_file", "arguments": ""}}
+    calls = [first, *({"function": {"arguments": text[at : at + 4]}} for at in range(0, len(text), 4))]
+    deltas = [{"tool_calls": [{"index": 0, **call}]} for call in calls]
+    return [SSE % json.dumps({"id": "c1", "choices": [{"index": 0, "delta": each}]}).encode() for each in deltas]
+
+
+HALF_A_CALL = json.dumps({"path": "a.py", "content": "x = 1\n" * 200})[:-200]
+IN_TEXT = f'<tool_call>{{"name": "write_file", "arguments": {HALF_A_CALL}'
+
+
+@pytest.mark.parametrize(
+    ("operators", "pieces", "most"),
+    [
+        pytest.param((WIRE, *OPERATORS), _chat_pieces(HALF_A_CALL), 40, id="native"),
+        pytest.param((parse_text("hermes"), *OPERATORS[1:]), list(IN_TEXT), 78, id="in text"),
+    ],
+)
+def test_the_collector_visits_few_objects_of_a_stream_in_mid_call(operators: Any, pieces: list[Any], most: int):
+    def live() -> Any:
+        stream = stage(*operators)
+        for piece in pieces:
+            stream.feed(piece)
+        return stream
+
+    streams = [live()]
+    gc.collect()
+    before = len(gc.get_objects())
+    streams += [live() for _ in range(20)]
+    gc.collect()
+    assert (len(gc.get_objects()) - before) / 20 <= most

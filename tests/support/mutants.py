@@ -131,7 +131,13 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a lane takes a chunk that has more than text",
-        (Edit("operators/calls/native_call.py", "        if chunk != like:\n", "        if not chunk.tool_calls:\n"),),
+        (
+            Edit(
+                "operators/calls/native_call.py",
+                "        if chunk != self._like:\n",
+                "        if not chunk.tool_calls:\n",
+            ),
+        ),
         (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
@@ -202,7 +208,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "text of a lane is not kept for the invocation",
-        (Edit("operators/calls/native_call.py", "            texts.append(decoded)\n", ""),),
+        (Edit("operators/calls/native_call.py", "            self._texts.append(decoded)\n", ""),),
         (f"{TEXT_LANES} each_item",),
     ),
     Mutant(
@@ -460,7 +466,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "fragments that were given are kept",
-        (Edit("operators/calls/field_call.py", "    call.fragments.clear()\n", ""),),
+        (Edit("operators/calls/field_call.py", "call.raw = call.fragments = EMPTY\n", "call.raw = EMPTY\n"),),
         (f"{LAWS} content", f"{LAWS} fragments"),
     ),
     Mutant(
@@ -489,8 +495,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "operators/calls/native_calls.py",
-                'super().dump(), "growing"',
-                'super().dump(), "waiting": {}, "growing"',
+                '"open", "waiting")',
+                '"open")',
             ),
         ),
         ("tests/contract/test_operator_contract.py frozen",),
@@ -1294,7 +1300,7 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sources/base/call_tracker.py",
-                "        deltas, self._pending_deltas = self._pending_deltas, []\n        return deltas\n",
+                "        deltas, self._pending_deltas = self._pending_deltas, EMPTY\n        return deltas\n",
                 "        return []\n",
             ),
         ),
@@ -1803,7 +1809,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "what a failing end gives is lost",
-        (Edit("sources/base/machine.py", "            self.last_words = responses\n", ""),),
+        (Edit("sources/base/machine.py", "        stage.last_words = responses\n", ""),),
         ("tests/sources/recognition/test_checked_machine.py end",),
     ),
     Mutant(

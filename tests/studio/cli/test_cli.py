@@ -23,6 +23,7 @@ from cli_command import (
     penstock,
     read_terminal,
     run,
+    started,
 )
 from typer.testing import CliRunner
 
@@ -289,7 +290,7 @@ def test_an_output_without_utf8_gets_what_it_can_show() -> None:
 def test_a_terminal_gets_colour_unless_it_asks_for_none(no_color: str | None, has_color: bool) -> None:
     environment = {**ENVIRONMENT, "TERM": "xterm-256color"} | ({"NO_COLOR": no_color} if no_color else {})
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command("inspect", ONE_CALL), stdout=theirs, stderr=theirs, env=environment) as process:
+    with started("inspect", ONE_CALL, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         output = b""
         while piece := read_terminal(ours):

@@ -19,7 +19,7 @@ import psutil
 
 from ...events.errors import UsageError
 from ...operators.guard import guard
-from ...operators.policies import InsideRoot
+from ...operators.policies.ready import InsideRoot
 from ...pipeline.call_tools import call_tools
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.tool import tool

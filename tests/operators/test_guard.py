@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import (
     FROM_CALLS,
     FROM_FIELDS,
@@ -144,8 +145,8 @@ def test_the_end_of_the_call_says_which_policy_and_which_field():
     assert end.metadata["guard"] == {"policy": "inside_root", "reason": WHY, "path": ["path"]}
 
 
-@pytest.mark.parametrize(
-    ("policy", "why"),
+@looped(
+    "policy, why",
     [
         (AllowedTools(["read"]), "'write_file' is not among read"),
         (CallCount(0), "the answer may have 0 calls"),
@@ -465,8 +466,8 @@ def test_an_async_policy_is_refused_where_nothing_awaits_it():
 # What is no policy.
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
+@looped(
+    "make, words",
     [
         (guard, "at least one policy"),
         (lambda: guard(AllowedTools), "takes policies"),
@@ -495,8 +496,8 @@ def test_a_usage_error_says_what_to_pass(make: Any, words: str):
         make()
 
 
-@pytest.mark.parametrize(
-    ("path", "is_inside"),
+@looped(
+    "path, is_inside",
     [
         ("a.py", True),
         ("./a/../b", True),

@@ -117,17 +117,17 @@ def wait_for_orders() -> dict[str, Any]:
 
 
 def _watched(order: dict[str, Any], end: int, *files: int) -> dict[str, Any]:
-    """Fork once more: the one process waits for the other, and tells its number and its end."""
+    """Fork once more: one process tells its number and becomes the command, the other waits for it and tells its end."""
     command = os.fork()
     if command:
         for file in files:
             os.close(file)
         with socket.socket(fileno=end) as told:
-            told.sendall(NUMBER.pack(command))
             told.sendall(NUMBER.pack(os.waitpid(command, 0)[1]))
         os._exit(0)
     if order["session"]:
         os.setsid()
+    os.write(end, NUMBER.pack(os.getpid()))
     for number, file in enumerate(files):
         os.dup2(file, number)
     for file in (end, *files):
@@ -175,11 +175,11 @@ if __name__ == "__main__":
         imported(each)
     from penstock.studio.cli.cli import main
 
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell runs in the background
     gc.collect()
     gc.freeze()
     ordered = wait_for_orders()
     _open_files()
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell runs in the background
     os.environ.clear()
     os.environ.update(ordered["environment"])
     os.chdir(ordered["folder"])

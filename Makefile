@@ -47,7 +47,7 @@ test-pure: $(READY) ## run the tests of operators, laws and events as they are w
 laws: $(READY) ## run in full what `make test` shortens: all examples, all texts; the two together run everything
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(ALL_CORES) --hypothesis-profile=$(PROFILE) -m '(hypothesis or laws) and not tooling'
 
-check: lint types tooling ## ruff, mypy and pyright, and the tests of packaging, notebooks, benchmarks and adding things
+check: lint types tooling ## ruff, mypy and pyright, and the tests of packaging, notebooks, the site, benchmarks and adding things
 
 # Full examples would run the tests of three copies of the checkout in full, too.
 tooling: $(READY)

@@ -35,7 +35,6 @@ def pytest_collection() -> Iterator[None]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.enable()
 
@@ -56,12 +55,19 @@ def certificates_loaded_once() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """Return a browser that is started once for the tests of a file."""
-    from browser import running_browser  # noqa: PLC0415 - few files need it
+@pytest.fixture(scope="session")
+def lent_chromium() -> Iterator[Any]:
+    """Return what lends a browser, which is started once."""
+    from browser import shared_browser  # noqa: PLC0415 - few files need it
 
-    with running_browser() as browser:
+    with shared_browser() as lent:
+        yield lent
+
+
+@pytest.fixture(scope="module")
+def chromium(lent_chromium: Any) -> Iterator[Any]:
+    """Return the browser, for the tests of a file."""
+    with lent_chromium() as browser:
         yield browser
 
 

@@ -19,6 +19,7 @@ from ..engine.state import EMPTY, Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
 from ..schemas.json_schema import Schema
+from .field_checker import FieldVerdict
 from .native_calls import NativeCalls
 from .open_segments import end_status
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 SegmentOutput: TypeAlias = AnySegmentEvent | Notice | ProviderEvent | AnswerEnd
 """What an operator emits that makes segments."""
-SegmentInput: TypeAlias = SegmentEvent | Notice | ProviderEvent | AnswerEnd
+SegmentInput: TypeAlias = SegmentEvent | Notice | ProviderEvent | AnswerEnd | FieldVerdict[Any]
 """What an operator takes that reads segments."""
 
 REGULAR: frozenset[FinishReason] = frozenset(("stop", "tool_calls", "pause"))

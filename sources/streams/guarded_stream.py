@@ -104,7 +104,8 @@ class SourceReader:
             raise UsageError(message)
         self.stream = stream
         self._iterator = iter(stream)
-        return self._iterator.__next__  # type: ignore[no-any-return]
+        read: Callable[[], Any] = self._iterator.__next__
+        return read
 
     async def abegin(self, stream: Any) -> Callable[[], Awaitable[Any]]:
         """Return what reads the next item in an async loop; raises `StopAsyncIteration` at the end."""
@@ -118,7 +119,8 @@ class SourceReader:
             raise UsageError(message)
         else:
             self._iterator = _as_async(stream)
-        return self._iterator.__anext__  # type: ignore[no-any-return]
+        read: Callable[[], Awaitable[Any]] = self._iterator.__anext__
+        return read
 
     def take(self, item: Any) -> list[Any]:
         """Return the chunks of an item, and with the provider's last one those of the end."""

@@ -48,7 +48,7 @@ from penstock.operators.engine.stage import Completed, Failed, Interrupted, Oper
 COMBINATORS = {"compose", "lift"}
 """They make operators of operators or stages, and are asked about in test_stage.py."""
 
-by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+by_case = looped("case", CASES, ids=[case.name for case in CASES])
 by_run = looped("run", RUNS.values(), ids=RUNS)
 
 

@@ -223,7 +223,7 @@ def test_loaded_while_it_has_a_lane_it_goes_on_the_same(chain: Operator[Any, Any
 
 
 @by_chain
-@pytest.mark.parametrize(
+@looped(
     "other",
     [*OTHERS, ChunkResponse(tool_calls=(ToolCallDelta(0, done=True),), response_id="r", model="m")],
     ids=lambda each: str(each)[14:60],

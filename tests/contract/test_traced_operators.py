@@ -21,7 +21,7 @@ from penstock.operators.machines.json_machine import JsonMachine, pure_feed
 from penstock.studio import trace
 from penstock.studio.tracing.trace import Trace
 
-by_case = pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])
+by_case = looped("case", CASES, ids=[case.name for case in CASES])
 HELD_CALL = ['<tool_call>{"name": "f", "arguments": {"a": "', *["word "] * 500]
 OPENED = '{"path": "a", "content": "'
 LONG_FILE = call(0, "c", "write_file", OPENED, *["word "] * 200)

@@ -12,6 +12,7 @@ import pytest
 from answered import answered
 from content_cases import CLASSES, WRITING, outcome, pieces_of, samples, shape_of, table
 from depth import scaled
+from looped import looped
 from text_laws import joined
 
 from penstock.events.chunk_response import ChunkResponse
@@ -47,7 +48,7 @@ def test_a_call_comes_back_or_fails_whatever_is_in_it(name: str, capsys: pytest.
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_a_model_that_is_cut_runs_no_part_of_a_call(name: str):
     """Cut at each place, with the reason `length`: the whole call, none, but no other one."""
     random = Random(name)
@@ -63,7 +64,7 @@ def test_a_model_that_is_cut_runs_no_part_of_a_call(name: str):
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_nothing_of_it_depends_on_how_the_text_is_cut(name: str):
     random = Random(name)
     shape = shape_of(DIALECTS[name])
@@ -100,7 +101,7 @@ def call(content: str, path: str = "a") -> str:
 CLOSERS: Final = "</parameter>\n</function>\n</tool_call>"
 
 
-@pytest.mark.parametrize(
+@looped(
     "content",
     [
         "Close with </tool_call> at the end",

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
 from chat_client import collected
+from looped import looped
 from own_streams import OWN, WIRES, options_of
 
 from penstock.sources import from_wire
 
 
-@pytest.mark.parametrize(("api", "name", "body"), OWN)
+@looped("api, name, body", OWN)
 def test_whole_and_byte_by_byte_it_gives_what_the_sources_tests_compare_with(api: str, name: str, body: bytes):
     options = options_of(api, name)
     whole = collected(from_wire(api, [body], turn_id="t", **options))

@@ -14,6 +14,7 @@ from chunk_grammar import checked
 from depth import is_deep, stride
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, SDKS, Sdk, frames_of
 from law_oracles import Expected, is_closed, outcomes, settled_by_us, verdict
+from looped import looped
 from operator_contract import wrong_answers, wrong_segments
 
 from penstock.events import AnswerEnd, ChunkResponse, ProviderError, SegmentEnd, SegmentEvent, ToolInvocation
@@ -270,7 +271,7 @@ def test_data_that_is_no_json_is_the_same_typed_error_both_ways(sdk: Sdk, is_asy
     assert (end.type, end.status, end.transport) == ("invalid_json", None, False)
 
 
-@pytest.mark.parametrize(("sdk", "name"), STREAMS)
+@looped("sdk, name", STREAMS)
 def test_an_event_that_comes_twice_keeps_the_grammar_and_gives_no_call_two_fates(sdk: Sdk, name: str):
     frames = frames_of(sdk.body_of(name))
     for number in range(len(frames)):

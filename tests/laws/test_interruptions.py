@@ -62,14 +62,14 @@ CHUNKS = st.lists(
 strategies = pytest.mark.parametrize("strategy", STRATEGIES)
 
 
-def events_of(chunks: list[ChunkResponse], strategy: str) -> list[Any]:
+def events_of(chunks: list[ChunkResponse], strategy: Any) -> list[Any]:
     return list(Pipeline(strategy, turn_id="t").stream(chunks))
 
 
 @strategies
 @given(chunks=CHUNKS, is_finished=st.booleans())
 def test_everything_ends_once_and_nothing_is_open_behind_an_interruption(
-    strategy: str, chunks: list[ChunkResponse], is_finished: bool
+    strategy: Any, chunks: list[ChunkResponse], is_finished: bool
 ):
     chain = stage(Pipeline(strategy, turn_id="t").operator)
     open_ids: list[str] = []
@@ -99,7 +99,7 @@ def test_everything_ends_once_and_nothing_is_open_behind_an_interruption(
 
 @strategies
 @given(chunks=CHUNKS)
-def test_the_state_can_be_dumped_and_loaded_anywhere(strategy: str, chunks: list[ChunkResponse]):
+def test_the_state_can_be_dumped_and_loaded_anywhere(strategy: Any, chunks: list[ChunkResponse]):
     operator = Pipeline(strategy, turn_id="t").operator
     chain, events = stage(operator), list[Any]()
     for chunk in chunks:
@@ -113,7 +113,7 @@ def test_the_state_can_be_dumped_and_loaded_anywhere(strategy: str, chunks: list
 
 @strategies
 @given(chunks=CHUNKS)
-def test_every_character_is_in_one_raw(strategy: str, chunks: list[ChunkResponse]):
+def test_every_character_is_in_one_raw(strategy: Any, chunks: list[ChunkResponse]):
     events = [event for event in events_of(chunks, strategy) if not getattr(event, "segment_id", "").startswith("c")]
     text_and_reasoning = "".join(
         event.raw for event in events if isinstance(event, SegmentStart | SegmentContent | SegmentEnd)
@@ -123,7 +123,7 @@ def test_every_character_is_in_one_raw(strategy: str, chunks: list[ChunkResponse
 
 @strategies
 @given(text=st.text("ab<>/{}", max_size=30), cut=st.integers(0, 30), size=st.integers(1, 9))
-def test_a_text_that_goes_on_is_read_as_one_that_was_never_interrupted(strategy: str, text: str, cut: int, size: int):
+def test_a_text_that_goes_on_is_read_as_one_that_was_never_interrupted(strategy: Any, text: str, cut: int, size: int):
     whole = f'{text}<tool_call>{{"name": "f", "arguments": {{"x": 1}}}}</tool_call>{text}'
     cut = min(cut, len(whole) - 1)
     pieces = [whole[at : at + size] for at in range(0, cut, size)]

@@ -26,6 +26,7 @@ from law_oracles import (
     verdict,
     without_halves,
 )
+from looped import looped
 from msgspec.structs import replace
 from operator_contract import TURN, call, frozen, thawed, wrong_answers, wrong_segments
 from segment_events import payload_of
@@ -380,8 +381,8 @@ def test_an_eager_call_has_its_root_and_a_notice_what_follows_it(text: str, root
         assert len(only(events, Notice)) == 1
 
 
-@pytest.mark.parametrize(
-    ("text", "kind"),
+@looped(
+    "text, kind",
     [
         ("{}", "valid"),
         (' {"a": [1, "\\u0041"]}\n', "valid"),

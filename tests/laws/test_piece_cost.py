@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
+from looped import looped
 from piece_cost import COMMON, MOST, WRITING, cost_of
 
 
@@ -12,7 +12,7 @@ def test_the_bounds_hold_on_average():
     assert cost.inside <= MOST.inside, cost
 
 
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_no_piece_costs_more_than_the_bounds(name: str):
     cost = cost_of(name)
     assert cost.most.calls <= MOST.calls, cost.most

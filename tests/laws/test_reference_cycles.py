@@ -314,7 +314,7 @@ def test_an_async_loop_and_a_pipeline_leave_no_cycle(part: int):
 
 
 def _chat_pieces(text: str) -> list[bytes]:
-    first = {"id": "call_1", "function": {"name": "write_file", "arguments": ""}}
+    first: dict[str, Any] = {"id": "call_1", "function": {"name": "write_file", "arguments": ""}}
     calls = [first, *({"function": {"arguments": text[at : at + 4]}} for at in range(0, len(text), 4))]
     deltas = [{"tool_calls": [{"index": 0, **call}]} for call in calls]
     return [SSE % json.dumps({"id": "c1", "choices": [{"index": 0, "delta": each}]}).encode() for each in deltas]

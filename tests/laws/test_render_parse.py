@@ -13,6 +13,7 @@ from depth import scaled, some_of
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import NonInteractiveExampleWarning
+from looped import looped
 from strategies.dialect_calls import arguments, calls, schema_of, values
 
 from penstock.events.errors import UsageError
@@ -67,7 +68,7 @@ def strictly(each: ToolInvocation | CallToRender) -> tuple[str, str]:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", some_of(WRITING, 24))
+@looped("name", some_of(WRITING, 24))
 def test_calls_that_were_written_are_read_again(name: str):
     dialect, wrote = DIALECTS[name], 0
 
@@ -105,7 +106,7 @@ def writable(dialect: Dialect, call: CallToRender) -> list[CallToRender]:
     return []
 
 
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_several_calls_come_back_one_by_one_and_in_order(name: str):
     dialect = DIALECTS[name]
     tools, given_arguments = next(
@@ -122,7 +123,7 @@ def test_several_calls_come_back_one_by_one_and_in_order(name: str):
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", JSON_BODY)
+@looped("name", JSON_BODY)
 def test_nearly_everything_can_be_written_as_json(name: str):
     count = scaled(200)
     refused = [each for each in drawn(name, count) if can_render(DIALECTS[name], "f", each) is not None]

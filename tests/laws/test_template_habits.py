@@ -8,6 +8,7 @@ from random import Random
 import pytest
 from content_cases import pieces_of, shape_of
 from depth import scaled
+from looped import looped
 from template_habits import calls_by_template, is_bare, outcome
 from text_laws import joined
 
@@ -23,7 +24,7 @@ COUNT = 200
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", WRITTEN)
+@looped("name", WRITTEN)
 def test_no_other_call_is_run_than_the_one_that_was_written(name: str) -> None:
     if not is_bare(name):
         return
@@ -37,7 +38,7 @@ def test_no_other_call_is_run_than_the_one_that_was_written(name: str) -> None:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", WRITTEN)
+@looped("name", WRITTEN)
 def test_nothing_of_it_depends_on_how_the_text_is_cut(name: str) -> None:
     if not is_bare(name):
         return

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from depth import stride
 from dialect_calls import WRITING, Written, written
+from looped import looped
 from strategies.dialect_texts import markers
 
 from penstock.events.chunk_response import ChunkResponse, FinishReason
@@ -53,7 +54,7 @@ def results(events: Sequence[Any]) -> list[Any]:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_a_call_that_was_cut_is_run_only_if_it_was_sealed(name: str) -> None:
     """Cut at every character, with every end: a call runs with all that the text says of it, or it fails."""
     call = written(name)
@@ -82,7 +83,7 @@ def test_a_call_that_was_cut_is_run_only_if_it_was_sealed(name: str) -> None:
                 assert began == 1, about
 
 
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_a_text_comes_with_the_chunk_that_brings_it(name: str) -> None:
     """Of characters that no marker has, none waits for the next one."""
     value = "Q" * 40
@@ -98,7 +99,7 @@ def test_a_text_comes_with_the_chunk_that_brings_it(name: str) -> None:
     assert given == ["QQQQ"] * 10
 
 
-@pytest.mark.parametrize("name", ONLY_JSON)
+@looped("name", ONLY_JSON)
 def test_no_marker_counts_inside_of_json(name: str) -> None:
     value = " ".join(markers(written(name).dialect))
     call = written(name, value)
@@ -108,7 +109,7 @@ def test_no_marker_counts_inside_of_json(name: str) -> None:
         assert [event.arguments for event in results([*events, *chain.close()])] == [call.arguments]
 
 
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_a_chunk_may_have_several_calls(name: str) -> None:
     """All but the last one run with it; the last may have to wait for what ends it."""
     call = written(name)

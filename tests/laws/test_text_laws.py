@@ -10,6 +10,7 @@ import pytest
 from answered import answered
 from depth import is_deep, some_of
 from hypothesis import given
+from looped import looped
 from strategies.dialect_texts import answer_by, broken_by, literals
 from strategies.randoms import examples, randoms
 from strategies.rendered_calls import rendered_by
@@ -32,7 +33,7 @@ WRITING = [name for name in NAMES if DIALECTS[name].grammar]
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_the_laws_hold_however_the_text_comes(name: str) -> None:
     @examples(50)
     @given(randoms)
@@ -94,7 +95,7 @@ def without_ids(events: Sequence[Any]) -> list[Any]:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_what_is_said_stood_in_the_text(name: str) -> None:
     """A delta of text is its source; a piece of an argument is a slice of its call, where nothing is escaped."""
     dialect = DIALECTS[name]
@@ -120,7 +121,7 @@ def test_what_is_said_stood_in_the_text(name: str) -> None:
     holds()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@looped("name", NAMES)
 def test_a_marker_in_prose_is_prose(name: str) -> None:
     dialect = DIALECTS[name]
     saying = any(
@@ -135,7 +136,7 @@ def test_a_marker_in_prose_is_prose(name: str) -> None:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", some_of(WRITING, 24))
+@looped("name", some_of(WRITING, 24))
 def test_work_grows_with_the_text_only(name: str) -> None:
     """Counted in calls of functions, for a call of each dialect's own, whole, broken, and with a long text in it."""
     dialect = DIALECTS[name]

@@ -11,6 +11,7 @@ from answered import answered
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 
 from penstock.events.chunk_response import ChunkResponse, ToolCallDelta
 from penstock.events.segment_event import SegmentEvent
@@ -156,7 +157,7 @@ def test_the_order_of_keys_changes_nothing_but_when_it_comes(text: str):
     assert told(answered(list(text), parse_text("json_answer", turn_id="t"))) == ("b", [("f", '{"a": 1}')])
 
 
-@pytest.mark.parametrize("cut", range(1, 12))
+@looped("cut", range(1, 12))
 def test_a_call_that_is_cut_is_told_alike(cut: int):
     arguments = '{"a": "bcd"}'
     texts = [tagged("", [("f", arguments)]), structured("", [("f", arguments)])]

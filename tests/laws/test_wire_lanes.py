@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lanes import APIS, STREAMS, assert_both_ways, assert_mutated, assert_recut, lane_counts, own_streams
+from looped import looped
 
 from penstock.sources.base.machine import json_value
 
@@ -44,7 +45,7 @@ def test_mutated_events_are_read_alike_both_ways(api: str, seed: int) -> None:
         assert_mutated(api, random)
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     [
         *("1e999", "-1e999", "NaN", "[-Infinity]", "1e-999", "-0", "-0.0", "1.0", "1E5", "9" * 19, "9" * 400),
@@ -56,7 +57,7 @@ def test_a_value_is_that_of_json_loads(text: str) -> None:
     assert repr(json_value(text)) == repr(json.loads(text))
 
 
-@pytest.mark.parametrize(
+@looped(
     "text",
     ["", "{", "[1,]", "01", "1.", ".5", "+1", '"\x01"', "\ufeff{}", "{} x", "'a'", "nan", "9" * 5000, "[" * 10**5],
 )

@@ -17,6 +17,7 @@ from depth import some_of
 from dialect_calls import WRITING, written
 from hypothesis import given
 from law_oracles import verdict
+from looped import looped
 from marker_sets import SMALL_SETS, UNSURE, certain_owners
 from operator_contract import TEXT_CALLS
 from strategies.answers import answers
@@ -163,7 +164,7 @@ def owners_in(events: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", some_of(NAMES, 20))
+@looped("name", some_of(NAMES, 20))
 def test_nothing_of_a_text_is_lost_at_any_moment(name: str) -> None:
     @examples(20)
     @given(randoms)
@@ -230,7 +231,7 @@ def test_what_is_withheld_of_json_can_be_written_on(text: str) -> None:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", some_of(WRITING, 12))
+@looped("name", some_of(WRITING, 12))
 def test_a_call_in_text_may_still_become_one_with_all_that_is_told(name: str) -> None:
     """Letter by letter: what is told keeps the call possible, and nothing is told only where nobody knows."""
     call = written(name)
@@ -261,8 +262,8 @@ WEATHER: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
-    ("operator", "item", "ways"),
+@looped(
+    "operator, item, ways",
     [
         (parse_text("hermes", tools=WEATHER), '<tool_call>{"name": "get_w', ['eather"', '"']),
         (parse_text("hermes", tools=WEATHER), '<tool_call>{"name": ', ['"get_time"', '"get_weather"']),

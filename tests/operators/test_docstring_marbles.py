@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from looped import looped
 from public_operators import OPERATORS
 
 from penstock.operators import Operator, json_fragments, lift
@@ -19,14 +20,14 @@ def test_all_operators_are_found():
     assert len(OPERATORS) >= 19
 
 
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.__name__)
+@looped("operator", OPERATORS, ids=lambda operator: operator.__name__)
 def test_an_operator_does_what_its_marble_diagram_shows(operator: Callable[..., Any]):
     calls = [name for name in docstring_marble(operator).rows if not name.isidentifier()]
     assert calls[-1].startswith(f"{operator.__name__}(")
     assert differences(operator) == []
 
 
-@pytest.mark.parametrize("operator", OPERATORS, ids=lambda operator: operator.__name__)
+@looped("operator", OPERATORS, ids=lambda operator: operator.__name__)
 def test_every_letter_of_a_diagram_is_told_and_used(operator: Callable[..., Any]):
     marble = docstring_marble(operator)
     signs = {sign for row in marble.rows.values() for sign in row.translate(str.maketrans("-,()#|", "      ")).split()}

@@ -112,7 +112,7 @@ def test_each_segment_is_a_text_of_its_own():
 
 
 def test_what_waits_is_released_by_the_end_and_is_told_until_then():
-    chain = stage(to_segments(turn_id="t"), redact(KEYS))
+    chain: Any = stage(to_segments(turn_id="t"), redact(KEYS))
     (*_, content) = chain.feed(ChunkResponse(content="a AKIA0"))
     assert content.delta == "a "
     (withheld,) = chain.withheld()
@@ -240,8 +240,9 @@ def test_a_notice_tells_nothing_of_a_text_in_which_a_match_may_be_cut():
     (notice,) = (each for each in events if isinstance(each, Notice))
     assert notice.code == "late_arguments"
     assert "AKIA" not in notice.detail
-    (notice,) = drive([Notice("x", f"got {AWS}")], redact(KEYS))
-    assert notice.detail == f"got {SECRET}"
+    (told,) = drive([Notice("x", f"got {AWS}")], redact(KEYS))
+    assert isinstance(told, Notice)
+    assert told.detail == f"got {SECRET}"
 
 
 def test_json_in_a_text_is_redacted_in_the_spelling_of_json_too():
@@ -272,11 +273,13 @@ def test_invocations_have_the_redacted_arguments_or_run_with_the_true_ones():
         assert AWS not in repr(events)
         assert AWS not in b"".join(map(to_json, events)).decode()
         assert invocation.arguments == {"key": SECRET}
-        assert from_json(to_json(invocation)).arguments == {"key": SECRET}
+        read_back: Any = from_json(to_json(invocation))
+        assert read_back.arguments == {"key": SECRET}
         for copied in (deepcopy(invocation), pickle.loads(pickle.dumps(invocation))):
             deploy.run(copied)
     assert seen == [SECRET, SECRET, AWS, AWS]
-    assert invocation.arguments.true == {"key": AWS}
+    true: Any = invocation.arguments
+    assert true.true == {"key": AWS}
 
 
 def test_a_failed_invocation_is_redacted_behind_it_too():
@@ -366,7 +369,9 @@ def test_a_broken_call_in_every_cutting_is_the_same(name: str, value: dict[str, 
     ways = [
         collect(answered(chunks_of(pieces), *operators)) for pieces in ([broken], list(broken), data.draw(cuts(broken)))
     ]
-    results = [(each.segments, [one.raw for one in (*each.invocations, *each.failures)]) for each in ways]
+    results = [
+        (each.segments, [one.raw for one in each.invocations], [one.raw for one in each.failures]) for each in ways
+    ]
     assert results[0] == results[1] == results[2]
 
 

@@ -473,7 +473,7 @@ def test_what_cannot_close_is_not_complete_when_the_stream_breaks(what: str, how
     assert ends(events)["c"]["status"] in ("interrupted", "failed")
 
 
-@pytest.mark.parametrize("seal", EVIDENCE)
+@looped("seal", EVIDENCE)
 def test_an_object_that_did_not_come_is_never_complete(seal: str) -> None:
     events = run(call(ToolCallDelta(0, "c", "f", kind="object")), *EVIDENCE[seal])
     assert ends(events)["c"]["status"] == "truncated"
@@ -821,7 +821,7 @@ def test_too_many_open_calls_fail_those_that_are_too_many() -> None:
     }
 
 
-@pytest.mark.parametrize("seen", [*SEALS.values(), ()])
+@looped("seen", [*SEALS.values(), ()])
 def test_every_start_has_one_end(seen: tuple[ChunkResponse, ...]) -> None:
     chunks = (
         Chunk(reasoning="r"),

@@ -11,6 +11,7 @@ import pytest
 from answered import answered
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from operator_contract import FROM_CALLS, FROM_FIELDS, Case, frozen, read_back, thawed
 from pydantic import (
     AfterValidator,
@@ -101,8 +102,8 @@ def test_each_field_is_told_when_it_closes_and_the_whole_at_the_end():
     ]
 
 
-@pytest.mark.parametrize(
-    ("text", "path", "kind"),
+@looped(
+    "text, path, kind",
     [
         ('{"path": [', ("path",), "type"),
         ('{"path": 1', ("path",), "type"),

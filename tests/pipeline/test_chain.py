@@ -149,8 +149,8 @@ def test_a_chain_of_several_is_inserted_in_its_order():
     assert names(pipeline.replace("Louder", whole_calls())) == ["to_segments", "argument_progress", "whole_calls"]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
+@looped(
+    "change, message",
     [
         (lambda each: each.replace("to_segment", to_segments()), "'to_segment' is not in this chain: to_segments, "),
         (lambda each: each.insert(to_segments(), before="parse_text"), "'parse_text' is not in this chain"),

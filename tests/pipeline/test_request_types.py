@@ -54,7 +54,7 @@ REFUSED: dict[str, tuple[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("api", "entry"), TAKEN)
+@looped("api, entry", TAKEN)
 def test_what_the_types_know_is_taken(api: str, entry: Any):
     check_request(api, [entry])
 

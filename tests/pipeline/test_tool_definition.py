@@ -13,7 +13,7 @@ DESCRIBED = {"name": "f", "description": "d"}
 READ = {**DESCRIBED, "parameters": SCHEMA}
 
 
-@pytest.mark.parametrize(
+@looped(
     "form",
     [
         {**DESCRIBED, "parameters": SCHEMA},
@@ -122,8 +122,8 @@ def test_a_plain_schema_is_the_parameters_of_a_tool_named_as_said_or_as_its_titl
     assert read_definition({**SCHEMA, "title": "f", "description": "d"}) == READ
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
+@looped(
+    "given, said",
     [
         (SCHEMA, "a JSON Schema has no tool name"),
         ({"type": "web_search"}, "a tool of type 'web_search' has no parameters of its own; add it to the request"),

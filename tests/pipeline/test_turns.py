@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from checkout import ROOT
 from depth import stride
+from looped import looped
 from request_types import check_request
 
 from penstock import (
@@ -468,8 +469,8 @@ def test_pages_take_it_as_they_take_a_run() -> None:
     assert [each["role"] for each in running.messages] == ["user", "assistant", "tool"]
 
 
-@pytest.mark.parametrize(
-    ("wrong", "said"),
+@looped(
+    "wrong, said",
     [
         (lambda: turns(Pipeline(tools=[removed]), asks, "openai-chat", messages=[]), "steps="),
         (lambda: turns(Pipeline(keep_answer=False), asks, "openai-chat", messages=[]), "keep_answer=True"),

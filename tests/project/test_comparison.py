@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-import pytest
+from looped import looped
 
 ROOT = Path(__file__).parents[2]
 SHOWN_BY = {
@@ -56,7 +56,7 @@ def test_every_row_has_a_test_that_shows_it():
     assert rows() == {row: says for row, (says, _) in SHOWN_BY.items()}
 
 
-@pytest.mark.parametrize("node", [node for _, node in SHOWN_BY.values()])
+@looped("node", [node for _, node in SHOWN_BY.values()])
 def test_the_test_is_there(node: str):
     path, _, name = node.partition("::")
     tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))

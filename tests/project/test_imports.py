@@ -181,8 +181,8 @@ def test_imports_run_one_way_and_come_from_the_file():
     assert [wrong for name, code in texts.items() for wrong in short_forms(name, code)] == []
 
 
-@pytest.mark.parametrize(
-    ("path", "code"),
+@looped(
+    "path, code",
     [
         ("events/segment_event.py", "from ..operators.engine.stage import lift"),
         ("events/segment_event.py", "def f():\n    import penstock.pipeline"),

@@ -1,9 +1,12 @@
-"""`make mutants` takes too long for `make test`; that each mutant can still be made is checked here."""
+"""`make mutants` takes too long for CI; that each mutant can still be made is checked here."""
 
 from __future__ import annotations
 
+import pytest
 from looped import looped
 from mutants import MUTANTS, ROOT, Mutant, wrong_edits
+
+pytestmark = pytest.mark.tooling
 
 
 def test_the_names_of_mutants_are_unique():

@@ -14,7 +14,6 @@ from typing import Any
 
 import httpx2
 import openai
-import pytest
 from ai_sdk_served import calls_in
 from app_server import serving
 from every_sdk import STREAMS
@@ -112,7 +111,7 @@ def test_every_page_with_an_application_is_asked_and_all_are_listed():
     assert set(LISTED) == adapters | set(ASKED_BY) - {"resume.md", "serving.md"}
 
 
-@pytest.mark.parametrize("page", LISTED)
+@looped("page", LISTED)
 def test_a_page_on_what_it_plugs_into_has_at_most_sixty_lines_and_code(page: str):
     text = (DOCS / page).read_text("utf-8")
     assert len(text.splitlines()) <= 60

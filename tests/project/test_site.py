@@ -16,7 +16,7 @@ from browser import Tab, browser_tab
 from playwright.sync_api import Browser, Page, expect
 from starlette.staticfiles import StaticFiles
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.tooling]
 
 ROOT = Path(__file__).parents[2]
 PAGES = 40

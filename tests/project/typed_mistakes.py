@@ -292,7 +292,6 @@ def guarded_sources(chunks: list[ChunkResponse], observable: Observable[ChunkRes
     source = watchdog(chunks, first=3, between=2.5, call=None)
     for _ in Pipeline().stream(failover(source, lambda shown: [*chunks, shown.text])):
         pass
-    failover(chunks, lambda shown: shown.txt)  # wrong
     watchdog(chunks, frist=3)  # wrong
     watchdog(chunks, first="3")  # wrong
     failover(chunks, chunks, retries=2)  # wrong

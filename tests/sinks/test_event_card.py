@@ -152,7 +152,7 @@ def evil_events(evil: Any) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("event", evil_events(EVIL), ids=lambda event: type(event).__name__)
+@looped("event", evil_events(EVIL), ids=lambda event: type(event).__name__)
 def test_text_of_others_is_shown_and_never_becomes_part_of_the_page(event: Any):
     page = assert_harmless(bundle_of(event)["text/html"])
     assert "script" not in page.elements

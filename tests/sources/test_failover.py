@@ -6,6 +6,7 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ def test_before_its_first_content_nothing_but_a_notice_shows_the_source_that_bro
 def test_a_source_that_is_whole_is_all_there_is():
     opened: list[int] = []
     chunks = [said("Hi", response_id="r"), call(0, "c", "f", "{}", done=True), END]
-    events = all_worlds(chunks, lambda: opened.append(1) or [])
+    events = all_worlds(chunks, partial(_noted, opened))
     assert events == list(Pipeline(turn_id="t").stream(chunks))
     assert opened == []
 
@@ -366,9 +367,19 @@ def test_nothing_but_a_whole_repetition_is_ever_dropped(shown: str, text: str, s
     assert given_ == text or (len(shown) >= 16 and text == shown + given_)
 
 
+def _noted(opened: list[int]) -> list[Any]:
+    opened.append(1)
+    return []
+
+
+def _seen(seen: list[Shown], shown: Shown) -> list[Any]:
+    seen.append(shown)
+    return [END]
+
+
 def _shown(text: str) -> Shown:
     seen: list[Shown] = []
-    plain(broken(said(text or "-")), lambda shown: seen.append(shown) or [END])
+    plain(broken(said(text or "-")), partial(_seen, seen))
     return seen[0] if text else Shown()
 
 
@@ -509,13 +520,15 @@ def test_tokens_of_a_source_that_broke_before_its_first_content_count_too():
 def test_the_message_is_that_of_the_whole_answer():
     pipeline = Pipeline(turn_id="t")
     run_ = pipeline.stream(failover(broken(CHAT_HI), lambda shown: iter(CLAUDE)))
-    assert list(run_)[-1].message is None
+    last: Any = list(run_)[-1]
+    assert last.message is None
     assert run_.answer.message("anthropic")["content"] == [{"type": "text", "text": "Hi there"}]
-    events = list(run_ := pipeline.stream(failover(broken(call(0, "c", "f", "{")), lambda: iter(CLAUDE))))
+    events: list[Any] = list(run_ := pipeline.stream(failover(broken(call(0, "c", "f", "{")), lambda: iter(CLAUDE))))
     assert events[-1].message is None
     assert [each["role"] for each in run_.answer.to_messages("openai-chat")] == ["assistant", "tool"]
     run_ = pipeline.stream(failover(broken(), lambda: iter(CLAUDE)))
-    assert list(run_)[-1].message["content"] == [{"type": "text", "text": " there"}]
+    last = list(run_)[-1]
+    assert last.message["content"] == [{"type": "text", "text": " there"}]
 
 
 # What does not change the source
@@ -690,12 +703,16 @@ SPOKEN = {
 }
 
 
+def _of_words(*given: dict[str, Any]) -> tuple[dict[str, Any], ...]:
+    return given
+
+
 def text_body(sdk: Sdk, words: list[str]) -> bytes:
     """Return the body of an answer that says these words."""
     if sdk is CHAT:
         items: list[Any] = [
             {"id": "r", "object": "chat.completion.chunk", "created": 1, "model": "gpt", **CHAT_HI, **each}
-            for each in (
+            for each in _of_words(
                 *({"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]} for word in words),
                 {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
             )
@@ -704,7 +721,7 @@ def text_body(sdk: Sdk, words: list[str]) -> bytes:
     deltas = [
         {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": word}} for word in words
     ]
-    events = [*CLAUDE[:2], *deltas, *CLAUDE[3:]]
+    events: list[Any] = [*CLAUDE[:2], *deltas, *CLAUDE[3:]]
     return b"".join(b"event: %s\ndata: %s\n\n" % (e["type"].encode(), json.dumps(e).encode()) for e in events)
 
 

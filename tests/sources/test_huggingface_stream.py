@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from held_streams import STREAMS, by_async_object, by_object, by_wire
+from looped import looped
 
 from penstock import Pipeline, ProviderError
 from penstock.studio.testing import ReplayServer
@@ -31,7 +32,7 @@ def ask_async(url: str, headers: dict[str, str]) -> Any:
     return CLIENTS[-1].chat_completion(ASKED, model="m", stream=True)
 
 
-@pytest.mark.parametrize("name", AGREED)
+@looped("name", AGREED)
 def test_an_answer_is_the_same_through_the_client(name: str):
     assert by_object(ask, name) == by_wire(name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
+from looped import looped
 from pydantic import BaseModel
 
 from penstock import Pipeline
@@ -114,7 +114,7 @@ STREAMS: dict[str, tuple[str, list[dict[str, Any]]]] = {
 }
 
 
-@pytest.mark.parametrize("name", STREAMS)
+@looped("name", STREAMS)
 def test_a_signature_inside_a_text_ends_nothing(name: str) -> None:
     api, items = STREAMS[name]
     events: list[Any] = list(Pipeline(api=api, output_type=Tea).stream(items))

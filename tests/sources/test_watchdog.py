@@ -6,6 +6,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import anthropic
@@ -93,12 +94,14 @@ def in_async(timed: Timed, *, held: float = 0.0, pipeline: Pipeline | None = Non
 
 def in_rx(timed: Timed, **limits: Any) -> list[Any]:
     """Return the events of an Observable in a scheduler's time."""
-    scheduler, at = TestScheduler(), 0.0
+    scheduler: Any = TestScheduler()
+    at = 0.0
+    timed_test: Any = ReactiveTest  # whose times are typed as whole numbers
     messages: list[Any] = []
     for seconds, item in timed:
         at += seconds
-        messages.append(ReactiveTest.on_next(at, item))
-    messages.append(ReactiveTest.on_completed(at))
+        messages.append(timed_test.on_next(at, item))
+    messages.append(timed_test.on_completed(at))
     source = scheduler.create_cold_observable(*messages)
     chunks = scheduler.start(lambda: watchdog(source, **limits), disposed=100_000)
     assert [each.value.kind for each in chunks.messages][-1:] == ["C"]
@@ -209,7 +212,7 @@ def test_it_ends_as_a_cancel_does():
 
 
 @pytest.mark.parametrize("dialect", ["hermes", "auto"])
-def test_a_call_in_text_that_was_cut_fails_too(dialect: str):
+def test_a_call_in_text_that_was_cut_fails_too(dialect: Any):
     timed: Timed = [(1.0, 'Hi <tool_call>{"name": "f", "arguments": {"a"'), (60.0, ": 1}}</tool_call>")]
     for world in (plain, in_async):
         events = world(timed, between=30, pipeline=Pipeline(dialect, turn_id="t"))
@@ -439,10 +442,10 @@ def silent() -> Iterator[str]:
         thread.join()
         for each in kept:
             each.close()
-    for each in threading.enumerate():
-        if each.name == "penstock-request":
-            each.join(20)
-            assert not each.is_alive(), "the request outlives its server"
+    for running in threading.enumerate():
+        if running.name == "penstock-request":
+            running.join(20)
+            assert not running.is_alive(), "the request outlives its server"
 
 
 def test_a_request_that_is_never_answered_ends_too(silent: str):
@@ -569,7 +572,8 @@ def test_it_goes_where_the_source_would_go(tmp_path: Any):
     Pipeline(turn_id="t").observable(watchdog(from_stream(items), first=9)).subscribe(seen.append)
     assert [event.__class__ for event in seen] == [event.__class__ for event in wanted * 2]
     assert collect(drive(source, to_segments())).text == "Hi"
-    from_text(watchdog(["H", "i"], first=9)).pipe(ops.map(lambda chunk: chunk.content)).subscribe(seen.append)
+    texts: Any = from_text(watchdog(["H", "i"], first=9))
+    texts.pipe(ops.map(attrgetter("content"))).subscribe(seen.append)
     assert seen[-3:] == ["H", "i", ""]
     recorded = Pipeline(record=record(tmp_path / "answer.jsonl"), turn_id="t")
     assert list(recorded.stream(source)) == wanted

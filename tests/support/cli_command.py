@@ -7,8 +7,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from warm_command import WarmCommand
 
 from penstock.studio.cli import cli, cli_commands
 
@@ -44,6 +46,18 @@ def run(*arguments: str, without: str = "") -> tuple[int, str, str]:
         command(*arguments, without=without), capture_output=True, encoding="utf-8", env=ENVIRONMENT, check=False
     )
     return done.returncode, done.stdout, done.stderr
+
+
+def started(*arguments: str, **options: Any) -> subprocess.Popen[Any]:
+    """Start the command without the time that Python needs for its imports; `options` are those of `Popen`.
+
+    Files, signals and the exit code are those of a process of its own, which it is. What asks about the start itself,
+    or needs another Python, takes `command`.
+    """
+    options = {"env": ENVIRONMENT, **options}
+    if sys.platform == "linux":
+        return WarmCommand(arguments, **options)
+    return subprocess.Popen(command(*arguments), **options)
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from penstock.pipeline import Pipeline, tool
 
 SEGMENTS = to_segments(turn_id="t")
 TEXT = 'a "b"\n'
-ROWS = pytest.mark.parametrize("known", CATALOGUE, ids=lambda known: f"{known.tool}-{known.text}")
+ROWS = looped("known", CATALOGUE, ids=lambda known: f"{known.tool}-{known.text}")
 
 
 def arguments_of(known: KnownTool) -> dict[str, Any]:

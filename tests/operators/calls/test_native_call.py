@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from looped import looped
 from strategies.cuts import cuts
 
 from penstock.events.segment_event import Fragment, JsonError
@@ -59,8 +60,8 @@ def test_blanks_before_the_arguments_are_no_arguments() -> None:
     assert call.closed
 
 
-@pytest.mark.parametrize(
-    ("pieces", "given", "rest"),
+@looped(
+    "pieces, given, rest",
     [
         (['{"a": 1}'], '{"a": 1}', ""),
         (['{"a": 1} \n'], '{"a": 1}', " \n"),

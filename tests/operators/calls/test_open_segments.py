@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import msgspec
-import pytest
 from looped import looped
 
 from penstock.events import ProviderError, SegmentEnd, SegmentStart
@@ -12,8 +11,8 @@ from penstock.operators.engine.stage import Completed, Failed, How, Interrupted
 FINISHES = ["stop", "length", "tool_calls", "content_filter", "refusal", "pause", "error", "other", None]
 
 
-@pytest.mark.parametrize(
-    ("finish", "end"),
+@looped(
+    "finish, end",
     [
         *((finish, ("complete", None)) for finish in ("stop", "tool_calls", "refusal", "pause", "other")),
         *((finish, ("truncated", finish)) for finish in ("length", "content_filter")),

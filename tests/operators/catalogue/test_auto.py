@@ -10,6 +10,7 @@ from answered import answered
 from auto_cases import CALLS, NOT_IN_AUTO, Seen, explained_by, is_cut_short, reading, seen
 from depth import some_of, stride
 from hypothesis import given
+from looped import looped
 from prose_texts import PROSE
 from strategies.dialect_texts import answer_by, written_by
 from strategies.randoms import examples, randoms
@@ -63,7 +64,7 @@ def test_each_dialect_is_one_of_auto_or_left_out_for_a_reason() -> None:
     assert [name for name, why in NOT_IN_AUTO.items() if why in NOT_IN_AUTO] == []
 
 
-@pytest.mark.parametrize("name", AUTO)
+@looped("name", AUTO)
 def test_a_call_is_the_same_as_for_its_dialect_alone(name: str) -> None:
     texts = rendered(name)
     assert texts
@@ -73,7 +74,7 @@ def test_a_call_is_the_same_as_for_its_dialect_alone(name: str) -> None:
         assert reading(text, AUTO, options) == alone
 
 
-@pytest.mark.parametrize("name", STOOD_FOR)
+@looped("name", STOOD_FOR)
 def test_what_another_one_stands_for_is_the_same_too(name: str) -> None:
     for text, options in rendered(name):
         assert reading(text, AUTO, options) == reading(text, [name], options)
@@ -81,14 +82,14 @@ def test_what_another_one_stands_for_is_the_same_too(name: str) -> None:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", some_of(LEFT_OUT, 9))
+@looped("name", some_of(LEFT_OUT, 9))
 def test_what_is_left_out_can_be_given_beside_it(name: str) -> None:
     for text, options in rendered(name)[:: stride(4)]:
         assert reading(text, [*AUTO, name], options) == reading(text, [name], options)
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("name", AUTO)
+@looped("name", AUTO)
 def test_whatever_a_grammar_says_is_the_same_or_a_call_of_another_dialect(name: str) -> None:
     others = [DIALECTS[other] for other in AUTO if other != name]
 
@@ -110,7 +111,7 @@ def test_the_laws_hold_for_all_of_them_together(random: Random) -> None:
 
 
 @pytest.mark.laws
-@pytest.mark.parametrize("kind", PROSE)
+@looped("kind", PROSE)
 def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
     text = PROSE[kind]
 
@@ -125,7 +126,7 @@ def test_what_is_no_call_stays_as_it_is(kind: str) -> None:
     holds()
 
 
-@pytest.mark.parametrize("name", [name for name in LEFT_OUT if name not in ("muse_glimmer", "glm4")])
+@looped("name", [name for name in LEFT_OUT if name not in ("muse_glimmer", "glm4")])
 def test_what_is_left_out_takes_some_of_it_for_its_own(name: str) -> None:
     readings = {kind: reading(text, [name], {}) for kind, text in PROSE.items()}
     assert [kind for kind, found in readings.items() if [each.text for each in found] != [PROSE[kind]]]
@@ -143,7 +144,7 @@ def test_muse_would_take_markers_of_harmony_for_its_own() -> None:
     assert [each.text for each in reading(text, [*AUTO, "muse_glimmer"], {})] != [text]
 
 
-@pytest.mark.parametrize("pair", sorted({pair for name in AUTO for pair in DIALECTS[name].reasoning}))
+@looped("pair", sorted({pair for name in AUTO for pair in DIALECTS[name].reasoning}))
 def test_reasoning_of_every_dialect_is_found_and_ends_with_its_own_closer(pair: tuple[str, str]) -> None:
     opener, closer = pair
     others = {each for name in AUTO for both in DIALECTS[name].reasoning for each in both}
@@ -157,7 +158,7 @@ def test_reasoning_of_every_dialect_is_found_and_ends_with_its_own_closer(pair: 
     ]
 
 
-@pytest.mark.parametrize("closer", sorted({closer for name in AUTO for _, closer in DIALECTS[name].reasoning}))
+@looped("closer", sorted({closer for name in AUTO for _, closer in DIALECTS[name].reasoning}))
 def test_reasoning_that_the_prompt_opened_ends_with_any_closer(closer: str) -> None:
     found = reading(f"Hm{closer}Yes.", AUTO, {"starts_in_reasoning": True})
     assert [(each.type, each.text) for each in found] == [("reasoning", "Hm"), ("text", "Yes.")]

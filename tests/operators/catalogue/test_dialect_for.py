@@ -195,12 +195,12 @@ def test_a_model_that_nobody_knows_is_read_as_auto(model: str) -> None:
     assert dialect_for(model) == ModelDialect(("auto",))
 
 
-@pytest.mark.parametrize("name", DIALECTS)
+@looped("name", DIALECTS)
 def test_the_name_of_a_dialect_is_its_own(name: str) -> None:
     assert dialect_for(name) == ModelDialect((name,))
 
 
-@pytest.mark.parametrize(("parser", "names"), PARSERS.items())
+@looped("parser, names", PARSERS.items())
 def test_what_servers_call_their_parsers_is_understood(parser: str, names: tuple[str, ...]) -> None:
     assert dialect_for(parser).names == names
 
@@ -221,7 +221,7 @@ def test_what_the_tables_name_is_there() -> None:
         assert bool(each.reasoning_from) >= (each.calls_in_reasoning or bool(each.switches or each.thinking_always))
 
 
-@pytest.mark.parametrize("pattern", MODELS)
+@looped("pattern", MODELS)
 def test_each_pattern_is_the_one_that_counts_for_some_name(pattern: str) -> None:
     """None is hidden by another one: the name that a pattern is made of is its own."""
     model, row = f"owner/{pattern.replace('.*', '.9').replace('*', '-9b-')}-x", MODELS[pattern]

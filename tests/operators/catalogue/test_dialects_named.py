@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from answered import answered
+from looped import looped
 from strategies.text_flows import Flow
 from text_laws import check
 
@@ -28,8 +29,8 @@ def read(text: str, dialect: str = "glm4", tools: Any = TOOLS) -> tuple[str, lis
     return shown, [(each.name, each.arguments) for each in events if isinstance(each, ToolInvocation)]
 
 
-@pytest.mark.parametrize(
-    ("text", "shown", "calls"),
+@looped(
+    "text, shown, calls",
     [
         ('look\n{"a": 1}', "", [ONE]),
         ('\nlook\n{"a": 1}\nlook_2\n{}', "", [ONE, TWO]),

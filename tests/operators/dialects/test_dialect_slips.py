@@ -536,8 +536,8 @@ def run_by(text: str, dialect: str) -> list[tuple[Any, bool]]:
     return runs[0]
 
 
-@pytest.mark.parametrize(
-    ("inside", "arguments"),
+@looped(
+    "inside, arguments",
     [
         ('a:two words<|"|>', {"a": "two words"}),
         ('a:5 of them<|"|>,n:5', {"a": "5 of them", "n": 5}),
@@ -568,7 +568,7 @@ def test_a_key_with_blanks_is_as_its_template_writes_it(inside: str, arguments: 
     assert run_by(f"<|tool_call>call:f{{{inside}}}<tool_call|>", "gemma4") == [(arguments, False)]
 
 
-@pytest.mark.parametrize(
+@looped(
     "inside",
     [
         "a:two words",  # no quote at all

@@ -10,6 +10,7 @@ from dialect_cases import run
 from dialect_texts import OSLO, TEXTS
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from strategies.randoms import randoms
 from strategies.text_flows import flow_by
 from text_laws import check
@@ -25,7 +26,7 @@ TOOLS: Final = {
 ANSWERED: Final = [name for name, each in DIALECTS.items() if each.answer]
 
 
-@pytest.mark.parametrize(("name", "text", "content", "reasoning", "calls"), TEXTS, ids=[each[0] for each in TEXTS])
+@looped("name, text, content, reasoning, calls", TEXTS, ids=[each[0] for each in TEXTS])
 def test_a_text_gives_its_calls(
     name: str, text: str, content: str, reasoning: str, calls: tuple[tuple[str, dict[str, Any]], ...]
 ):

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from strategies.cuts import cuts
 
 from penstock.events import UsageError
@@ -120,8 +121,8 @@ def test_equal_patterns_are_equal_and_go_through_pickle():
     assert matched(again, ["aab"]) == (None, True)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "words"),
+@looped(
+    "pattern, words",
     [
         ("(?=a)b", "cannot be matched while the text arrives"),
         (r"(a)\1", "cannot be matched while the text arrives"),

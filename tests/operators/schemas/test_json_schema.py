@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
+from looped import looped
 
 from penstock.operators.schemas.json_schema import (
     finite,
@@ -48,8 +48,8 @@ def test_what_is_given_is_a_copy_to_the_bottom():
     assert original == {"properties": {"a": {"enum": [["x"]]}}, "default": {"b": []}}
 
 
-@pytest.mark.parametrize(
-    ("schema", "fault"),
+@looped(
+    "schema, fault",
     [
         ({"type": "OBJECT"}, "'OBJECT' is not a JSON Schema type"),
         ({"properties": {"a": {"type": ["string", "STRING"]}}}, "'STRING' is not a JSON Schema type at properties/a"),

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
+from looped import looped
 from strategies.schemas import fitting, parameters
 
 from penstock.events import UsageError
@@ -27,7 +28,7 @@ def test_references_lead_to_any_place_in_the_schema():
     assert definition(root, "#/properties/a~1b~0%20c/anyOf/1") == {"type": "string"}
 
 
-@pytest.mark.parametrize(
+@looped(
     "reference",
     ["#/$defs/B", "#/$defs/A/x", "#A", "other.json", "https://x.y/z#/a", "", "#/anyOf/7", "#/anyOf/a", "#/type"],
 )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
@@ -269,6 +268,6 @@ def test_the_fragments_of_a_value_are_those_of_its_json(value: Any):
     assert strictly(aggregator.value) == strictly(value)
 
 
-@pytest.mark.parametrize("text", ["", "1, b=2", "1) (", "f(x)", "a", "1 + 1", "[1", "{'a'}", "None"])
+@looped("text", ["", "1, b=2", "1) (", "f(x)", "a", "1 + 1", "[1", "{'a'}", "None"])
 def test_what_is_no_single_literal_gives_none(text: str):
     assert python_literal(text) is None

@@ -48,8 +48,8 @@ def test_a_closer_without_an_opener_is_not_shown_and_what_came_before_it_is_told
         assert "".join(each.raw for each in events if not isinstance(each, Notice)) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "left", "told"),
+@looped(
+    "text, left, told",
     [
         ("</think>Hello.", "Hello.", []),
         (" \n</think>Hello.", "Hello.", []),

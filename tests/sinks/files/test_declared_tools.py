@@ -203,7 +203,7 @@ def test_a_tool_without_a_function_is_refused_only_if_each_of_its_calls_would_be
         Pipeline(tools=[declared], steps=[step])
 
 
-@pytest.mark.parametrize("known", KNOWN_FILE_CALLS, ids=repr)
+@looped("known", KNOWN_FILE_CALLS, ids=repr)
 def test_every_known_shape_fits_a_tool_that_has_it(known: FileTool):
     properties: dict[str, Any] = schema(*known.arguments)["properties"]
     if known.line:

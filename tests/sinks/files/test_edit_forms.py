@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from file_calls import on_disk, result
+from looped import looped
 
 FILE = "def f():\n    return 1\n\n\ndef g():\n    return 1\n"
 SECOND = "def f():\n    return 1\n\n\ndef g():\n    return 2\n"
@@ -154,9 +155,7 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "said"), REFUSED, ids=[f"{row[0]}-{at}" for at, row in enumerate(REFUSED)]
-)
+@looped("name, arguments, said", REFUSED, ids=[f"{row[0]}-{at}" for at, row in enumerate(REFUSED)])
 def test_what_does_not_fit_is_refused_with_the_reason(root: Path, name: str, arguments: dict[str, Any], said: str):
     paths = {"path", "file_path"} if name != "apply_patch" else set()
     found = result(root, name, **(dict.fromkeys(paths, "a.py") | arguments))

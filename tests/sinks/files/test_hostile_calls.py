@@ -256,7 +256,7 @@ def test_wrong_options_are_told_at_once(tmp_path: Path, options: dict[str, Any])
 
 
 _INTERRUPTED = """
-import asyncio, os, sys, time
+import asyncio, os, signal, sys, time
 from pathlib import Path
 from file_calls import invocation
 from penstock.events import ToolInvocation
@@ -279,6 +279,7 @@ async def main():
             await asyncio.Event().wait()  # the loop's body is interrupted, and nobody closes the stream
 
 os.fsync = slow
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored by what a shell runs in the background
 asyncio.run(main())
 """
 

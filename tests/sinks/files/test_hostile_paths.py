@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from file_calls import carried_out, on_disk, result, results, streamed
+from looped import looped
 
 from penstock.sinks.edits.hunk import RefusedError
 from penstock.sinks.files.path_rules import confined_path
@@ -130,7 +131,7 @@ def test_sixty_paths_are_refused_and_more():
     assert len({path for path, _ in (*LEXICAL, *ON_DISK)}) >= 60
 
 
-@pytest.mark.parametrize(("path", "why"), [*LEXICAL, *ON_DISK])
+@looped("path, why", [*LEXICAL, *ON_DISK])
 def test_a_hostile_path_is_refused_with_the_reason_and_nothing_is_written(root: Path, path: str, why: str):
     before = on_disk(root.parent)
     (found,) = results(carried_out(root, *streamed(path, "x", "y")))
@@ -143,7 +144,7 @@ def test_a_hostile_path_is_refused_with_the_reason_and_nothing_is_written(root: 
 IN_A_LINE = [(path, why) for path, why in LEXICAL if path.strip() == path and len(path.splitlines()) == 1]
 
 
-@pytest.mark.parametrize(("path", "why"), IN_A_LINE)
+@looped("path, why", IN_A_LINE)
 @pytest.mark.parametrize("form", ["*** Add File: {}\n+x", "*** Update File: file\n*** Move to: {}\n@@\n-kept\n+x"])
 def test_so_it_is_in_a_patch(root: Path, path: str, why: str, form: str):
     before = on_disk(root.parent)

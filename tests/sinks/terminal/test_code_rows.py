@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from rich.style import Style
 
 from penstock.sinks.parts.event_words import harmless
@@ -12,8 +12,8 @@ from penstock.sinks.terminal.file_panel import CONTEXT, code_rows, lexer_of
 from penstock.sinks.terminal.markdown_reader import FileTail
 
 
-@pytest.mark.parametrize(
-    ("path", "lexer"),
+@looped(
+    "path, lexer",
     [
         ("a.py", "python"),
         ("src\\A.PY", "python"),

@@ -10,6 +10,7 @@ import pytest
 from ai_sdk_rules import Call, Message, message_of
 from hypothesis import given
 from hypothesis import strategies as st
+from looped import looped
 from pydantic import BaseModel
 from strategies.answers import answers
 
@@ -340,8 +341,8 @@ def test_what_is_no_event_is_refused():
 # Endings
 
 
-@pytest.mark.parametrize(
-    ("reason", "word"),
+@looped(
+    "reason, word",
     [
         ("stop", "stop"),
         ("length", "length"),

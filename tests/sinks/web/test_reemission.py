@@ -35,7 +35,7 @@ of_every_target = pytest.mark.parametrize("target", TARGETS)
 
 
 @of_every_target
-@pytest.mark.parametrize(("api", "path"), OWN)
+@looped("api, path", OWN)
 def test_every_own_stream_is_read_back(api: str, path: str, target: Target):
     chunks, error = wire_chunks(api, Path(path).read_bytes())
     assert_same(read_back(reemitted(chunks, error, target), target), read(chunks, error), target)
@@ -60,7 +60,7 @@ def check_read_back(chunks: list[ChunkResponse], error: ProviderError | None, ta
 
 
 @of_every_target
-@pytest.mark.parametrize("name", WRITING)
+@looped("name", WRITING)
 def test_the_calls_of_every_dialect_are_read_back(name: str, target: Target):
     call = written(name, 'a "b"\n\u00fc')
     chain = (parse_text(call.dialect, tools=call.tools, turn_id="t"), to_invocations(keep_segments=True))

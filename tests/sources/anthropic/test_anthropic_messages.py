@@ -148,8 +148,8 @@ def test_what_is_no_event_passes_as_raw(item: Any):
     assert fed(item) == [ChunkResponse(raw=({"value": item},), api="anthropic-messages")]
 
 
-@pytest.mark.parametrize(
-    ("reason", "wanted"),
+@looped(
+    "reason, wanted",
     [*((word, finish.reason) for word, finish in ANTHROPIC_FINISHES.items()), ("made_up", "other")],
 )
 def test_stop_reasons_are_in_our_words_and_in_the_providers(reason: str, wanted: str):

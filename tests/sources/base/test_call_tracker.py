@@ -184,8 +184,8 @@ def test_arguments_that_come_again_and_mean_the_same_are_no_contradiction():
     assert it.again(0, '{"a": 1, "b": [true, 1e999]}', "response", None) is None
 
 
-@pytest.mark.parametrize(
-    ("kind", "came", "again"),
+@looped(
+    "kind, came, again",
     [
         ("json", '{"a": 1}', '{"a": 2}'),
         ("json", '{"a": 1}', '{"a": true}'),

@@ -98,8 +98,8 @@ def test_a_type_of_event_that_a_machine_would_ignore_is_missed(api: str) -> None
     assert {(api, kind) for kind, is_missed in ignored.items() if not is_missed} <= FOUND_ELSEWHERE
 
 
-@pytest.mark.parametrize(
-    ("api", "where"),
+@looped(
+    "api, where",
     [
         ("openai-chat", "brand_new"),
         ("openai-chat", "choices.delta.brand_new"),

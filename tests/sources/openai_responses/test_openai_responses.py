@@ -149,8 +149,8 @@ def test_what_is_no_event_passes_as_raw(item: Any):
     assert fed(item) == [ChunkResponse(raw=({"value": item},), api="openai-responses")]
 
 
-@pytest.mark.parametrize(
-    ("event", "finish", "words"),
+@looped(
+    "event, finish, words",
     [
         (ended("completed"), "stop", "completed"),
         (ended("incomplete", incomplete_details={"reason": "max_output_tokens"}), "length", "max_output_tokens"),

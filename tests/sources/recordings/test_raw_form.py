@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-import pytest
+from looped import looped
 from openai.types.chat import ChatCompletionChunk
 
 from penstock.events import ChunkResponse
@@ -16,8 +16,8 @@ class Word(StrEnum):
     STOP = "STOP"
 
 
-@pytest.mark.parametrize(
-    ("item", "wanted"),
+@looped(
+    "item, wanted",
     [
         (None, None),
         (True, True),

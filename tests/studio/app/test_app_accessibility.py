@@ -11,6 +11,7 @@ from app_page import app_served
 from app_tab import COMMAND_CARD, EVENTS, FILE_CARD, IN_THE_FILE, ask, card, leave, opened, replay
 from browser import Tab
 from every_sdk import nothing_left
+from looped import looped
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
@@ -128,12 +129,12 @@ _LISTEN = """() => {
 }"""
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@looped("scheme", ["light", "dark"])
 def test_no_text_is_fainter_than_people_can_read(
     tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scheme: Any
 ):
     """The contrast of each text with what is behind it is 4.5 at least, as WCAG asks of small letters."""
-    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs").mkdir(exist_ok=True)
     (tmp_path / "docs" / "herbs.html").write_text("<h1>Herbs</h1>\n<p>Sage</p>\n")
     with nothing_left(), replay() as provider, app_served(monkeypatch, provider, root=tmp_path) as served:
         tab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")

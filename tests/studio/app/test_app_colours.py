@@ -16,6 +16,7 @@ from app_tab import COMMAND_CARD, ask, card, leave, lines, opened, replay
 from browser import Tab, browser_tab
 from chat_chunks import call, closing
 from every_sdk import nothing_left
+from looped import looped
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.slow
@@ -118,7 +119,7 @@ def test_what_a_program_writes_for_a_terminal_has_the_colours_of_the_theme(tab: 
     assert tab.complaints == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@looped("scheme", ["light", "dark"])
 def test_the_result_of_a_command_has_its_colours_and_no_codes(
     tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, scheme: Any
 ):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from app_tab import (
 from browser import Tab
 from chat_chunks import call, closing, event
 from every_sdk import nothing_left
+from looped import looped
 from playwright.sync_api import expect
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -410,8 +412,7 @@ def test_without_its_token_the_page_says_where_to_find_it(tab: Tab, monkeypatch:
     assert tab.complaints == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@looped("width, scheme", product([360, 1280], ["light", "dark"]))
 def test_nothing_is_wider_than_the_page_narrow_and_wide_dark_and_light(
     tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, width: int, scheme: Any
 ):

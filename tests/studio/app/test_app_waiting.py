@@ -13,6 +13,7 @@ from app_tab import COMMAND_CARD, EVENTS, FILE_CARD, IN_THE_FILE, ask, leave, op
 from browser import Tab
 from chat_chunks import call, closing, event
 from every_sdk import nothing_left
+from looped import looped
 from playwright.sync_api import Page, expect
 
 pytestmark = pytest.mark.slow
@@ -88,7 +89,7 @@ def asking(tab: Tab, monkeypatch: pytest.MonkeyPatch, folder: Path, height: int)
     assert tab.complaints == []
 
 
-@pytest.mark.parametrize("height", [560, 720])
+@looped("height", [560, 720])
 def test_no_bar_covers_the_question_on_a_phone(tab: Tab, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, height: int):
     with asking(tab, monkeypatch, tmp_path, height) as page:
         first = page.get_by_role("group", name=f"Approval of {FILE_CARD}")

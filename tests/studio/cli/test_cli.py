@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from importlib import metadata
@@ -23,7 +24,9 @@ from cli_command import (
     penstock,
     read_terminal,
     run,
+    started,
 )
+from looped import looped
 from typer.testing import CliRunner
 
 from penstock.operators.machines.json_machine import IS_NATIVE
@@ -181,6 +184,27 @@ def test_a_reader_that_leaves_early_is_no_error() -> None:
         assert process.wait(30) == 1
 
 
+@looped("arguments", [("inspect", "--json", "one_call.sse"), ("replay", "nowhere.sse")])
+def test_a_forked_command_says_and_returns_what_one_that_starts_does(arguments: tuple[str, ...]) -> None:
+    environment = {**ENVIRONMENT, "COLUMNS": "50"}
+    done = subprocess.run(command(*arguments), capture_output=True, env=environment, cwd=STREAMS, check=False)
+    with started(*arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment, cwd=STREAMS) as process:
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out, err) == (done.returncode, done.stdout, done.stderr)
+
+
+def test_a_forked_command_that_is_killed_says_so_and_one_in_a_session_leads_it() -> None:
+    with started("parse", stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.poll() is None
+        assert os.getsid(process.pid) == process.pid
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(0.01)
+        process.kill()
+        assert process.wait(60) == -signal.SIGKILL
+        assert process.stdout is not None
+        assert process.stdout.read() == b""
+
+
 def tab_behind(shell: str, *words: str) -> dict[str, str]:
     """Return what a shell adds to the environment when Tab is pressed behind these words."""
     asked = {
@@ -289,7 +313,7 @@ def test_an_output_without_utf8_gets_what_it_can_show() -> None:
 def test_a_terminal_gets_colour_unless_it_asks_for_none(no_color: str | None, has_color: bool) -> None:
     environment = {**ENVIRONMENT, "TERM": "xterm-256color"} | ({"NO_COLOR": no_color} if no_color else {})
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command("inspect", ONE_CALL), stdout=theirs, stderr=theirs, env=environment) as process:
+    with started("inspect", ONE_CALL, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         output = b""
         while piece := read_terminal(ours):

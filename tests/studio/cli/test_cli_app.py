@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
-from cli_command import ENVIRONMENT, ONE_CALL, STREAMS, Penstock, command, penstock
+from cli_command import ENVIRONMENT, ONE_CALL, STREAMS, Penstock, command, penstock, started
 
 from penstock.studio.cli.cli_parts import announced
 
@@ -141,8 +141,8 @@ def test_the_app_and_the_explorer_open_the_page_that_they_print(tmp_path: Path, 
     os.mkfifo(told)
     browser.write_text(f'#!/bin/sh\necho "$1" > {told}\n')
     browser.chmod(0o755)
-    with subprocess.Popen(
-        command(*arguments),
+    with started(
+        *arguments,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",

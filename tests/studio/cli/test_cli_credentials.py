@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from cli_command import ENVIRONMENT, ROOT, Penstock, command, penstock
+from cli_command import ENVIRONMENT, ROOT, Penstock, penstock, started
 from depth import some_of
 
 from penstock.sources.base.request import Provider
@@ -127,8 +127,8 @@ def test_credentials_that_an_error_tells_are_not_shown_in_events_either(penstock
 
 
 def test_a_servers_lines_and_log_have_no_query():
-    with subprocess.Popen(
-        command("serve-recordings", str(ROOT / "tests/streams/gemini")),
+    with started(
+        "serve-recordings", str(ROOT / "tests/streams/gemini"),
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8", env=ENVIRONMENT,
     ) as process:  # fmt: skip
         assert process.stdout is not None

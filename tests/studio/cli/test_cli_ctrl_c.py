@@ -11,7 +11,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from cli_command import ENVIRONMENT, ROOT, command
+from cli_command import ENVIRONMENT, ROOT, started
 from depth import some_of
 
 STREAMS = ROOT / "tests/streams/openai_chat"
@@ -136,8 +136,8 @@ WAITING = [
 @pytest.mark.laws
 @pytest.mark.parametrize("arguments", some_of([*WAITING, ASK], 3), ids=" ".join)
 def test_ctrl_c_while_the_input_is_awaited(arguments: tuple[str, ...]):
-    with subprocess.Popen(
-        command(*arguments),
+    with started(
+        *arguments,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env={**ENVIRONMENT, "OPENAI_API_KEY": "x"},
     ) as process:  # fmt: skip

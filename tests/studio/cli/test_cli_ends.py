@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
-from cli_command import COMMANDS, ENVIRONMENT, ROOT, Penstock, command, penstock
+from cli_command import COMMANDS, ENVIRONMENT, ROOT, Penstock, command, penstock, started
 from depth import some_of
 from looped import looped
 
@@ -106,11 +106,9 @@ def test_a_full_disk_is_told(name: str):
 def test_a_reader_that_has_left_is_no_error_worth_a_word(name: str):
     reads, writes = os.pipe()
     os.close(reads)
-    with os.fdopen(writes, "wb") as nobody:
-        done = subprocess.run(
-            command(*WORKING[name]), stdout=nobody, stderr=subprocess.PIPE, env=ENVIRONMENT, timeout=120, check=False
-        )
-    assert (done.returncode, done.stderr) == (1, b"")
+    with os.fdopen(writes, "wb") as nobody, started(*WORKING[name], stdout=nobody, stderr=subprocess.PIPE) as process:
+        _, err = process.communicate(timeout=120)
+    assert (process.returncode, err) == (1, b"")
 
 
 @pytest.mark.laws

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from browser import Tab, browser_tab
-from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock
+from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock, started
 from explorer_tab import expect_item, slider
 from playwright.sync_api import Browser, expect
 
@@ -35,8 +35,11 @@ def test_a_recording_and_a_body_are_explored_until_ctrl_c(tab: Tab, tmp_path: Pa
         [{"object": "chat.completion.chunk", "choices": [{"delta": {"content": text}}]} for text in "abc"]
     ):
         pass
-    with subprocess.Popen(
-        command("explore", str(BODY), str(recording), "--no-browser"),
+    with started(
+        "explore",
+        str(BODY),
+        str(recording),
+        "--no-browser",
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cli_command import ENVIRONMENT, ONE_CALL, PLAIN, Penstock, command, penstock, read_terminal
+from cli_command import ENVIRONMENT, ONE_CALL, PLAIN, Penstock, penstock, read_terminal, started
 from cli_recordings import recorded
 
 from penstock.events import AnswerEnd
@@ -135,9 +135,7 @@ def test_a_file_that_does_not_come_is_waited_for_with_a_bar_until_ctrl_c(name: s
     os.mkfifo("nobody-writes")
     ours, theirs = pty.openpty()
     arguments = [{"OTHER": "recording"}.get(each, each) for each in line_for(name, "nobody-writes")]
-    with subprocess.Popen(
-        command(*arguments), stdout=subprocess.PIPE, stderr=theirs, env={**ENVIRONMENT, "TERM": "xterm"}
-    ) as process:
+    with started(*arguments, stdout=subprocess.PIPE, stderr=theirs, env={**ENVIRONMENT, "TERM": "xterm"}) as process:
         os.close(theirs)
         shown = b""
         while b"nobody-writes" not in shown and (piece := read_terminal(ours)):

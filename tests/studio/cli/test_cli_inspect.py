@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from cli_command import ENVIRONMENT, ONE_CALL, STREAMS, Penstock, command, penstock, read_terminal
+from cli_command import ENVIRONMENT, ONE_CALL, STREAMS, Penstock, penstock, read_terminal, started
 from cli_recordings import events_of, recorded
 
 __all__ = ["penstock"]  # the fixture
@@ -81,8 +81,10 @@ def test_a_bar_on_the_terminal_shows_how_far_a_long_work_is(tmp_path: Path):
     fifo = tmp_path / "body"
     os.mkfifo(fifo)
     ours, theirs = pty.openpty()
-    with subprocess.Popen(
-        command("inspect", "--json", str(fifo)),
+    with started(
+        "inspect",
+        "--json",
+        str(fifo),
         stdout=subprocess.PIPE,
         stderr=theirs,
         env={**ENVIRONMENT, "TERM": "xterm"},

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cli_command import ENVIRONMENT, Penstock, command, penstock
+from cli_command import ENVIRONMENT, Penstock, command, penstock, started
 
 from penstock.events import AnswerEnd, SegmentContent, SegmentEvent, ToolInvocation, from_json
 from penstock.events.errors import UsageError
@@ -272,8 +272,9 @@ def test_compared_texts_are_escaped(penstock: Penstock, monkeypatch: pytest.Monk
 
 @contextmanager
 def running(*options: str) -> Generator[subprocess.Popen[bytes], None, None]:
-    with subprocess.Popen(
-        command("parse", *options),
+    with started(
+        "parse",
+        *options,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -15,7 +15,7 @@ from typing import Any
 import jsonschema
 import pytest
 from chat_client import collected
-from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock
+from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock, started
 
 from penstock.events import UsageError
 from penstock.sources import from_recording, from_wire
@@ -35,10 +35,9 @@ class Unwritten:
 
 
 def piped(body: bytes, *arguments: str | Path) -> tuple[int, str, str]:
-    done = subprocess.run(
-        command("record", *map(str, arguments)), input=body, capture_output=True, env=ENVIRONMENT, check=False
-    )
-    return done.returncode, done.stdout.decode(), done.stderr.decode()
+    with started("record", *map(str, arguments), stdin=-1, stdout=-1, stderr=-1) as process:
+        out, err = process.communicate(body)
+    return process.returncode, out.decode(), err.decode()
 
 
 def lines_of(path: Path) -> list[Any]:
@@ -47,8 +46,11 @@ def lines_of(path: Path) -> list[Any]:
 
 def test_a_piped_body_is_shown_and_recorded(penstock: Penstock, tmp_path: Path):
     path = tmp_path / "answer.jsonl"
-    code, out, err = piped(BODY, "-o", path)
-    assert (code, err) == (0, f"recorded in {path}\n")
+    done = subprocess.run(
+        command("record", "-o", str(path)), input=BODY, capture_output=True, env=ENVIRONMENT, check=False
+    )
+    out = done.stdout.decode()
+    assert (done.returncode, done.stderr.decode()) == (0, f"recorded in {path}\n")
     assert "→ get_weather(city='Zürich', days=3)" in out
     assert collected(from_recording(path, turn_id="t")) == collected(from_wire("chat", [BODY], turn_id="t"))
     for command_line in (["replay", "--pace", "original"], ["replay"]):
@@ -175,9 +177,7 @@ def test_overwrite_replaces_a_file(tmp_path: Path):
 
 def test_ctrl_c_leaves_a_recording_of_what_came(tmp_path: Path):
     path = tmp_path / "a.jsonl"
-    process = subprocess.Popen(
-        command("record", "-o", str(path)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=ENVIRONMENT
-    )
+    process = started("record", "-o", str(path), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None
     assert process.stdout is not None
     process.stdin.write(BODY[: len(BODY) // 2])

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 import yaml
-from cli_command import ENVIRONMENT, ONE_CALL, PLAIN, STREAMS, Penstock, command, penstock, read_terminal
+from cli_command import ENVIRONMENT, ONE_CALL, PLAIN, STREAMS, Penstock, command, penstock, read_terminal, started
 from cli_recordings import events_of, recorded
 
 from penstock.events import (
@@ -209,8 +209,11 @@ def test_ctrl_c_between_two_pieces_ends_what_is_open_as_interrupted(tmp_path: Pa
         (tmp_path / "answer.timing.json").write_text(json.dumps(timing))
     elif "--pace" in arguments:
         recorded(file, [(0, body[:900].decode()), (6000, body[900:].decode())], 6000)
-    with subprocess.Popen(
-        command("replay", *arguments, "--json", str(file)),
+    with started(
+        "replay",
+        *arguments,
+        "--json",
+        str(file),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",

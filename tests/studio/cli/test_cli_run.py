@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_command import ENVIRONMENT, command, run
+from cli_command import ENVIRONMENT, run, started
 from depth import some_of
 
 from penstock.pipeline import FILE_TOOL_DEFINITIONS, Pipeline
@@ -305,8 +305,9 @@ def test_a_proxy_of_the_environment_does_not_come_between(
 
 def interrupted(*arguments: str, awaited: Callable[[subprocess.Popen[str]], object]) -> tuple[int, str, str]:
     environment = {name: value for name, value in ENVIRONMENT.items() if name not in KEYS}
-    with subprocess.Popen(
-        command("run", *arguments),
+    with started(
+        "run",
+        *arguments,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         encoding="utf-8",

@@ -6,10 +6,9 @@ import inspect
 import os
 import pty
 import re
-import subprocess
 
 import pytest
-from cli_command import ENVIRONMENT, Penstock, command, penstock, read_terminal
+from cli_command import ENVIRONMENT, Penstock, penstock, read_terminal, started
 from depth import some_of
 
 from penstock.operators.catalogue import DIALECTS
@@ -90,7 +89,7 @@ def test_a_name_that_is_none_is_said_in_one_line(penstock: Penstock, arguments: 
 def test_on_a_terminal_it_is_laid_out_for_its_width(name: tuple[str, ...], words: tuple[str, ...]) -> None:
     environment = {**ENVIRONMENT, "TERM": "xterm-256color", "COLUMNS": "60", "LINES": "24"}
     ours, theirs = pty.openpty()
-    with subprocess.Popen(command("strategies", *name), stdout=theirs, stderr=theirs, env=environment) as process:
+    with started("strategies", *name, stdout=theirs, stderr=theirs, env=environment) as process:
         os.close(theirs)
         output = b""
         while piece := read_terminal(ours):

@@ -15,7 +15,7 @@ from typing import Any
 
 import httpx2 as httpx
 import pytest
-from cli_command import ENVIRONMENT, Penstock, command, penstock
+from cli_command import ENVIRONMENT, Penstock, penstock, started
 from cli_recordings import recorded
 from looped import looped
 
@@ -258,8 +258,12 @@ def test_what_a_person_sees_of_a_text(penstock: Penstock) -> None:
 
 
 def test_the_page_shows_the_input_item_by_item() -> None:
-    with subprocess.Popen(
-        command("explore", "-", "--dialect", "hermes", "--no-browser"),
+    with started(
+        "explore",
+        "-",
+        "--dialect",
+        "hermes",
+        "--no-browser",
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from chat_client import by_sdk
-from cli_command import ENVIRONMENT, Penstock, command, penstock, run
+from cli_command import ENVIRONMENT, Penstock, penstock, run, started
 from depth import some_of
 
 from penstock import ProviderError
@@ -26,8 +26,9 @@ STREAMS = Path(__file__).parents[2] / "streams"
 @contextmanager
 def serving(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str, list[str]]]:
     """Run the command until the block ends; give the process, the server's address and the lines said at first."""
-    with subprocess.Popen(
-        command("serve-recordings", *arguments),
+    with started(
+        "serve-recordings",
+        *arguments,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=ENVIRONMENT,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_command import ENVIRONMENT, Penstock, command, penstock
+from cli_command import ENVIRONMENT, Penstock, penstock, started
 
 from penstock.events import InvocationFailed, ProviderError, SegmentEvent, ToolInvocation
 from penstock.pipeline import api_tool_call
@@ -180,8 +180,8 @@ def test_its_own_lines_fit_the_terminal(penstock: Penstock, monkeypatch: pytest.
 def test_ctrl_c_ends_it_at_once_and_leaves_the_terminal_clean() -> None:
     ours, theirs = pty.openpty()
     environment = {**ENVIRONMENT, "TERM": "xterm"}
-    with subprocess.Popen(
-        command("demo", "--pace", "10"), stdout=theirs, stderr=subprocess.PIPE, env=environment, start_new_session=True
+    with started(
+        "demo", "--pace", "10", stdout=theirs, stderr=subprocess.PIPE, env=environment, start_new_session=True
     ) as process:
         os.close(theirs)
         assert process.stderr is not None

@@ -10,6 +10,7 @@ from accessibility import faint_texts, tree
 from browser import Tab, browser_tab
 from chat_chunks import call, closing, event
 from explorer_tab import explorer_page
+from looped import looped
 from playwright.sync_api import Browser, expect
 
 from penstock.studio.explorer.explored_runs import RunChoice, runs_of_stream
@@ -51,7 +52,7 @@ def test_everything_has_a_role_and_a_name(tab: Tab):
     assert {"What came, as it is", "What each stage did with it", "The answer so far"} <= names
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@looped("scheme", ["light", "dark"])
 def test_no_text_is_fainter_than_people_can_read(tab: Tab, scheme: Any):
     page = explorer_page(tab, {"one": data()}, problem="it cannot be run")
     page.evaluate("scheme => { document.documentElement.style.colorScheme = scheme; }", scheme)
@@ -73,7 +74,7 @@ def test_no_text_is_fainter_than_people_can_read(tab: Tab, scheme: Any):
     assert len(seen) == 7
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@looped("scheme", ["light", "dark"])
 def test_the_edges_of_what_can_be_used_are_seen(tab: Tab, scheme: Any):
     """The contrast of the border of fields and buttons is 3 at least, as WCAG asks."""
     page = explorer_page(tab, {"one": data()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from pathlib import Path
 
 import httpx2 as httpx
@@ -11,6 +12,7 @@ from app_tab import leave
 from browser import Tab
 from every_sdk import nothing_left
 from explorer_tab import expect_item, slider
+from looped import looped
 from playwright.sync_api import Page, Route, expect
 
 from penstock.studio.app.app_sources import Playable
@@ -72,8 +74,7 @@ def test_a_recording_of_the_app_is_explored_and_run_otherwise(tab: Tab, monkeypa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@looped("width, scheme", product([360, 1280], ["light", "dark"]))
 def test_nothing_is_wider_than_the_page_and_it_has_the_colours_of_the_page(
     tab: Tab, monkeypatch: pytest.MonkeyPatch, width: int, scheme: str
 ):
@@ -116,7 +117,7 @@ def test_the_page_takes_keys_at_once(tab: Tab, monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/", "/explore"])
+@looped("path", ["/", "/explore"])
 def test_the_chosen_theme_is_there_before_any_module(tab: Tab, monkeypatch: pytest.MonkeyPatch, path: str):
     with nothing_left(), app_served(monkeypatch, playable=PLAYABLE) as served:
         page = tab.page
@@ -138,6 +139,7 @@ def test_the_chosen_theme_is_there_before_any_module(tab: Tab, monkeypatch: pyte
         route.continue_()
         if path == "/":
             expect(page.get_by_label("Theme")).to_have_value("dark")
+        page.unroute_all()
         leave(tab)
 
 

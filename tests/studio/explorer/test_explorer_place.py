@@ -9,6 +9,7 @@ import pytest
 from browser import Tab, browser_tab
 from chat_chunks import call, closing, event
 from explorer_tab import explorer_page
+from looped import looped
 from playwright.sync_api import Browser, Page, expect
 
 from penstock.studio.explorer.explored_runs import RunChoice, runs_of_stream
@@ -64,11 +65,19 @@ PUT = """([ground, isFirst]) => {
 COLOURS = {"light": "rgb(255, 255, 255)", "dark": "rgb(19, 27, 28)"}
 
 
-@pytest.mark.parametrize("is_first", [True, False], ids=["into the page", "before it is in the page"])
-@pytest.mark.parametrize(("ground", "theme", "system"), [("#fff", "light", "dark"), ("#111", "dark", "light")])
+@looped(
+    "ground, theme, system, is_first",
+    [
+        ("#fff", "light", "dark", True),
+        ("#fff", "light", "dark", False),
+        ("#111", "dark", "light", True),
+        ("#111", "dark", "light", False),
+    ],
+)
 def test_its_first_frame_has_the_colours_of_where_it_was_put(
-    page: Page, ground: str, theme: str, system: Any, is_first: bool
+    tab: Tab, ground: str, theme: str, system: Any, is_first: bool
 ):
+    page = explorer_page(tab, {"one": data()})
     page.emulate_media(color_scheme=system)
     page.evaluate("document.body.style.background = ''")
     page.evaluate(PUT, [ground, is_first])
@@ -94,7 +103,7 @@ OUTSIDE = """(root) => {
 }"""
 
 
-@pytest.mark.parametrize("width", [320, 420, 640, 727, 900, 1313])
+@looped("width", [320, 420, 640, 727, 900, 1313])
 def test_nothing_is_cut_off_at_its_right_edge(page: Page, width: int):
     page.set_viewport_size({"width": width, "height": 800})
     explorer = page.locator(".penstock-explorer")
@@ -109,8 +118,9 @@ def test_nothing_is_cut_off_at_its_right_edge(page: Page, width: int):
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize(("beside", "least"), [("", 880), ("beside it", 800), ("beside it " * 60, 240)])
-def test_in_a_row_it_takes_the_room_that_there_is(page: Page, beside: str, least: int):
+@looped("beside, least", [("", 880), ("beside it", 800), ("beside it " * 60, 240)])
+def test_in_a_row_it_takes_the_room_that_there_is(tab: Tab, beside: str, least: int):
+    page = explorer_page(tab, {"one": data()})
     page.set_viewport_size({"width": 900, "height": 800})
     page.evaluate(
         """(beside) => {

@@ -8,6 +8,7 @@ import pytest
 from browser import Tab, browser_tab
 from chat_chunks import closing, event
 from explorer_tab import expect_item, explorer_page, slider
+from looped import looped
 from playwright.sync_api import Browser, expect
 
 from penstock.studio.explorer.explored_runs import RunChoice, runs_of_stream
@@ -43,7 +44,7 @@ def test_it_plays_at_once_if_python_said_so_before_it_was_shown(tab: Tab):
     assert page.evaluate("stores.one.values.playing") is False
 
 
-@pytest.mark.parametrize(("speed", "item"), [(3, 3), (0.5, 0), (0.05, 0), (20, 8)])
+@looped("speed, item", [(3, 3), (0.5, 0), (0.05, 0), (20, 8)])
 def test_it_plays_at_any_speed_that_python_sets(tab: Tab, speed: float, item: int):
     times = [number * SECOND for number in range(len(ANSWER))]
     page = explorer_page(tab, {"one": data_of(times=times)})
@@ -84,7 +85,7 @@ def test_a_step_draws_once_although_the_state_tells_of_it(tab: Tab):
     assert page.evaluate("window.drawn") == 1
 
 
-@pytest.mark.parametrize(("item", "shown"), [(99, len(ANSWER)), (-3, 0), (2.5, 2)])
+@looped("item, shown", [(99, len(ANSWER)), (-3, 0), (2.5, 2)])
 def test_python_hears_which_item_is_shown_if_there_is_none_of_its_number(tab: Tab, item: float, shown: int):
     page = explorer_page(tab, {"one": data_of()}, item=1)
     page.evaluate("item => stores.one.set('item', item)", item)
@@ -127,7 +128,7 @@ def test_what_is_not_sent_yet_is_sent_when_a_view_closes(tab: Tab):
     assert page.evaluate("stores.one.saved") == 1
 
 
-@pytest.mark.parametrize("where", [".pe-event summary", ".pe-panel >> nth=0", ".pe-panel >> nth=2"])
+@looped("where", [".pe-event summary", ".pe-panel >> nth=0", ".pe-panel >> nth=2"])
 def test_the_keys_go_on_where_the_focus_is(tab: Tab, where: str):
     page = explorer_page(tab, {"one": data_of()})
     page.locator(where).first.focus()
@@ -139,7 +140,7 @@ def test_the_keys_go_on_where_the_focus_is(tab: Tab, where: str):
     expect_item(page, 0)
 
 
-@pytest.mark.parametrize("where", ["h3", ".pe-changed", ".pe-help"])
+@looped("where", ["h3", ".pe-changed", ".pe-help"])
 def test_after_a_click_anywhere_in_it_the_keys_are_its_own(tab: Tab, where: str):
     page = explorer_page(tab, {"one": data_of()})
     page.locator(where).first.click()
@@ -195,7 +196,7 @@ def test_what_is_chosen_is_marked_until_it_is_run(tab: Tab):
     expect(mark).to_be_hidden()
 
 
-@pytest.mark.parametrize("canvas", [".pe-canvas", ".pe-overview"])
+@looped("canvas", [".pe-canvas", ".pe-overview"])
 def test_after_a_click_on_a_column_the_arrows_move(tab: Tab, canvas: str):
     page = explorer_page(tab, {"one": data_of()})
     page.locator(canvas).click(position={"x": 2, "y": 8})
@@ -217,8 +218,8 @@ def test_each_panel_can_be_reached_and_has_a_name(tab: Tab):
     assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") == "solid"
 
 
-@pytest.mark.parametrize(
-    ("ground", "theme"),
+@looped(
+    "ground, theme",
     [
         ("oklch(0.2 0.02 200)", "dark"),
         ("color(srgb 0.98 0.98 0.97)", "light"),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from chat_client import collected
+from looped import looped
 from own_streams import OWN, options_of
 
 from penstock.events import UsageError
@@ -16,7 +17,7 @@ from penstock.studio import record
 from penstock.studio.reading.recorded import converted
 
 
-@pytest.mark.parametrize(("api", "name", "body"), OWN)
+@looped("api, name, body", OWN)
 def test_a_body_is_the_same_there_and_back_and_its_recording_is_the_stream(
     api: str, name: str, body: bytes, tmp_path: Path
 ):
@@ -33,11 +34,11 @@ def test_a_body_is_the_same_there_and_back_and_its_recording_is_the_stream(
         from_recording(file, api, pace="original")
 
 
-@pytest.mark.parametrize(("api", "name", "body"), OWN)
+@looped("api, name, body", OWN)
 def test_a_recording_as_a_body_is_what_was_recorded(api: str, name: str, body: bytes, tmp_path: Path):
     file = tmp_path / "a.jsonl"
     pieces = [body[at : at + 50] for at in range(0, len(body), 50)]
-    _, ends = collected(from_wire(api, record(file, api=api)(pieces), **options_of(api, name)))
+    _, ends = collected(from_wire(api, record(file, api=api, overwrite=True)(pieces), **options_of(api, name)))
     content, (first, *others) = converted(file.read_bytes(), "body", api)
     assert body.startswith(content)
     assert content == body or len(ends) == 1  # what follows a fatal error, or [DONE], nobody reads

@@ -1,0 +1,1 @@
+"""The gateway: requests of agent clients in, a local model's broken calls made right, honest streams out."""

@@ -16,6 +16,7 @@ from ..parts.answer_parts import CallDelta, CallEnd, CallStart, PartCall, TextDe
 from ..parts.frame_lanes import FrameLane, frame_lane
 from ..parts.json_text import CallInput
 from ..parts.part_reader import EventChoices, PartReader
+from .openai_chat_frames import broken_off, finish_of
 
 STOP_REASONS: Final[Mapping[FinishReason, str]] = {
     "stop": "end_turn",
@@ -163,6 +164,9 @@ class AnthropicFrames:
         if answer is not None and answer.finish_reason == "error":
             words = answer.finish_reason_raw or "error"
             yield error_event({"message": f"the provider ended the answer with {words!r}"})
+            return
+        if finish_of(answer) is None:
+            yield error_event({"message": broken_off(how, answer)})
             return
         yield from self._message_start(None)
         reason = stop_reason(

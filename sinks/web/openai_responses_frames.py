@@ -162,7 +162,6 @@ class Terminal(NamedTuple):
 
 
 COMPLETED: Final = Terminal("completed")
-INCOMPLETE: Final = Terminal("incomplete")
 FAILED: Final = Terminal("failed")
 FINISHES: Final[Mapping[FinishReason, Terminal]] = {
     "stop": COMPLETED,
@@ -239,8 +238,8 @@ class ResponseEvents:
         yield from self._begun(None)
         failure = failure_of(how, error, (self._end,))
         finish = finish_of(self._end)
-        terminal = FAILED if failure is not None else INCOMPLETE if finish is None else FINISHES[finish]
-        if terminal not in (FAILED, INCOMPLETE):
+        terminal = FAILED if failure is not None or finish is None else FINISHES[finish]
+        if terminal is not FAILED:
             for part_id in list(self._open):
                 yield from self._finish(part_id, "interrupted")
         response = self._response(terminal, failure)

@@ -18,7 +18,7 @@ from dialect_calls import WRITING, written
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
-from retold import OWN, Heard, heard, heard_body, heard_chunks, said, same_value
+from retold import OWN, Heard, heard, heard_body, heard_chunks, is_failed, said, same_value
 from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
@@ -73,7 +73,9 @@ def test_any_answer_told_again_is_the_same(chunks: list[ChunkResponse], how: How
 
 @pytest.mark.parametrize("native", [{"type": "thinking", "signature": "x"}, {"type": "redacted_thinking", "data": "y"}])
 def test_what_is_signed_inside_a_text_is_a_block_behind_it(native: dict[str, Any]):
-    frames = checked(heard_chunks([ChunkResponse("a"), ChunkResponse(native=native), ChunkResponse("b")], Completed()))
+    frames = checked(
+        heard([ChunkResponse("a"), ChunkResponse(native=native), ChunkResponse("b", finish_reason="stop")])
+    )
     blocks = [frame["content_block"]["type"] for frame in frames if frame["type"] == "content_block_start"]
     assert blocks == ["text", native["type"]]
 
@@ -115,7 +117,7 @@ def client_of(url: str) -> anthropic.Anthropic:
 
 def assert_sdk_reads_it(stream: Heard, retelling: Retelling) -> None:
     whole = said(stream)
-    if isinstance(stream.how, Failed) or (whole.end and whole.end.finish_reason == "error"):
+    if is_failed(stream):
         with pytest.raises(anthropic.APIStatusError) as raised:
             retelling.message(stream)
         assert raised.value.type
@@ -294,12 +296,23 @@ def test_a_refusal_is_text_and_its_reason():
     assert frames[-2]["delta"] == {"stop_reason": "refusal"}
 
 
-def test_a_stream_without_a_finish_ends_without_a_reason():
-    frames = checked(heard([ChunkResponse(content="x")]))
-    assert frames[-2:] == [
-        {"type": "message_delta", "delta": {}, "usage": {"input_tokens": 0, "output_tokens": 0}},
-        {"type": "message_stop"},
-    ]
+@pytest.mark.parametrize(
+    ("chunks", "how", "why"),
+    [
+        ([], Completed(), "the provider sent no finish reason"),
+        ([ChunkResponse(content="x")], Completed(), "the provider sent no finish reason"),
+        ([ChunkResponse(content="x")], Interrupted("enough"), "enough"),
+        (
+            [ChunkResponse(content="x", finish_reason="other", finish_reason_raw="abort", is_cut=True)],
+            Completed(),
+            "the provider said 'abort'",
+        ),
+    ],
+)
+def test_an_answer_that_is_broken_off_ends_with_an_error(chunks: list[ChunkResponse], how: How, why: str):
+    frames = checked(heard_chunks(chunks, how))
+    message = f"the answer was broken off: {why}"
+    assert frames[-1] == {"type": "error", "error": {"type": "api_error", "message": message}}
 
 
 def test_an_answer_that_the_provider_ended_with_an_error_ends_with_one():

@@ -268,7 +268,9 @@ class ResponseEvents:
             case CallStart(call=call) if call.executed_by == "client":
                 if call.form == "text":
                     self._free_form.add(call.id)
-                yield from self._add(call.id, CALL_ITEMS[call.form], call_id=call.id, name=call.name)
+                space = (call.native or {}).get("namespace")  # without it, clients do not know the tool
+                own = {"name": call.name} if space is None else {"name": call.name, "namespace": space}
+                yield from self._add(call.id, CALL_ITEMS[call.form], call_id=call.id, **own)
             case TextDelta(id=part_id, delta=text) | CallDelta(call=PartCall(id=part_id), delta=text):
                 yield from self._delta(part_id, text)
             case TextEnd(id=part_id, status=status):

@@ -63,10 +63,10 @@ def gateway(
     ends all answers with an error, and stops.
     """
     try:
-        from ...gateway.gateway_app import GatewayOptions  # noqa: PLC0415 - what it imports is an extra
-        from ...gateway.run_gateway import run_gateway  # noqa: PLC0415
-        from ...gateway.server_profiles import ServerName  # noqa: PLC0415
-        from ...gateway.upstream import Upstream  # noqa: PLC0415
+        from ...gateway.serving.gateway_app import GatewayOptions  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.serving.run_gateway import run_gateway  # noqa: PLC0415
+        from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
+        from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in ("httpx2", "starlette", "uvicorn"):
             raise

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from penstock.gateway.gateway_app import Gateway, GatewayOptions
-from penstock.gateway.upstream import Upstream
+from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
+from penstock.gateway.serving.upstream import Upstream
 
 MODEL = "m-1"
 

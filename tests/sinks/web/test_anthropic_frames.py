@@ -11,7 +11,7 @@ from typing import Any
 import anthropic
 import pytest
 from anthropic.lib.streaming._messages import accumulate_event
-from anthropic_retold import API, body_of, checked, retold
+from anthropic_retold import API, assert_grammar, body_of, checked, retold
 from app_server import serving
 from body_server import BodyServer
 from dialect_calls import WRITING, written
@@ -190,14 +190,42 @@ def inputs(frames: list[dict[str, Any]]) -> dict[int, list[str]]:
     return pieces
 
 
+AT_ONCE = (
+    ToolCallDelta(0, "a", "f", '{"x": '),
+    ToolCallDelta(1, "b", "g", '{"y": '),
+    ToolCallDelta(0, arguments_delta="1}"),
+    ToolCallDelta(1, arguments_delta="2}"),
+)
+
+
+@given(answers(), st.sampled_from(ENDS))
+def test_without_interleaving_one_block_is_open_at_a_time_and_nothing_else_changes(
+    chunks: list[ChunkResponse], how: How
+):
+    stream = heard_chunks([chunk for chunk in chunks if chunk.choice == 0], how)
+    frames = retold(stream, interleave=False)
+    assert_grammar(frames)
+    is_open: int | None = None
+    for frame in frames:
+        if frame["type"] == "content_block_start":
+            assert is_open is None
+            is_open = frame["index"]
+        elif frame["type"] == "content_block_stop":
+            is_open = None
+        elif "index" in frame:
+            assert frame["index"] == is_open
+    by_index = sorted(frames, key=lambda frame: frame.get("index", -1))
+    assert by_index == sorted(retold(stream), key=lambda frame: frame.get("index", -1))
+
+
+def test_without_interleaving_a_call_waits_for_the_one_before_it():
+    frames = retold(native(*AT_ONCE), interleave=False)
+    assert [frame["index"] for frame in frames if "index" in frame] == [0] * 5 + [1] * 5
+    assert inputs(frames) == {0: ['{"x": ', "1", "}"], 1: ['{"y": ', "2", "}"]}
+
+
 def test_calls_written_at_the_same_time_have_blocks_that_are_open_at_the_same_time():
-    stream = native(
-        ToolCallDelta(0, "a", "f", '{"x": '),
-        ToolCallDelta(1, "b", "g", '{"y": '),
-        ToolCallDelta(0, arguments_delta="1}"),
-        ToolCallDelta(1, arguments_delta="2}"),
-    )
-    assert inputs(checked(stream)) == {0: ['{"x": ', "1", "}"], 1: ['{"y": ', "2", "}"]}
+    assert inputs(checked(native(*AT_ONCE))) == {0: ['{"x": ', "1", "}"], 1: ['{"y": ', "2", "}"]}
 
 
 @looped(

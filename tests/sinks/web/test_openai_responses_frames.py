@@ -168,6 +168,13 @@ def test_a_call_that_nobody_ended_is_not_ended_by_an_error():
     assert response["error"] == {"code": "server_error", "message": "gone"}
 
 
+def test_the_namespace_of_a_call_stays():
+    call = ToolCallDelta(0, "c", "close", "{}", done=True, native={"namespace": "agents"})
+    sent = sent_of(ChunkResponse(tool_calls=(call,)), ChunkResponse(finish_reason="tool_calls"))
+    items = [event["item"] for event in sent if event["type"].startswith("response.output_item")]
+    assert [(item["name"], item["namespace"]) for item in items] == [("close", "agents")] * 2
+
+
 def test_an_error_has_the_providers_code_and_type():
     sent = sent_of(ChunkResponse(content="Hi"), error=ProviderError("wait", code="slow", type="overloaded"))
     assert sent[-1]["response"]["error"] == {"code": "slow", "message": "wait", "type": "overloaded"}

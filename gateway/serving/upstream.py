@@ -8,10 +8,10 @@ from typing import Any, Final, NamedTuple, Self
 
 import httpx2
 
-from ..events.errors import ProviderError, UsageError, shown_url
+from ...events.errors import ProviderError, UsageError, shown_url
+from ..upstream_body import Lane
 from .api_errors import upstream_error
 from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server
-from .upstream_body import Lane
 
 _CHAT: Final = "/v1/chat/completions"
 _LONGEST_ERROR: Final = 64 * 1024

@@ -10,8 +10,8 @@ from types import FrameType
 
 import uvicorn
 
-from ..events.errors import ProviderError, UsageError
-from ..sources.base.request import is_this_machine
+from ...events.errors import ProviderError, UsageError
+from ...sources.base.request import is_this_machine
 from .gateway_app import Gateway, GatewayOptions, dialect_names
 from .upstream import Upstream
 
@@ -27,7 +27,7 @@ async def run_gateway(
     `UsageError` for a host that other machines can reach without a key, and for a port that is taken.
     """
     if options.key is None and not is_this_machine(host):
-        message = f"anyone who can reach {host} could use the model; pass --key too, which clients must send"
+        message = f"other machines can reach {host}; pass --key too, which clients then must send"
         raise UsageError(message)
     gateway = Gateway(upstream, options)
     with _listening(host, port) as listening:

@@ -11,8 +11,8 @@ from scripted_upstream import ScriptedUpstream, body_of, text_chunks
 from starlette.responses import JSONResponse
 
 from penstock.events import ProviderError, UsageError
-from penstock.gateway.server_profiles import PROFILES, SERVERS
-from penstock.gateway.upstream import Found, Upstream
+from penstock.gateway.serving.server_profiles import PROFILES, SERVERS
+from penstock.gateway.serving.upstream import Found, Upstream
 from penstock.gateway.upstream_body import SERVERS as BODIES
 
 PLAIN = {"data": [{"id": "m-1"}]}

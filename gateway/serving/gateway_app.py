@@ -17,16 +17,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ..events.errors import ProviderError
-from ..operators.catalogue.dialect_for import dialect_for
-from ..pipeline.pipeline import Pipeline
+from ...events.errors import ProviderError
+from ...operators.catalogue.dialect_for import dialect_for
+from ...pipeline.pipeline import Pipeline
+from ..neutral import Api, NeutralRequest, RequestError
+from ..read_request import read_request
+from ..upstream_body import upstream_body
 from .answer_events import pipeline_for
 from .answer_response import Answer, Answers
 from .api_errors import ApiError, api_error, told
-from .neutral import Api, NeutralRequest, RequestError
-from .read_request import read_request
 from .upstream import Found, Upstream
-from .upstream_body import upstream_body
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 PATHS: Final[Mapping[str, Api]] = {

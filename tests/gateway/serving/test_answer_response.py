@@ -16,8 +16,8 @@ from app_server import serving
 from scripted_upstream import ScriptedUpstream, body_of, chunk, gateway, text_chunks
 from starlette.responses import JSONResponse
 
-from penstock.gateway.gateway_app import Gateway, GatewayOptions
-from penstock.gateway.upstream import Upstream
+from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
+from penstock.gateway.serving.upstream import Upstream
 
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 BEGIN = body_of(text_chunks(["He", "llo"], None), done=False)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from penstock.events import ProviderError
-from penstock.gateway.api_errors import CONTEXT, in_stream, told, upstream_error
+from penstock.gateway.serving.api_errors import CONTEXT, in_stream, told, upstream_error
 
 VLLM = "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens (4900 in the messages)."
 SGLANG = "The input (5000 tokens) is longer than the model's context length (4096 tokens)."

@@ -21,8 +21,8 @@ from looped import looped
 from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, text_chunks
 from starlette.responses import JSONResponse
 
-from penstock.gateway.gateway_app import Gateway
-from penstock.gateway.upstream import Upstream
+from penstock.gateway.serving.gateway_app import Gateway
+from penstock.gateway.serving.upstream import Upstream
 
 NINE = (
     *("hermes", "qwen3_coder", "glm47", "kimi_k2", "deepseek_v31", "minimax_m2", "mistral_v11", "harmony", "gemma4"),

@@ -15,7 +15,7 @@ from strategies.answers import answers
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.gateway.neutral import Api
-from penstock.gateway.whole_answer import failure_in, whole_answer
+from penstock.gateway.serving.whole_answer import failure_in, whole_answer
 from penstock.operators.engine.stage import Completed
 from penstock.sinks.web.protocols import encoder_of
 

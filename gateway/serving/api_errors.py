@@ -7,12 +7,10 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-import msgspec
-
-from ..events.errors import ProviderError
-from ..sinks.web.anthropic_frames import error_event
-from ..sources.base.endings import error_in_body, reported_error
-from .neutral import Api
+from ...events.errors import ProviderError
+from ...sinks.web.anthropic_frames import error_event
+from ...sources.base.endings import error_in_body, reported_error
+from ..neutral import Api
 
 CONTEXT: Final = "context_length_exceeded"
 RATE: Final = "rate_limit_exceeded"
@@ -127,10 +125,3 @@ def in_stream(error: Exception) -> dict[str, Any]:
     status = error.status or (503 if error.transport else 502)
     said = {"detail": message, "status": status}
     return said if code is None else {**said, "code": code}
-
-
-class OfApi(msgspec.Struct, frozen=True):
-    """Which API a path is of, and the prefix of its ids."""
-
-    api: Api
-    prefix: str

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from .neutral import Api
+from ..neutral import Api
 
 
 def whole_answer(api: Api, frames: Iterable[dict[str, Any]]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
-from .upstream_body import Lane
+from ..upstream_body import Lane
 
 ServerName: TypeAlias = Literal["vllm", "sglang", "llamacpp", "ollama", "lmstudio", "openai"]
 SERVERS: Final[tuple[ServerName, ...]] = get_args(ServerName)

@@ -7,19 +7,19 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from ..events.answer_end import AnswerEnd
-from ..events.errors import ProviderError, UsageError
-from ..events.segment_event import SegmentContent, SegmentEvent, SegmentStart
-from ..events.tool_invocation import InvocationFailed, ToolInvocation
-from ..operators.calls.call_arguments import as_json
-from ..operators.catalogue.dialect_for import dialect_for
-from ..operators.engine.stage import Completed
-from ..pipeline.pipeline import Pipeline
-from ..pipeline.strategies import TextStrategy
-from ..pipeline.tool import Tool
-from ..sinks.web.openai_chat_frames import failure_of
-from .neutral import Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
-from .upstream_body import Lane
+from ...events.answer_end import AnswerEnd
+from ...events.errors import ProviderError, UsageError
+from ...events.segment_event import SegmentContent, SegmentEvent, SegmentStart
+from ...events.tool_invocation import InvocationFailed, ToolInvocation
+from ...operators.calls.call_arguments import as_json
+from ...operators.catalogue.dialect_for import dialect_for
+from ...operators.engine.stage import Completed
+from ...pipeline.pipeline import Pipeline
+from ...pipeline.strategies import TextStrategy
+from ...pipeline.tool import Tool
+from ...sinks.web.openai_chat_frames import failure_of
+from ..neutral import Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
+from ..upstream_body import Lane
 
 API: Final = "openai-chat"
 """What every upstream is asked in."""

@@ -11,17 +11,17 @@ from uuid import uuid4
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
-from ..events.errors import ProviderError
-from ..events.segment_event import SegmentEnd, SegmentStart
-from ..operators.engine.stage import Completed
-from ..pipeline.async_run import AsyncRun
-from ..pipeline.pipeline import Pipeline
-from ..sinks.remote_readers import sse_headers, to_sse
-from ..sinks.web.protocols import encoder_of
+from ...events.errors import ProviderError
+from ...events.segment_event import SegmentEnd, SegmentStart
+from ...operators.engine.stage import Completed
+from ...pipeline.async_run import AsyncRun
+from ...pipeline.pipeline import Pipeline
+from ...sinks.remote_readers import sse_headers, to_sse
+from ...sinks.web.protocols import encoder_of
+from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
+from ..neutral import Api, NeutralRequest
 from .answer_events import AnswerNotes, begun, named_for_client
 from .api_errors import CONTEXT, in_stream
-from .kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
-from .neutral import Api, NeutralRequest
 from .upstream import Upstream, source_of
 from .whole_answer import failure_in, whole_answer
 
@@ -103,12 +103,12 @@ class Answers:
             async for event in run:
                 notes.feed(event)
                 yield event
+            if self._stopped is not None and not notes.is_whole:
+                message = f"the answer was broken off: {self._stopped}"
+                raise ProviderError(message, status=503)  # noqa: TRY301 - it is logged as any other
         except ProviderError as error:
             answer.log["error"] = str(error)
             raise
-        if self._stopped is not None and not notes.is_whole:
-            message = f"the answer was broken off: {self._stopped}"
-            raise ProviderError(message, status=503)
         if notes.is_whole:
             said = notes.message()
             keep_reasoning(self._store, said)

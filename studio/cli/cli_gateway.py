@@ -1,4 +1,4 @@
-"""`penstock gateway`: agent clients of three APIs in front of one server of open models. Needs the extra `gateway`."""
+"""`penstock gateway`: agent clients of three APIs in front of one server of open models."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ SIGNS = {
 @pytest.mark.parametrize("path", PATHS)
 @pytest.mark.parametrize("before", [[], BEGIN])
 def test_a_client_that_waits_gets_signs_of_life_that_it_counts(path: str, before: list[bytes]):
-    """The upstream goes on only when two signs have come; a third line of time is nowhere."""
+    """The upstream goes on only when two signs have come."""
     server = ScriptedUpstream([*before, None, *BEGIN, *END])
     with gateway(server, keep_alive=0.05, dialect="hermes") as url, streamed(url, path) as response:
         signs = 0
@@ -164,7 +164,7 @@ def test_a_client_that_leaves_closes_the_upstream(path: str, is_stream: bool, be
             server.begun.get(timeout=WAIT)
             if is_stream and before:
                 assert client.recv(100).startswith(b"HTTP/1.1 200")
-        assert server.closed.get(timeout=1.0) == "closed"
+        assert server.closed.get(timeout=WAIT) == "closed"
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -104,7 +104,9 @@ async def named_for_client(
 def _named(event: Any, names: Mapping[str, tuple[str | None, str]]) -> Any:
     if isinstance(event, SegmentStart) and (known := names.get(event.metadata.get("tool_name", ""))) is not None:
         space, name = known
-        native = {**(event.metadata.get("native") or {}), **({} if space is None else {"namespace": space})}
+        native: dict[str, Any] = dict(event.metadata.get("native") or {})
+        if space is not None:
+            native["namespace"] = space
         more = {"native": native} if native else {}
         return replace(event, metadata={**event.metadata, "tool_name": name, **more})
     if isinstance(event, ToolInvocation | InvocationFailed) and event.name in names:

@@ -10,10 +10,13 @@ from typing import Any, Final, NamedTuple
 from ...events.errors import ProviderError
 from ...sinks.web.anthropic_frames import error_event
 from ...sources.base.endings import error_in_body, reported_error
+from ...sources.base.sdk_fields import fields_of
 from ..neutral import Api
 
 CONTEXT: Final = "context_length_exceeded"
 RATE: Final = "rate_limit_exceeded"
+_SHOWN: Final = 500
+"""Characters that are told of an error in no known form."""
 _KINDS: Final[Mapping[int, str]] = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 """OpenAI's types of errors; below 500 any other is `invalid_request_error`, from there on `server_error`."""
 _TOO_LONG: Final = re.compile(
@@ -60,11 +63,13 @@ def upstream_error(status: int, body: bytes, retry_after: str | None = None) -> 
         fields = json.loads(text)
     except ValueError:
         fields = {}
-    told = reported_error(fields) if isinstance(fields, dict) else None
-    found = error_in_body(told.body if told is not None else text.strip()[:500])
+    known = fields_of(fields)
+    told = None if known is None else reported_error(known)
+    body_of_error = None if told is None else told.body
+    found = error_in_body(text.strip()[:_SHOWN] if told is None else body_of_error)
     detail, code = found.detail, found.code
     if 400 <= status < 500 and _TOO_LONG.search(text):
-        status, code, detail = 400, CONTEXT, _too_long(text, told.body if told is not None else None) or detail
+        status, code, detail = 400, CONTEXT, _too_long(text, body_of_error) or detail
     elif status >= 500 and _FINAL.search(detail):
         status = 400
     elif status < 400:
@@ -76,8 +81,9 @@ def upstream_error(status: int, body: bytes, retry_after: str | None = None) -> 
 
 def _too_long(text: str, body: Any) -> str | None:
     """Return the sentence by which clients know that they must shorten the conversation."""
-    if isinstance(body, dict) and isinstance(body.get("n_prompt_tokens"), int):
-        return f"prompt is too long: {body['n_prompt_tokens']} tokens > {body.get('n_ctx')} maximum"
+    fields = fields_of(body) or {}
+    if isinstance(tokens := fields.get("n_prompt_tokens"), int):
+        return f"prompt is too long: {tokens} tokens > {fields.get('n_ctx')} maximum"
     for pattern in _COUNTS:
         if (found := pattern.search(text)) is not None:
             return f"prompt is too long: {found['tokens']} tokens > {found['most']} maximum"

@@ -82,7 +82,7 @@ class Gateway:
             async with self._upstream:
                 yield
 
-        posts = {**PATHS, _COUNTING: PATHS["/v1/messages"]}
+        posts: dict[str, Api] = {**PATHS, _COUNTING: PATHS["/v1/messages"]}
         routes = [Route(path, _Endpoint(self, path, api), methods=["POST"]) for path, api in posts.items()]
         routes += [Route("/v1/models", self._models), Route("/", self._root)]
         return Starlette(routes=routes, lifespan=lifespan)
@@ -195,7 +195,8 @@ class _Endpoint:
     """One path. What is on its way to the upstream is given up as soon as the client has left."""
 
     def __init__(self, gateway: Gateway, path: str, api: Api) -> None:
-        self._gateway, self._path, self._api = gateway, path, api
+        self._gateway, self._path = gateway, path
+        self._api: Api = api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         log: dict[str, Any] = {}

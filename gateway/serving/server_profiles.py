@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, get_args
 
+from ...sources.base.sdk_fields import Fields, entries_of, fields_of
 from ..upstream_body import Lane
 
 ServerName: TypeAlias = Literal["vllm", "sglang", "llamacpp", "ollama", "lmstudio", "openai"]
@@ -61,19 +62,25 @@ GetJson: TypeAlias = Callable[[str], Awaitable[Any]]
 """Return the JSON of a path; None if the server has none there."""
 
 
+def models_in(listed: Any) -> tuple[Fields, ...]:
+    """Return the models in the answer of `/v1/models`, in whatever form that came."""
+    given = entries_of((fields_of(listed) or {}).get("data"))
+    found = (each for each in map(fields_of, given) if each is not None)
+    return tuple(each for each in found if isinstance(each.get("id"), str))
+
+
 async def find_server(get: GetJson, models: Any) -> ServerName:
     """Return which server answers, by the owner of its models, else by a path that only it has.
 
     - `models`: the answer of `/v1/models`.
     """
-    listed = models.get("data") if isinstance(models, dict) else None
-    owners = {each.get("owned_by") for each in listed or () if isinstance(each, dict)}
+    owners = {each.get("owned_by") for each in models_in(models)}
     for name, profile in PROFILES.items():
         if profile.owner and profile.owner in owners:
             return name
     for name, profile in PROFILES.items():
         if profile.shown_by is not None:
             path, key = profile.shown_by
-            if isinstance(found := await get(path), dict) and key in found:
+            if key in (fields_of(await get(path)) or {}):
                 return name
     return "openai"

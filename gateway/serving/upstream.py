@@ -9,9 +9,10 @@ from typing import Any, Final, NamedTuple, Self
 import httpx2
 
 from ...events.errors import ProviderError, UsageError, shown_url
+from ...sources.base.sdk_fields import Fields
 from ..upstream_body import Lane
 from .api_errors import upstream_error
-from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server
+from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server, models_in
 
 _CHAT: Final = "/v1/chat/completions"
 _LONGEST_ERROR: Final = 64 * 1024
@@ -26,7 +27,7 @@ class Found(NamedTuple):
     server: ServerName
     lane: Lane
     why: str
-    models: tuple[dict[str, Any], ...]
+    models: tuple[Fields, ...]
 
     @property
     def profile(self) -> Profile:
@@ -45,7 +46,7 @@ class Upstream:
         self, url: str, *, server: ServerName | None = None, key: str | None = None, silence: float = 600.0
     ) -> None:
         self.url = _checked(url)
-        self._given = server
+        self._given: ServerName | None = server
         self._key = key
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(silence, connect=10.0), limits=httpx2.Limits(max_connections=None), trust_env=False
@@ -68,9 +69,8 @@ class Upstream:
         """
         if self._found is None:
             listed = await self._get("/v1/models", strict=True)
-            server = self._given or await find_server(self._get, listed)
-            data = listed.get("data") if isinstance(listed, dict) else None
-            models = tuple(each for each in data or () if isinstance(each, dict) and isinstance(each.get("id"), str))
+            server: ServerName = self._given or await find_server(self._get, listed)
+            models = models_in(listed)
             lane, why = PROFILES[server].lane, PROFILES[server].why
             if server == "vllm" and models and await self._has_parser(models[0]["id"]):
                 lane, why = "parsed", PARSING

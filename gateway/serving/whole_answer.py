@@ -26,8 +26,9 @@ def whole_answer(api: Api, frames: Iterable[dict[str, Any]]) -> dict[str, Any]:
 
 def failure_in(frame: dict[str, Any]) -> dict[str, Any] | None:
     """Return the error that a frame of any API reports; None for any other frame."""
-    error: dict[str, Any] | None = frame.get("error")
-    return error if error is not None else (frame.get("response") or {}).get("error")
+    response: dict[str, Any] = frame.get("response") or {}
+    error: dict[str, Any] | None = frame.get("error") or response.get("error")
+    return error
 
 
 def _completion(chunks: list[dict[str, Any]]) -> dict[str, Any]:
@@ -58,7 +59,7 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
             calls.append({**said, said["type"]: dict(said[said["type"]])})
             message["tool_calls"] = calls
         else:
-            kind = calls[given["index"]]["type"]
+            kind: str = str(calls[given["index"]]["type"])
             for key, text in said[kind].items():
                 calls[given["index"]][kind][key] += text
 

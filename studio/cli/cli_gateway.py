@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -78,6 +78,6 @@ def gateway(
     if dialect is not None:
         dialects_named(dialect)
     options = GatewayOptions(model=model, dialect=dialect, key=key, most_at_once=most_at_once)
-    known = None if server == "auto" else cast("ServerName", server)
+    known: ServerName | None = None if server == "auto" else cast("Any", server)
     asked = Upstream(upstream, server=known, key=os.environ.get(UPSTREAM_KEY))
     asyncio.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))

@@ -62,10 +62,7 @@ class GatewayOptions(NamedTuple):
 
 
 class Gateway:
-    """The endpoints in front of one upstream.
-
-    app = Gateway(Upstream("http://127.0.0.1:8080"), GatewayOptions()).app()
-    """
+    """The endpoints in front of one upstream: `Gateway(Upstream("http://127.0.0.1:8080")).app()` is an ASGI app."""
 
     def __init__(self, upstream: Upstream, options: GatewayOptions | None = None) -> None:
         self._upstream = upstream

@@ -52,15 +52,13 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
     for key in ("content", "reasoning_content", "refusal"):
         if key in delta:
             message[key] = (message.get(key) or "") + delta[key]
-    calls: list[dict[str, Any]] = message.get("tool_calls", [])
-    deltas: list[dict[str, Any]] = delta.get("tool_calls", [])
-    for given in deltas:
+    for given in delta.get("tool_calls", ()):
+        calls: list[dict[str, Any]] = message.setdefault("tool_calls", [])
         said = {key: value for key, value in given.items() if key != "index"}
         if given["index"] == len(calls):
             calls.append({**said, said["type"]: dict(said[said["type"]])})
-            message["tool_calls"] = calls
         else:
-            kind: str = calls[given["index"]]["type"]
+            kind = str(calls[given["index"]]["type"])
             for key, text in said[kind].items():
                 calls[given["index"]][kind][key] += text
 

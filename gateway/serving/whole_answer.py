@@ -54,13 +54,14 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
             message[key] = (message.get(key) or "") + delta[key]
     for given in delta.get("tool_calls", ()):
         calls: list[dict[str, Any]] = message.setdefault("tool_calls", [])
-        said = {key: value for key, value in given.items() if key != "index"}
-        if given["index"] == len(calls):
+        index: int = given["index"]
+        said: dict[str, Any] = {key: value for key, value in given.items() if key != "index"}
+        if index == len(calls):
             calls.append({**said, said["type"]: dict(said[said["type"]])})
         else:
-            kind = str(calls[given["index"]]["type"])
+            kind: str = calls[index]["type"]
             for key, text in said[kind].items():
-                calls[given["index"]][kind][key] += text
+                calls[index][kind][key] += text
 
 
 def _message(frames: list[dict[str, Any]]) -> dict[str, Any]:

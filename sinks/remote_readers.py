@@ -212,7 +212,7 @@ SSE_HEADERS: Mapping[str, str] = MappingProxyType(
     }
 )
 """The headers of an HTTP response with the events of `to_sse`; `sse_headers` has those of other protocols."""
-HEARTBEAT = b": \n\n"
+HEARTBEAT = protocol_row("segments").silence
 
 
 def to_sse(
@@ -246,14 +246,16 @@ def to_sse(
       Vercel AI SDK for its clients 5, 6 and 7; it ends with `finish` and `[DONE]`. With `version=6` or 7 it also asks
       for approvals, with parts that clients of version 5 do not take. "ag-ui" is a run of AG-UI 1.0,
       https://docs.ag-ui.com; its last object is RUN_FINISHED or RUN_ERROR.
-    - `heartbeat`: seconds without a frame after which a comment keeps the connection alive; None for never.
+    - `heartbeat`: seconds without a frame after which a comment keeps the connection alive; None for never. Of
+      "openai-responses" it is a `keepalive` event and of "anthropic-messages" a `ping`, as their clients need.
     - `ids`: number the events from 1. A browser that reconnects sends the last number as `Last-Event-ID`.
     - `select`: a predicate for the events to send, by default all. Dictionaries are sent unchanged.
     - `message_id`: the `messageId` of tool call updates, or the id of Anthropic's message; by default the turn's id. Of
       "ai-sdk" the message's id, by default the client's own.
     - `model`: the model that the streams of other APIs name; OpenAI's have by default the provider's, once it is known.
     - `include_usage`: whether "openai-chat" sends the tokens, in a last chunk without choices.
-    - of "ag-ui": `thread_id` and `run_id`, by default made; `interleave=False` sends one message or call at a time;
+    - `interleave`: with False "ag-ui" sends one message or call at a time, "anthropic-messages" one block.
+    - of "ag-ui": `thread_id` and `run_id`, by default made;
       `reasoning=False` leaves reasoning out; `profile="0.0.35"` is for clients of that age, and implies both.
     - `describe_error`: a function that makes the `error` of STREAM_ERROR from the exception. If it raises, or its
       result is not JSON, only the class is sent, and then that exception is raised.
@@ -302,4 +304,4 @@ def sse_chunks(
     def written(frame: bytes) -> bytes:
         return sse_event(frame, row, None if next_id is None else next_id())
 
-    return _chunks(opened, heartbeat, HEARTBEAT, written, ending)
+    return _chunks(opened, heartbeat, row.silence, written, ending)

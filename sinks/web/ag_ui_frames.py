@@ -7,7 +7,7 @@ clients need it that look for the parent in the last message only.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias, get_args
 from uuid import uuid4
 
@@ -56,7 +56,8 @@ class OneAtATime:
     at once; what waits is bounded only by the answer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, begins: Container[str] = BEGINS, ends: Container[str] = ENDS) -> None:
+        self._begins, self._ends = begins, ends
         self._open: str | None = None
         self._waiting: deque[_Waiting] = deque()
         self._by_id: dict[str, _Waiting] = {}
@@ -84,9 +85,9 @@ class OneAtATime:
             yield from self._sent(frame, waiting.of)
 
     def _sent(self, frame: Frame, of: str | None) -> Iterator[Frame]:
-        if frame["type"] in BEGINS:
+        if frame["type"] in self._begins:
             self._open = of
-        elif frame["type"] in ENDS:
+        elif frame["type"] in self._ends:
             self._open = None
         yield frame
 

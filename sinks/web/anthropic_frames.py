@@ -16,6 +16,8 @@ from ..parts.answer_parts import CallDelta, CallEnd, CallStart, PartCall, TextDe
 from ..parts.frame_lanes import FrameLane, frame_lane
 from ..parts.json_text import CallInput
 from ..parts.part_reader import EventChoices, PartReader
+from .ag_ui_frames import OneAtATime
+from .openai_chat_frames import broken_off, finish_of
 
 STOP_REASONS: Final[Mapping[FinishReason, str]] = {
     "stop": "end_turn",
@@ -119,9 +121,12 @@ class AnthropicFrames:
     Blocks have indexes in the order in which they begin. Calls that a model writes at the same time have blocks that
     are open at the same time: the SDKs join deltas by their index. The block of a call begins with its arguments, since
     one that was cut before them would look like a call without arguments.
+
+    - `interleave`: with False a block begins when the one before it has ended, as Anthropic itself writes them.
     """
 
-    def __init__(self, *, model: str | None = None, message_id: str | None = None) -> None:
+    def __init__(self, *, model: str | None = None, message_id: str | None = None, interleave: bool = True) -> None:
+        self._queue = None if interleave else OneAtATime(("content_block_start",), ("content_block_stop",))
         self._model = "unknown" if model is None else model
         self._message_id = message_id
         self._of_event = EventChoices()
@@ -141,12 +146,12 @@ class AnthropicFrames:
     def feed(self, event: Any) -> Iterator[dict[str, Any]]:
         if self._of_event.choice_of(event) == 0:
             for part in self._parts.feed(event):
-                yield from self._frames(part)
+                yield from self._in_order(self._frames(part))
 
     def lane(self, event: SegmentContent) -> FrameLane | None:
         """Return the lane of a segment whose block is open."""
         lane = self._parts.lane(event) if self._of_event.choice_of(event) == 0 else None
-        if lane is None or lane.id not in self._open or self._citations:
+        if lane is None or lane.id not in self._open or self._citations or self._queue is not None:
             return None
         if isinstance(part := lane.part, TextDelta):
             return frame_lane(lane.take, self._text(part.id, part.kind, part.delta))
@@ -155,7 +160,7 @@ class AnthropicFrames:
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         for part in self._parts.close(how):
-            yield from self._frames(part)
+            yield from self._in_order(self._frames(part))
         answer = next(reversed(self._answers.values()), None)
         if isinstance(how, Failed):
             yield error_event(error)
@@ -163,6 +168,9 @@ class AnthropicFrames:
         if answer is not None and answer.finish_reason == "error":
             words = answer.finish_reason_raw or "error"
             yield error_event({"message": f"the provider ended the answer with {words!r}"})
+            return
+        if finish_of(answer) is None:
+            yield error_event({"message": broken_off(how, answer)})
             return
         yield from self._message_start(None)
         reason = stop_reason(
@@ -174,6 +182,13 @@ class AnthropicFrames:
         delta = {**({"stop_reason": reason} if reason else {}), **self._of_delta}
         yield {"type": "message_delta", "delta": delta, "usage": self._usage()}
         yield {"type": "message_stop"}
+
+    def _in_order(self, frames: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        if self._queue is None:
+            yield from frames
+            return
+        for frame in frames:
+            yield from self._queue.feed(frame, str(frame["index"]) if "index" in frame else None)
 
     def _frames(self, part: Any) -> Iterator[dict[str, Any]]:
         match part:

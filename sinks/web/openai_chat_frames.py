@@ -15,7 +15,7 @@ from uuid import uuid4
 from ...events.answer_end import AnswerEnd
 from ...events.chunk_response import FinishReason, TokenUsage
 from ...events.segment_event import SegmentContent
-from ...operators.engine.stage import Failed, How
+from ...operators.engine.stage import Failed, How, Interrupted
 from ..parts.answer_parts import CallDelta, CallEnd, CallStart, Media, PartCall, TextDelta, TextKind, TurnStart
 from ..parts.frame_lanes import FrameLane, frame_lane
 from ..parts.part_reader import EventChoices, PartReader
@@ -55,9 +55,10 @@ class Failure(NamedTuple):
 
 
 def failure_of(how: How, error: Mapping[str, Any], ends: Iterable[AnswerEnd | None]) -> Failure | None:
-    """Return why a stream failed, or one of its answers by the provider's word; None if none did.
+    """Return why a stream failed, or one of its answers; None if all ended in order.
 
-    `error` is the description of the exception that ended the stream.
+    `error` is the description of the exception that ended the stream. An answer also failed if it was broken off: a
+    reader would take the end of the stream for the end of the answer, or ask again for ever.
     """
     if isinstance(how, Failed):
         message = next((str(error[key]) for key in _MESSAGES if error.get(key)), "the stream failed")
@@ -65,7 +66,22 @@ def failure_of(how: How, error: Mapping[str, Any], ends: Iterable[AnswerEnd | No
     for end in ends:
         if end is not None and end.finish_reason == "error":
             return Failure(f"the provider ended the answer with {end.finish_reason_raw or 'an error'}")
+        if finish_of(end) is None:
+            return Failure(broken_off(how, end))
     return None
+
+
+def broken_off(how: How, end: AnswerEnd | None) -> str:
+    """Return what is said of an answer that ended without a word of its provider.
+
+    >>> broken_off(Interrupted("enough"), None)
+    'the answer was broken off: enough'
+    """
+    if isinstance(how, Interrupted):
+        return f"the answer was broken off: {how.reason}"
+    word = end.finish_reason_raw if end is not None else None
+    said = "the provider sent no finish reason" if word is None else f"the provider said {word!r}"
+    return f"the answer was broken off: {said}"
 
 
 class StreamTotals:
@@ -131,14 +147,18 @@ class ChatChunks:
         self._choices: dict[int, _Choice] = {}
         self._id: str | None = None
         self._created = int(time())
+        self._has_own = False
+        """Whether objects were sent that are not of an answer."""
 
     def feed(self, event: Any) -> Iterator[dict[str, Any]]:
         if isinstance(event, dict):
+            self._has_own = True
             yield event
             return
         if isinstance(event, AnswerEnd):
             self._totals.note(event)
         choice = self._choice(self._of_event.choice_of(event))
+        choice.has_spoken = True
         yield from self._written(choice, choice.parts.feed(event))
 
     def lane(self, event: SegmentContent) -> FrameLane | None:
@@ -159,7 +179,9 @@ class ChatChunks:
         usage = self._totals.usage
         if self._include_usage and usage is not None:
             yield self._envelope([], usage=_usage(usage))
-        if (failure := failure_of(how, error, (choice.end for choice in choices))) is not None:
+        nothing = [] if self._has_own else [None]
+        ends = [choice.end for choice in choices if choice.has_spoken] or nothing
+        if (failure := failure_of(how, error, ends)) is not None:
             yield {"error": _error(failure)}
 
     def _choice(self, number: int) -> _Choice:
@@ -206,7 +228,8 @@ class _Choice:
     def __init__(self, number: int) -> None:
         self.number = number
         self.parts = PartReader()
-        self.has_begun = False
+        self.has_begun = self.has_spoken = False
+        """Whether a chunk of it was sent, and whether an event was of it."""
         self.end: AnswerEnd | None = None
         self._has_calls = self._is_cut = False
         """Whether the last turn has calls, and one that must not be run although its arguments do not show it."""

@@ -162,7 +162,6 @@ class Terminal(NamedTuple):
 
 
 COMPLETED: Final = Terminal("completed")
-INCOMPLETE: Final = Terminal("incomplete")
 FAILED: Final = Terminal("failed")
 FINISHES: Final[Mapping[FinishReason, Terminal]] = {
     "stop": COMPLETED,
@@ -239,8 +238,8 @@ class ResponseEvents:
         yield from self._begun(None)
         failure = failure_of(how, error, (self._end,))
         finish = finish_of(self._end)
-        terminal = FAILED if failure is not None else INCOMPLETE if finish is None else FINISHES[finish]
-        if terminal not in (FAILED, INCOMPLETE):
+        terminal = FAILED if failure is not None or finish is None else FINISHES[finish]
+        if terminal is not FAILED:
             for part_id in list(self._open):
                 yield from self._finish(part_id, "interrupted")
         response = self._response(terminal, failure)
@@ -269,7 +268,9 @@ class ResponseEvents:
             case CallStart(call=call) if call.executed_by == "client":
                 if call.form == "text":
                     self._free_form.add(call.id)
-                yield from self._add(call.id, CALL_ITEMS[call.form], call_id=call.id, name=call.name)
+                space = (call.native or {}).get("namespace")  # without it, clients do not know the tool
+                own = {"name": call.name} if space is None else {"name": call.name, "namespace": space}
+                yield from self._add(call.id, CALL_ITEMS[call.form], call_id=call.id, **own)
             case TextDelta(id=part_id, delta=text) | CallDelta(call=PartCall(id=part_id), delta=text):
                 yield from self._delta(part_id, text)
             case TextEnd(id=part_id, status=status):

@@ -168,6 +168,7 @@ class ProtocolRow(NamedTuple):
     - `encoder`: makes its encoder; its parameters are the protocol's options.
     - `is_named`: whether server-sent events have the object's `type` as their name. `ending`: their last data.
     - `headers`: of the HTTP response, beside those of all server-sent events.
+    - `silence`: the server-sent event that keeps the connection alive; a comment unless its clients overlook those.
     - `goes_on_after_gap`: whether readers know STREAM_GAP; else a gap ends the stream with an error.
     - `resumes_ended`: whether a reader that has nothing of a stream gets it after its end, too.
     - `nothing_to_resume`: the HTTP status of an answer without a stream.
@@ -176,10 +177,16 @@ class ProtocolRow(NamedTuple):
     encoder: Callable[..., Encoder]
     is_named: bool = False
     ending: bytes = b""
+    silence: bytes = b": \n\n"
     headers: Mapping[str, str] = MappingProxyType({})
     goes_on_after_gap: bool = False
     resumes_ended: bool = True
     nothing_to_resume: int = 204
+
+
+def _silence(kind: str) -> bytes:
+    """Return an event that says nothing: some clients count only those with data as a sign of life."""
+    return f'event: {kind}\ndata: {{"type":"{kind}"}}\n\n'.encode()
 
 
 PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
@@ -190,8 +197,8 @@ PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
         AiSdk, ending=b"[DONE]", headers={"x-vercel-ai-ui-message-stream": "v1"}, resumes_ended=False
     ),
     "openai-chat": ProtocolRow(ChatChunks, ending=b"[DONE]"),
-    "openai-responses": ProtocolRow(ResponseEvents, is_named=True),
-    "anthropic-messages": ProtocolRow(AnthropicFrames, is_named=True),
+    "openai-responses": ProtocolRow(ResponseEvents, is_named=True, silence=_silence("keepalive")),
+    "anthropic-messages": ProtocolRow(AnthropicFrames, is_named=True, silence=_silence("ping")),
 }
 
 

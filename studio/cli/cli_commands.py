@@ -68,6 +68,11 @@ COMMANDS = {
     "app": _Command(
         "app", ".cli_pages", "Serve a page on this machine that shows answers while they stream: text, files, commands."
     ),
+    "gateway": _Command(
+        "gateway",
+        ".cli_gateway",
+        "Put OpenAI's and Anthropic's APIs in front of a server of open models, and mend its calls.",
+    ),
     "serve-recordings": _Command(
         "serve",
         ".cli_pages",

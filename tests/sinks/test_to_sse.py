@@ -333,6 +333,20 @@ def test_comments_come_while_nothing_else_does_and_what_is_awaited_still_comes()
     ]
 
 
+@pytest.mark.parametrize(
+    ("protocol", "sign"),
+    [
+        ("segments", b": \n\n"),
+        ("openai-chat", b": \n\n"),
+        ("openai-responses", b'event: keepalive\ndata: {"type":"keepalive"}\n\n'),
+        ("anthropic-messages", b'event: ping\ndata: {"type":"ping"}\n\n'),
+    ],
+)
+def test_the_sign_of_life_is_one_that_the_clients_of_the_protocol_count(protocol: UiProtocol, sign: bytes):
+    sent = timed(with_pauses(40, 10), protocol=protocol)
+    assert [at for at, chunk in sent if chunk == sign][:2] == [15, 30]
+
+
 def test_comments_come_while_what_comes_is_not_sent():
     sent = timed(with_pauses(10, 10, 10, 10), select=lambda event: isinstance(event, ToolInvocation))
     assert [at for at, chunk in sent if chunk == HEARTBEAT] == [15, 30]

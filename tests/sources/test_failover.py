@@ -6,7 +6,6 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +150,12 @@ def test_before_its_first_content_nothing_but_a_notice_shows_the_source_that_bro
 def test_a_source_that_is_whole_is_all_there_is():
     opened: list[int] = []
     chunks = [said("Hi", response_id="r"), call(0, "c", "f", "{}", done=True), END]
-    events = all_worlds(chunks, partial(_noted, opened))
+
+    def second() -> list[Any]:
+        opened.append(1)
+        return []
+
+    events = all_worlds(chunks, second)
     assert events == list(Pipeline(turn_id="t").stream(chunks))
     assert opened == []
 
@@ -367,19 +371,14 @@ def test_nothing_but_a_whole_repetition_is_ever_dropped(shown: str, text: str, s
     assert given_ == text or (len(shown) >= 16 and text == shown + given_)
 
 
-def _noted(opened: list[int]) -> list[Any]:
-    opened.append(1)
-    return []
-
-
-def _seen(seen: list[Shown], shown: Shown) -> list[Any]:
-    seen.append(shown)
-    return [END]
-
-
 def _shown(text: str) -> Shown:
     seen: list[Shown] = []
-    plain(broken(said(text or "-")), partial(_seen, seen))
+
+    def second(shown: Shown) -> list[Any]:
+        seen.append(shown)
+        return [END]
+
+    plain(broken(said(text or "-")), second)
     return seen[0] if text else Shown()
 
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any, Final
 
-from retold import Heard, Said, has_refusal, heard_body, said, same_value
+from retold import Heard, Said, has_refusal, heard_body, is_failed, said, same_value
 
 from penstock.events.chunk_response import FinishReason, TokenUsage
-from penstock.operators.engine.stage import Failed
 from penstock.sinks.web.protocols import UiFrames
 
 API: Final = "anthropic-messages"
@@ -81,7 +80,7 @@ def assert_same(stream: Heard, again: Heard) -> None:
         else:  # nobody may run it, though the model finished it: its name or its arguments are wrong
             assert call_id in first.whole
             assert same_value(json.loads(first.failed[call_id][1] or "{}"), arguments)
-    if isinstance(stream.how, Failed) or (first.end and first.end.finish_reason == "error"):
+    if is_failed(stream):
         assert second.error is not None
         return
     assert second.error is None

@@ -42,7 +42,7 @@ WITH_CHOICES = frozenset(("openai-chat", "gemini"))
 
 # What becomes of our finish reasons: written here once more, as what a reader of each API gets back.
 CHAT: dict[Any, str | None] = {"refusal": "content_filter", "pause": "stop", "other": "stop", "error": None}
-RESPONSES: dict[Any, str | None] = {**CHAT, "tool_calls": "stop", None: "length"}
+RESPONSES: dict[Any, str | None] = {**CHAT, "tool_calls": "stop"}
 
 
 class SaidCall(NamedTuple):
@@ -202,11 +202,17 @@ def _is_json(text: str) -> bool:
 def carried(truth: Read, target: Target) -> Read:
     """Return what of an answer its target can carry: what a reader must get back."""
     answers = {number: _carried(said, target) for number, said in truth.answers.items()}
-    if truth.error is not None and target == "openai-responses":  # a failed response has no other finish
+    if is_failed(truth, target) and target == "openai-responses":  # a failed response has no other finish
         answers = {number: said._replace(finish=None) for number, said in answers.items()}
     if target == "openai-responses":
         answers = {0: answers[truth.first]}
     return truth._replace(answers=answers)
+
+
+def is_failed(truth: Read, target: Target) -> bool:
+    """Return whether the stream of an answer must end with an error: it broke, or one of its answers has no end."""
+    sent = truth.answers if target == "openai-chat" else {0: truth.answers[truth.first]}
+    return truth.error is not None or any(said.finish in ("error", None) for said in sent.values())
 
 
 def _carried(said: Said, target: Target) -> Said:

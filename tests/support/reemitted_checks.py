@@ -6,7 +6,18 @@ from typing import Any
 
 import openai
 import pytest
-from reemitted import Read, Said, SaidCall, Target, by_chat_helper, by_responses_helper, carried, read, reemitted
+from reemitted import (
+    Read,
+    Said,
+    SaidCall,
+    Target,
+    by_chat_helper,
+    by_responses_helper,
+    carried,
+    is_failed,
+    read,
+    reemitted,
+)
 
 from penstock.events import ChunkResponse, ProviderError
 from penstock.events.chunk_response import TokenUsage
@@ -29,7 +40,7 @@ def assert_same(got: Read, truth: Read, target: Target) -> None:
                 assert whole.get(call) is not True
             elif is_whole and is_shown:
                 assert whole[call]
-    assert (got.error is not None) == _is_failed(truth, target)
+    assert (got.error is not None) == is_failed(truth, target)
     if truth.error is not None and got.error is not None:
         assert got.error.detail == truth.error.detail
         assert got.error.code == truth.error.code or truth.error.code is None
@@ -39,7 +50,7 @@ def assert_same(got: Read, truth: Read, target: Target) -> None:
 def check_chat_helper(chunks: list[ChunkResponse], error: ProviderError | None) -> None:
     """Assert that the SDK's helper for Chat Completions puts together what was said."""
     body, truth = reemitted(chunks, error, "openai-chat"), read(chunks, error)
-    if _is_failed(truth, "openai-chat"):
+    if is_failed(truth, "openai-chat"):
         with pytest.raises(openai.APIError) as raised:
             by_chat_helper(body)
         assert truth.error is None or raised.value.message == truth.error.detail
@@ -66,12 +77,12 @@ def check_responses_helper(chunks: list[ChunkResponse], error: ProviderError | N
     [said] = carried(truth, "openai-responses").answers.values()
     response, finish = last.response, truth.answers[truth.first].finish
     assert last.type == f"response.{response.status}"
-    if _is_failed(truth, "openai-responses"):
+    if is_failed(truth, "openai-responses"):
         assert response.status == "failed"
         assert truth.error is None or response.error.message == truth.error.detail
     else:
         assert (response.status, response.error) == (
-            "incomplete" if finish is None or finish in _REASONS else "completed",
+            "incomplete" if finish in _REASONS else "completed",
             None,
         )
         details = response.incomplete_details
@@ -89,11 +100,6 @@ def check_responses_helper(chunks: list[ChunkResponse], error: ProviderError | N
 
 def _without_calls(said: Said) -> Said:
     return said._replace(calls=(), whole=(), is_cut=False)
-
-
-def _is_failed(truth: Read, target: Target) -> bool:
-    sent = truth.answers if target == "openai-chat" else {0: truth.answers[truth.first]}
-    return truth.error is not None or any(said.finish == "error" for said in sent.values())
 
 
 def _chat_call(call: Any) -> SaidCall:

@@ -101,6 +101,14 @@ def said(stream: Heard) -> Said:
     return whole
 
 
+def is_failed(stream: Heard) -> bool:
+    """Return whether the stream must end with an error: it broke, or its answer has no end."""
+    end = said(stream).end
+    if isinstance(stream.how, Failed) or end is None or end.finish_reason == "error":
+        return True
+    return end.finish_reason in (None, "other") and end.status not in ("complete", "paused")
+
+
 def has_refusal(stream: Heard) -> bool:
     return any(isinstance(event, SegmentContent) and event.segment_type == "refusal" for event in stream.events)
 

@@ -11,14 +11,14 @@ from typing import Any
 import anthropic
 import pytest
 from anthropic.lib.streaming._messages import accumulate_event
-from anthropic_retold import API, body_of, checked, retold
+from anthropic_retold import API, assert_grammar, body_of, checked, retold
 from app_server import serving
 from body_server import BodyServer
 from dialect_calls import WRITING, written
 from hypothesis import given
 from hypothesis import strategies as st
 from looped import looped
-from retold import OWN, Heard, heard, heard_body, heard_chunks, said, same_value
+from retold import OWN, Heard, heard, heard_body, heard_chunks, is_failed, said, same_value
 from starlette.applications import Starlette
 from starlette.responses import StreamingResponse
 from starlette.routing import Route
@@ -73,7 +73,9 @@ def test_any_answer_told_again_is_the_same(chunks: list[ChunkResponse], how: How
 
 @pytest.mark.parametrize("native", [{"type": "thinking", "signature": "x"}, {"type": "redacted_thinking", "data": "y"}])
 def test_what_is_signed_inside_a_text_is_a_block_behind_it(native: dict[str, Any]):
-    frames = checked(heard_chunks([ChunkResponse("a"), ChunkResponse(native=native), ChunkResponse("b")], Completed()))
+    frames = checked(
+        heard([ChunkResponse("a"), ChunkResponse(native=native), ChunkResponse("b", finish_reason="stop")])
+    )
     blocks = [frame["content_block"]["type"] for frame in frames if frame["type"] == "content_block_start"]
     assert blocks == ["text", native["type"]]
 
@@ -115,7 +117,7 @@ def client_of(url: str) -> anthropic.Anthropic:
 
 def assert_sdk_reads_it(stream: Heard, retelling: Retelling) -> None:
     whole = said(stream)
-    if isinstance(stream.how, Failed) or (whole.end and whole.end.finish_reason == "error"):
+    if is_failed(stream):
         with pytest.raises(anthropic.APIStatusError) as raised:
             retelling.message(stream)
         assert raised.value.type
@@ -188,14 +190,42 @@ def inputs(frames: list[dict[str, Any]]) -> dict[int, list[str]]:
     return pieces
 
 
+AT_ONCE = (
+    ToolCallDelta(0, "a", "f", '{"x": '),
+    ToolCallDelta(1, "b", "g", '{"y": '),
+    ToolCallDelta(0, arguments_delta="1}"),
+    ToolCallDelta(1, arguments_delta="2}"),
+)
+
+
+@given(answers(), st.sampled_from(ENDS))
+def test_without_interleaving_one_block_is_open_at_a_time_and_nothing_else_changes(
+    chunks: list[ChunkResponse], how: How
+):
+    stream = heard_chunks([chunk for chunk in chunks if chunk.choice == 0], how)
+    frames = retold(stream, interleave=False)
+    assert_grammar(frames)
+    is_open: int | None = None
+    for frame in frames:
+        if frame["type"] == "content_block_start":
+            assert is_open is None
+            is_open = frame["index"]
+        elif frame["type"] == "content_block_stop":
+            is_open = None
+        elif "index" in frame:
+            assert frame["index"] == is_open
+    by_index = sorted(frames, key=lambda frame: frame.get("index", -1))
+    assert by_index == sorted(retold(stream), key=lambda frame: frame.get("index", -1))
+
+
+def test_without_interleaving_a_call_waits_for_the_one_before_it():
+    frames = retold(native(*AT_ONCE), interleave=False)
+    assert [frame["index"] for frame in frames if "index" in frame] == [0] * 5 + [1] * 5
+    assert inputs(frames) == {0: ['{"x": ', "1", "}"], 1: ['{"y": ', "2", "}"]}
+
+
 def test_calls_written_at_the_same_time_have_blocks_that_are_open_at_the_same_time():
-    stream = native(
-        ToolCallDelta(0, "a", "f", '{"x": '),
-        ToolCallDelta(1, "b", "g", '{"y": '),
-        ToolCallDelta(0, arguments_delta="1}"),
-        ToolCallDelta(1, arguments_delta="2}"),
-    )
-    assert inputs(checked(stream)) == {0: ['{"x": ', "1", "}"], 1: ['{"y": ', "2", "}"]}
+    assert inputs(checked(native(*AT_ONCE))) == {0: ['{"x": ', "1", "}"], 1: ['{"y": ', "2", "}"]}
 
 
 @looped(
@@ -294,12 +324,23 @@ def test_a_refusal_is_text_and_its_reason():
     assert frames[-2]["delta"] == {"stop_reason": "refusal"}
 
 
-def test_a_stream_without_a_finish_ends_without_a_reason():
-    frames = checked(heard([ChunkResponse(content="x")]))
-    assert frames[-2:] == [
-        {"type": "message_delta", "delta": {}, "usage": {"input_tokens": 0, "output_tokens": 0}},
-        {"type": "message_stop"},
-    ]
+@pytest.mark.parametrize(
+    ("chunks", "how", "why"),
+    [
+        ([], Completed(), "the provider sent no finish reason"),
+        ([ChunkResponse(content="x")], Completed(), "the provider sent no finish reason"),
+        ([ChunkResponse(content="x")], Interrupted("enough"), "enough"),
+        (
+            [ChunkResponse(content="x", finish_reason="other", finish_reason_raw="abort", is_cut=True)],
+            Completed(),
+            "the provider said 'abort'",
+        ),
+    ],
+)
+def test_an_answer_that_is_broken_off_ends_with_an_error(chunks: list[ChunkResponse], how: How, why: str):
+    frames = checked(heard_chunks(chunks, how))
+    message = f"the answer was broken off: {why}"
+    assert frames[-1] == {"type": "error", "error": {"type": "api_error", "message": message}}
 
 
 def test_an_answer_that_the_provider_ended_with_an_error_ends_with_one():

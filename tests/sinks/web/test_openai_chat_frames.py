@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -23,9 +24,11 @@ from penstock.events import (
 )
 from penstock.events.chunk_response import TokenUsage
 from penstock.operators import adrive, guard, to_segments
+from penstock.operators.engine.stage import Interrupted
 from penstock.operators.policies import InsideRoot
 from penstock.operators.to_invocations import to_invocations
 from penstock.sinks.remote_readers import sse_headers, to_sse
+from penstock.sinks.web.protocols import UiFrames
 
 CALL = ToolCallDelta(0, "call_1", "f", '{"a"')
 REST = ToolCallDelta(0, arguments_delta=": 1}", done=True)
@@ -143,9 +146,37 @@ def test_the_end_of_the_answer_says_that_a_call_was_dropped_of_which_a_client_mi
     assert words_of(sent) == (["tool_calls"] if written == '{"path"' else ["length"])
 
 
-def test_a_stream_that_is_broken_off_has_no_finish_reason():
+def broken_off(why: str) -> dict[str, Any]:
+    message = f"the answer was broken off: {why}"
+    return {"error": {"message": message, "type": "server_error", "param": None, "code": None}}
+
+
+NO_FINISH = broken_off("the provider sent no finish reason")
+
+
+def test_a_stream_that_is_broken_off_ends_with_an_error():
     sent = chunks_of(ChunkResponse(content="Hi"), ChunkResponse(tool_calls=(CALL,)))
-    assert words_of(sent) == []
+    assert sent[-1] == NO_FINISH
+    assert words_of(sent[:-1]) == []
+
+
+def test_a_finish_that_is_no_end_is_an_error_in_the_words_of_the_provider():
+    sent = chunks_of(ChunkResponse(content="Hi", finish_reason="other", finish_reason_raw="abort", is_cut=True))
+    assert sent[-1] == broken_off("the provider said 'abort'")
+    assert words_of(sent[:-1]) == []
+
+
+def test_one_answer_of_several_that_is_broken_off_is_an_error_behind_the_end_of_the_others():
+    sent = chunks_of(ChunkResponse(content="a", finish_reason="stop"), ChunkResponse(content="b", choice=1))
+    assert sent[-1] == NO_FINISH
+    assert words_of(sent[:-1]) == ["stop"]
+
+
+def test_a_stream_that_is_cancelled_says_why():
+    frames = UiFrames("openai-chat")
+    sent = [frame for event in text("s", "Hi") for frame in frames.feed(event)]
+    sent += frames.close(Interrupted("enough"))
+    assert json.loads(sent[-1]) == broken_off("enough")
 
 
 def test_a_complete_call_without_arguments_has_an_empty_object_and_a_cut_one_has_nothing():
@@ -238,8 +269,10 @@ def test_a_dictionary_is_sent_as_it_is():
     assert data_of(body_of(events_of({"mine": 1}), "openai-chat")) == [{"mine": 1}]
 
 
-def test_an_empty_stream_has_only_its_last_data():
-    assert body_of(events_of(), "openai-chat") == b"data: [DONE]\n\n"
+def test_an_empty_stream_has_only_an_error_and_its_last_data():
+    body = body_of(events_of(), "openai-chat")
+    assert data_of(body) == [NO_FINISH]
+    assert body.endswith(b"\n\ndata: [DONE]\n\n")
 
 
 def test_the_sdk_reads_the_stream_while_it_comes():

@@ -168,14 +168,24 @@ def test_a_call_that_nobody_ended_is_not_ended_by_an_error():
     assert response["error"] == {"code": "server_error", "message": "gone"}
 
 
+def test_the_namespace_of_a_call_stays():
+    call = ToolCallDelta(0, "c", "close", "{}", done=True, native={"namespace": "agents"})
+    sent = sent_of(ChunkResponse(tool_calls=(call,)), ChunkResponse(finish_reason="tool_calls"))
+    items = [event["item"] for event in sent if event["type"].startswith("response.output_item")]
+    assert [(item["name"], item["namespace"]) for item in items] == [("close", "agents")] * 2
+
+
 def test_an_error_has_the_providers_code_and_type():
     sent = sent_of(ChunkResponse(content="Hi"), error=ProviderError("wait", code="slow", type="overloaded"))
     assert sent[-1]["response"]["error"] == {"code": "slow", "message": "wait", "type": "overloaded"}
 
 
-def test_a_stream_that_is_broken_off_is_incomplete_without_a_reason():
+def test_a_stream_that_is_broken_off_fails():
     sent = sent_of(ChunkResponse(content="Hi"))
-    assert (sent[-1]["type"], sent[-1]["response"]["incomplete_details"]) == ("response.incomplete", None)
+    response = sent[-1]["response"]
+    assert (sent[-1]["type"], response["status"], response["incomplete_details"]) == ("response.failed", "failed", None)
+    message = "the answer was broken off: the provider sent no finish reason"
+    assert response["error"] == {"code": "server_error", "message": message}
 
 
 def test_the_turns_of_an_agent_loop_are_one_response_with_the_results():

@@ -18,7 +18,7 @@ from body_server import BodyServer
 from depth import stride
 from langchain_core.messages import AIMessageChunk
 from looped import looped
-from retold import OWN, Heard, has_refusal, heard_body, said, same_value
+from retold import OWN, Heard, has_refusal, heard_body, is_failed, said, same_value
 
 from penstock.events import SegmentStart
 from penstock.operators.engine.stage import Failed
@@ -91,7 +91,7 @@ def test_its_chunks_add_up_to_what_was_said(api: str, path: Path, target: UiProt
         pytest.skip(reason)
     stream = heard_body(api, path.read_bytes())
     whole = said(stream)
-    if isinstance(stream.how, Failed) or (whole.end is not None and whole.end.finish_reason == "error"):
+    if is_failed(stream):
         with pytest.raises((openai.APIError, anthropic.APIError, ValueError)):
             asyncio.run(read_back(stream, target))
         return

@@ -21,7 +21,7 @@ from pydantic_ai.models.anthropic import AnthropicModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
 from pydantic_ai.providers.openai import OpenAIProvider
-from retold import OWN, Heard, has_refusal, heard_body, said, same_value
+from retold import OWN, Heard, has_refusal, heard_body, is_failed, said, same_value
 
 from penstock.events import SegmentStart
 from penstock.operators.engine.stage import Failed
@@ -64,7 +64,7 @@ async def read_back(stream: Heard, target: UiProtocol) -> ModelResponse:
 def test_its_parts_are_what_was_said(api: str, path: Path, target: UiProtocol):
     stream = heard_body(api, path.read_bytes())
     whole = said(stream)
-    if isinstance(stream.how, Failed) or (whole.end is not None and whole.end.finish_reason == "error"):
+    if is_failed(stream):
         with pytest.raises(ModelAPIError):
             asyncio.run(read_back(stream, target))
         return

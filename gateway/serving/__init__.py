@@ -1,0 +1,1 @@
+"""What serves the gateway: its paths, the upstream, the answers of both."""

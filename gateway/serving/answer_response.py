@@ -1,0 +1,198 @@
+"""`Answers`: the HTTP responses with answers, streamed or whole, and the upstream's stream behind each of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from functools import partial
+from typing import Any, Final, NamedTuple
+from uuid import uuid4
+
+from starlette.responses import JSONResponse, Response
+from starlette.types import Receive, Scope, Send
+
+from ...events.errors import ProviderError
+from ...events.segment_event import SegmentEnd, SegmentStart
+from ...operators.engine.stage import Completed
+from ...pipeline.async_run import AsyncRun
+from ...pipeline.pipeline import Pipeline
+from ...sinks.remote_readers import sse_headers, to_sse
+from ...sinks.web.protocols import encoder_of
+from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
+from ..neutral import Api, NeutralRequest
+from .answer_events import AnswerNotes, begun, named_for_client
+from .api_errors import CONTEXT, in_stream
+from .upstream import Upstream, source_of
+from .whole_answer import failure_in, whole_answer
+
+_PREFIXES: Final[Mapping[Api, str]] = {
+    "openai-chat": "chatcmpl-",
+    "openai-responses": "resp_",
+    "anthropic-messages": "msg_",
+}
+
+
+class Answer(NamedTuple):
+    """One request on its way: what is asked, how the answer is read, and what its line of the log will say."""
+
+    asked: NeutralRequest
+    pipeline: Pipeline
+    body: Mapping[str, Any]
+    headers: Mapping[str, str]
+    log: dict[str, Any]
+    is_codex: bool = False
+
+
+class Answers:
+    """Makes the responses, and knows the streams that are open."""
+
+    def __init__(self, upstream: Upstream, keep_alive: float) -> None:
+        self._upstream = upstream
+        self._keep_alive = keep_alive
+        self._open: set[AsyncRun] = set()
+        self._store = MemoryStore()
+        self._stopped: str | None = None
+
+    def remembered(self, asked: NeutralRequest) -> NeutralRequest:
+        """Return a request with the conversation that it goes on from, and what was thought before its calls.
+
+        `RequestError` if that conversation is not kept.
+        """
+        return with_reasoning(self._store, with_previous(self._store, asked))
+
+    def stop(self, reason: str) -> None:
+        """End all answers, with an error that has the reason. Call it from any thread."""
+        self._stopped = reason
+        for run in list(self._open):
+            run.cancel(reason)
+
+    async def response(self, answer: Answer, headers: Mapping[str, str]) -> Response:
+        """Return the response when the first piece of the answer is there, or is so late that a client needs a sign.
+
+        `ProviderError` for what failed before, while it still has a status.
+        """
+        asked, api = answer.asked, answer.asked.api
+
+        async def opened() -> Any:
+            return await source_of(await self._upstream.stream(answer.body, answer.headers))
+
+        answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
+        run = answer.pipeline.astream(opened, turn_id=answer_id)
+        self._open.add(run)
+        noted = self._noted(run, answer, answer_id)
+        stream = _Stream(run, named_for_client(noted, asked.names), partial(self._open.discard, run), answer_id)
+        options = _options(asked)
+        try:
+            if not asked.stream:
+                return JSONResponse(await _whole(stream, api, options), headers=dict(headers))
+            await stream.begin(self._keep_alive)
+        except ProviderError as error:
+            await stream.aclose()
+            if not (answer.is_codex and asked.stream and (error.status == 429 or error.code == CONTEXT)):
+                raise
+        except BaseException:
+            await stream.aclose()
+            raise
+        frames = to_sse(stream, protocol=api, heartbeat=self._keep_alive, describe_error=in_stream, **options)
+        return _Streamed(frames, {**sse_headers(api), **headers})
+
+    async def _noted(self, run: AsyncRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
+        """Yield the events of an answer; log how it ended, and keep what the next request may refer to."""
+        notes = AnswerNotes(answer.log)
+        try:
+            async for event in run:
+                notes.feed(event)
+                yield event
+            if self._stopped is not None and not notes.is_whole:
+                message = f"the answer was broken off: {self._stopped}"
+                raise ProviderError(message, status=503)  # noqa: TRY301 - it is logged as any other
+        except ProviderError as error:
+            answer.log["error"] = str(error)
+            raise
+        if notes.is_whole:
+            said = notes.message()
+            keep_reasoning(self._store, said)
+            if answer.asked.api == "openai-responses":
+                keep_answer(self._store, answer_id, answer.asked, said)
+
+
+class _Stream:
+    """The events of an answer, whose first ones are read before anything is sent."""
+
+    def __init__(
+        self, run: AsyncRun, events: AsyncGenerator[Any, None], left: Callable[[], None], turn_id: str
+    ) -> None:
+        self._run, self._events, self._left, self._turn_id = run, events, left, turn_id
+        self._first: asyncio.Future[list[Any]] | None = None
+
+    async def begin(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is no error here
+        """Wait for the first output; after `timeout` seconds it is left to whoever reads the events."""
+        self._first = asyncio.ensure_future(begun(self._events))
+        await asyncio.wait({self._first}, timeout=timeout)
+        if self._first.done():
+            self._first.result()
+
+    async def __aiter__(self) -> AsyncIterator[Any]:
+        if self._first is not None:
+            if not self._first.done():  # clients take no sign of life before the beginning of the answer
+                yield SegmentStart("begin", "gateway", turn_id=self._turn_id)
+                yield SegmentEnd("begin", "gateway", "complete", turn_id=self._turn_id)
+            for event in await asyncio.shield(self._first):
+                yield event
+        async for event in self._events:
+            yield event
+
+    def cancel(self, reason: str) -> None:
+        self._run.cancel(reason)
+
+    async def aclose(self) -> None:
+        if self._first is not None:
+            self._first.cancel()
+            await asyncio.wait({self._first})
+            if not self._first.cancelled():
+                self._first.exception()
+        await self._events.aclose()
+        await self._run.aclose()
+        self._left()
+
+
+class _Streamed(Response):
+    """Closes its frames in every case, and with them the upstream's response."""
+
+    def __init__(self, frames: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> None:
+        super().__init__(headers=dict(headers))
+        del self.headers["content-length"]
+        self._frames = frames
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - an ASGI app
+        try:
+            await send({"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers})
+            async for frame in self._frames:
+                await send({"type": "http.response.body", "body": frame, "more_body": True})
+            await send({"type": "http.response.body", "body": b""})
+        finally:
+            await self._frames.aclose()
+
+
+async def _whole(stream: _Stream, api: Api, options: Mapping[str, Any]) -> dict[str, Any]:
+    encoder = encoder_of(api, options)
+    frames: list[dict[str, Any]] = []
+    try:
+        async for event in stream:
+            frames += encoder.feed(event)
+    finally:
+        await stream.aclose()
+    frames += encoder.close(Completed(), {})
+    if (failure := failure_in(frames[-1])) is not None:
+        raise ProviderError(failure["message"], status=502)
+    return whole_answer(api, frames)
+
+
+def _options(asked: NeutralRequest) -> dict[str, Any]:
+    """Return the options of the API's protocol for a request."""
+    of_api: dict[Api, dict[str, Any]] = {
+        "openai-chat": {"include_usage": asked.include_usage or not asked.stream},
+        "openai-responses": {},
+        "anthropic-messages": {"interleave": False},
+    }
+    return {"model": asked.model, **of_api[asked.api]}

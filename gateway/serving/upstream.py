@@ -1,0 +1,171 @@
+"""`Upstream`: the server of the model: what it is, what models it has, and the stream of an answer."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple, Self
+
+import httpx2
+
+from ...events.errors import ProviderError, UsageError, shown_url
+from ...sources.base.sdk_fields import Fields
+from ..upstream_body import Lane
+from .api_errors import upstream_error
+from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server, models_in
+
+_CHAT: Final = "/v1/chat/completions"
+_LONGEST_ERROR: Final = 64 * 1024
+_FINDING: Final = 5.0
+"""Seconds that a server has to say what it is."""
+_ONE_TOOL: Final = {"type": "function", "function": {"name": "none", "parameters": {"type": "object"}}}
+
+
+class Found(NamedTuple):
+    """What is known of the server."""
+
+    server: ServerName
+    lane: Lane
+    why: str
+    models: tuple[Fields, ...]
+
+    @property
+    def profile(self) -> Profile:
+        return PROFILES[self.server]
+
+
+class Upstream:
+    """A server with OpenAI's chat completions, by its address with or without `/v1`.
+
+    - `server`: which one it is; by default it is found out by `find`.
+    - `key`: sent as a bearer token in place of what the client sends.
+    - `silence`: seconds without a byte after which a stream counts as broken.
+    """
+
+    def __init__(
+        self, url: str, *, server: ServerName | None = None, key: str | None = None, silence: float = 600.0
+    ) -> None:
+        self.url = _checked(url)
+        self._given: ServerName | None = server
+        self._key = key
+        self._http = httpx2.AsyncClient(
+            timeout=httpx2.Timeout(silence, connect=10.0), limits=httpx2.Limits(max_connections=None), trust_env=False
+        )
+        self._found: Found | None = None
+
+    async def aclose(self) -> None:
+        await self._http.aclose()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def find(self) -> Found:
+        """Return what the server is; it is asked until it has answered once.
+
+        `ProviderError` if it does not answer.
+        """
+        if self._found is None:
+            listed = await self._get("/v1/models", strict=True)
+            server: ServerName = self._given or await find_server(self._get, listed)
+            models = models_in(listed)
+            lane, why = PROFILES[server].lane, PROFILES[server].why
+            if server == "vllm" and models and await self._has_parser(models[0]["id"]):
+                lane, why = "parsed", PARSING
+            found = Found(server, lane, why, models)
+            if not models:  # it may answer later, or to those with a key only
+                return found
+            self._found = found
+        return self._found
+
+    async def stream(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> httpx2.Response:
+        """Return the open response to a request; who takes it must close it.
+
+        `ProviderError` where the connection fails, and for any other status than 2xx.
+        """
+        request = self._http.build_request("POST", self.url + _CHAT, json=dict(body), headers=self._headers(headers))
+        try:
+            response = await self._http.send(request, stream=True)
+        except httpx2.TransportError as error:
+            raise _lost(error) from error
+        if response.is_success:
+            return response
+        try:
+            raise upstream_error(response.status_code, await _beginning(response), response.headers.get("retry-after"))
+        finally:
+            await response.aclose()
+
+    async def count_tokens(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> int | None:
+        """Return how many tokens the server counts in a request; None if it does not count."""
+        if (counts := (await self.find()).profile.counts) is None:
+            return None
+        path, key = counts
+        try:
+            response = await self._http.post(self.url + path, json=dict(body), headers=self._headers(headers))
+            number = response.json().get(key) if response.is_success else None
+        except (httpx2.TransportError, ValueError, AttributeError):
+            return None
+        return number if isinstance(number, int) else None
+
+    def _headers(self, client: Mapping[str, str]) -> dict[str, str]:
+        return {"authorization": f"Bearer {self._key}"} if self._key else dict(client)
+
+    async def _get(self, path: str, *, strict: bool = False) -> Any:
+        try:
+            response = await self._http.get(self.url + path, headers=self._headers({}), timeout=_FINDING)
+        except httpx2.TransportError as error:
+            if strict:
+                raise _lost(error) from error
+            return None
+        try:
+            return response.json() if response.is_success else None
+        except ValueError:
+            return None
+
+    async def _has_parser(self, model: str) -> bool:
+        """Return whether vLLM makes calls of what its model writes: without a parser it refuses `auto`."""
+        asked = {"model": model, "messages": [{"role": "user", "content": "-"}], "max_tokens": 1, "tools": [_ONE_TOOL]}
+        try:
+            response = await self._http.post(self.url + _CHAT, json=asked, headers=self._headers({}))
+        except httpx2.TransportError:
+            return False
+        return response.is_success
+
+
+async def source_of(response: httpx2.Response) -> Any:
+    """Return what a pipeline reads: the open response, or the object of a server that did not stream when asked to."""
+    if "json" not in response.headers.get("content-type", ""):
+        return response
+    try:
+        body = await response.aread()
+    except httpx2.TransportError as error:
+        raise _lost(error) from error
+    finally:
+        await response.aclose()
+    try:
+        return [json.loads(body)]
+    except ValueError as error:
+        raise upstream_error(502, body) from error
+
+
+def _checked(url: str) -> str:
+    given = httpx2.URL(url) if "://" in url else None
+    if given is None or given.scheme not in ("http", "https") or not given.host:
+        message = f"--upstream must be an address such as http://127.0.0.1:8000, got {shown_url(url)}"
+        raise UsageError(message)
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def _lost(error: httpx2.TransportError) -> ProviderError:
+    return ProviderError(str(error) or type(error).__name__, type=type(error).__name__, transport=True)
+
+
+async def _beginning(response: httpx2.Response) -> bytes:
+    body = b""
+    async for piece in response.aiter_bytes():
+        body += piece
+        if len(body) >= _LONGEST_ERROR:
+            break
+    return body

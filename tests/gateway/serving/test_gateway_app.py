@@ -1,0 +1,368 @@
+"""`Gateway`: real clients in front of a scripted server, over sockets."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import anthropic
+import httpx2
+import openai
+import pytest
+from app_server import serving
+from depth import scaled
+from dialect_calls import Written, written
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from looped import looped
+from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, text_chunks
+from starlette.responses import JSONResponse
+
+from penstock.gateway.serving.gateway_app import Gateway
+from penstock.gateway.serving.upstream import Upstream
+
+NINE = (
+    *("hermes", "qwen3_coder", "glm47", "kimi_k2", "deepseek_v31", "minimax_m2", "mistral_v11", "harmony", "gemma4"),
+)
+MODELS = {"/v1/models": {"data": [{"id": name, "owned_by": "vllm"} for name in NINE]}}
+WAYS = ("chat", "chat whole", "responses", "responses whole", "messages", "messages whole")
+USER: Any = [{"role": "user", "content": "Go."}]
+
+
+class Said(NamedTuple):
+    """What a client got: the text, the calls with their arguments, why it ended, and the tokens."""
+
+    text: str
+    calls: list[tuple[str, Any]]
+    finish: str
+    tokens: tuple[int, int]
+
+
+class Clients:
+    """The official clients of both providers, in front of one gateway."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.openai = openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0)
+        self.anthropic = anthropic.Anthropic(base_url=url, api_key="-", max_retries=0)
+
+    def close(self) -> None:
+        self.openai.close()
+        self.anthropic.close()
+
+    def ask(self, way: str, model: str, tools: dict[str, Any]) -> Said:
+        api, _, whole = way.partition(" ")
+        asked = getattr(self, f"_{api}")
+        said: Said = asked(model, tools, is_whole=bool(whole))
+        return said
+
+    def _chat(self, model: str, tools: dict[str, Any], *, is_whole: bool) -> Said:
+        given: Any = [
+            {"type": "function", "function": {"name": name, "parameters": schema}} for name, schema in tools.items()
+        ]
+        if is_whole:
+            answer: Any = self.openai.chat.completions.create(model=model, messages=USER, tools=given)
+        else:
+            with self.openai.chat.completions.stream(
+                model=model, messages=USER, tools=given, stream_options={"include_usage": True}
+            ) as stream:
+                answer = stream.get_final_completion()
+        [choice] = answer.choices
+        calls = [(call.function.name, json.loads(call.function.arguments)) for call in choice.message.tool_calls or ()]
+        assert all(call.id for call in choice.message.tool_calls or ())
+        tokens = (answer.usage.prompt_tokens, answer.usage.completion_tokens)
+        return Said(choice.message.content or "", calls, choice.finish_reason, tokens)
+
+    def _responses(self, model: str, tools: dict[str, Any], *, is_whole: bool) -> Said:
+        given: Any = [
+            {"type": "function", "name": name, "parameters": schema, "strict": False} for name, schema in tools.items()
+        ]
+        if is_whole:
+            answer: Any = self.openai.responses.create(model=model, input="Go.", tools=given)
+        else:
+            with self.openai.responses.stream(model=model, input="Go.", tools=given) as stream:
+                answer = stream.get_final_response()
+        calls = [(item.name, json.loads(item.arguments)) for item in answer.output if item.type == "function_call"]
+        assert answer.status == "completed"
+        tokens = (answer.usage.input_tokens, answer.usage.output_tokens)
+        return Said(answer.output_text, calls, "tool_calls" if calls else "stop", tokens)
+
+    def _messages(self, model: str, tools: dict[str, Any], *, is_whole: bool) -> Said:
+        given: Any = [{"name": name, "input_schema": schema} for name, schema in tools.items()]
+        asked: Any = {"model": model, "max_tokens": 99, "messages": USER, "tools": given}
+        if is_whole:
+            answer: Any = self.anthropic.messages.create(**asked)
+        else:
+            with self.anthropic.messages.stream(**asked) as stream:
+                answer = stream.get_final_message()
+        text = "".join(block.text for block in answer.content if block.type == "text")
+        calls = [(block.name, block.input) for block in answer.content if block.type == "tool_use"]
+        finish = {"tool_use": "tool_calls", "end_turn": "stop"}[answer.stop_reason]
+        return Said(text, calls, finish, (answer.usage.input_tokens, answer.usage.output_tokens))
+
+
+@pytest.fixture(scope="module")
+def upstream() -> ScriptedUpstream:
+    return ScriptedUpstream([], routes=MODELS)
+
+
+@pytest.fixture(scope="module")
+def clients(upstream: ScriptedUpstream) -> Iterator[Clients]:
+    with gateway(upstream) as url:
+        asking = Clients(url)
+        yield asking
+        asking.close()
+
+
+def cut(text: str, places: list[int]) -> list[str]:
+    ends = sorted({0, len(text), *(place % (len(text) + 1) for place in places)})
+    return [text[start:end] for start, end in pairwise(ends)]
+
+
+def in_front(call: Written) -> str:
+    """Return the text of a call behind some prose, where the dialect has a place for it."""
+    return call.text if call.dialect.name == "harmony" else f"I will. {call.text}"
+
+
+@looped("name", NINE)
+def test_every_client_gets_the_same_calls_of_every_dialect(name: str, upstream: ScriptedUpstream, clients: Clients):
+    check_every_client(name, 'a "b"\nü', [*range(0, 400, 3)], upstream, clients)
+
+
+@pytest.mark.laws
+@settings(max_examples=scaled(20))
+@given(
+    st.sampled_from(NINE), st.sampled_from(["", "x", 'a "b"\nü', "<tool"]), st.lists(st.integers(0, 400), max_size=30)
+)
+def test_every_client_gets_the_same_calls_however_they_are_cut(
+    upstream: ScriptedUpstream, clients: Clients, name: str, value: str, places: list[int]
+):
+    check_every_client(name, value, places, upstream, clients)
+
+
+def check_every_client(name: str, value: str, places: list[int], upstream: ScriptedUpstream, clients: Clients) -> None:
+    call = written(name, value)
+    tools = {tool: schema for tool, schema in call.tools.items() if schema is not None}
+    upstream.scripts = [body_of(text_chunks(cut(in_front(call), places)))]
+    text = "" if name == "harmony" else "I will."
+    for way in WAYS:
+        said = clients.ask(way, name, tools)
+        assert (said.text.strip(), said.calls) == (text, [(call.name, dict(call.arguments))]), way
+        assert (said.finish, said.tokens) == ("tool_calls", (11, 7)), way
+
+
+def test_a_server_that_parses_is_mended_for_every_client(upstream: ScriptedUpstream):
+    first = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": ""}}
+    second = {"index": 0, "id": "b", "type": "function", "function": {"name": "f", "arguments": '{"a": 2}'}}
+    late = {"index": 0, "function": {"arguments": '{"a": 1}'}}
+    script = body_of([chunk({"tool_calls": [each]}) for each in (first, late, second)] + text_chunks([], "stop")[1:])
+    in_reasoning = '<tool_call>{"name": "f", "arguments": {"a": 3}}</tool_call>'
+    left = body_of([chunk({"reasoning_content": in_reasoning}), *text_chunks([], "stop")[1:]])
+    tools = {"f": {"type": "object", "properties": {"a": {"type": "integer"}}}}
+    server = ScriptedUpstream([], routes={"/v1/models": {"data": [{"id": "x"}]}})
+    with gateway(server) as url:
+        asking = Clients(url)
+        for way in WAYS:
+            server.scripts = [script]
+            said = asking.ask(way, "any", tools)
+            assert (said.calls, said.finish) == ([("f", {"a": 1}), ("f", {"a": 2})], "tool_calls"), way
+            server.scripts = [left]
+            assert asking.ask(way, "any", tools).calls == [("f", {"a": 3})], way
+        asking.close()
+
+
+ERRORS = [
+    ("openai-chat", "/v1/chat/completions"),
+    ("openai-responses", "/v1/responses"),
+    ("anthropic-messages", "/v1/messages"),
+]
+
+
+def post(url: str, path: str, *, headers: dict[str, str] | None = None, **more: Any) -> httpx2.Response:
+    body = {"model": "m", "stream": True, "max_tokens": 9, "messages": USER, "input": "Go.", **more}
+    return httpx2.post(url + path, json=body, headers=headers, timeout=20)
+
+
+def kind_of(response: httpx2.Response) -> str:
+    kind: str = response.json()["error"]["type"]
+    return kind
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("status", "chat", "messages"),
+    [
+        (400, (400, "invalid_request_error"), (400, "invalid_request_error")),
+        (401, (401, "authentication_error"), (400, "invalid_request_error")),
+        (404, (404, "invalid_request_error"), (404, "not_found_error")),
+        (413, (413, "invalid_request_error"), (413, "request_too_large")),
+        (429, (429, "rate_limit_error"), (429, "rate_limit_error")),
+        (500, (500, "server_error"), (500, "api_error")),
+        (529, (529, "server_error"), (529, "overloaded_error")),
+    ],
+)
+def test_an_error_of_the_upstream_has_the_status_and_the_type_of_the_api(
+    status: int,
+    chat: tuple[int, str],
+    messages: tuple[int, str],
+    stream: bool,
+    upstream: ScriptedUpstream,
+    clients: Clients,
+):
+    error = {"error": {"code": status, "message": "broken", "type": "server_error"}}
+    upstream.scripts = [JSONResponse(error, status, headers={"retry-after": "7"})]
+    for api, path in ERRORS:
+        response = post(clients.url, path, stream=stream)
+        assert (response.status_code, kind_of(response)) == (messages if api == "anthropic-messages" else chat)
+        assert response.headers["retry-after"] == "7"
+        assert response.json()["error"]["message"].endswith("broken")
+
+
+TOO_LONG = {
+    "error": {"code": 400, "message": "no", "type": "exceed_context_size_error", "n_prompt_tokens": 9, "n_ctx": 8}
+}
+
+
+def test_a_prompt_that_is_too_long_is_told_in_the_words_of_each_api(upstream: ScriptedUpstream, clients: Clients):
+    upstream.scripts = [JSONResponse(TOO_LONG, 400)]
+    for api, path in ERRORS:
+        error = post(clients.url, path).json()["error"]
+        assert error["message"] == "prompt is too long: 9 tokens > 8 maximum"
+        assert api == "anthropic-messages" or error["code"] == "context_length_exceeded"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code"),
+    [
+        (JSONResponse(TOO_LONG, 400), "context_length_exceeded"),
+        (JSONResponse({"error": {"message": "slow"}}, 429, headers={"retry-after": "3"}), "rate_limit_exceeded"),
+    ],
+)
+def test_codex_is_told_in_the_stream_what_it_would_not_understand_by_the_status(
+    answer: JSONResponse, code: str, upstream: ScriptedUpstream, clients: Clients
+):
+    upstream.scripts = [answer]
+    response = post(clients.url, "/v1/responses", headers={"originator": "codex_exec"})
+    last = json.loads(response.text.strip().splitlines()[-1].removeprefix("data: "))
+    assert (response.status_code, last["type"], last["response"]["error"]["code"]) == (200, "response.failed", code)
+    if code == "rate_limit_exceeded":
+        assert "Please try again in 3s" in last["response"]["error"]["message"]
+
+
+def test_what_llama_cpp_can_never_do_is_no_error_that_clients_repeat(upstream: ScriptedUpstream, clients: Clients):
+    upstream.scripts = [JSONResponse({"error": {"code": 500, "message": "image input is not supported"}}, 500)]
+    assert post(clients.url, "/v1/chat/completions").status_code == 400
+
+
+def test_an_upstream_that_is_not_there_is_a_503():
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    with serving(Gateway(Upstream(f"http://127.0.0.1:{port}/v1")).app()) as address:
+        for _, path in ERRORS:
+            response = post(f"http://{address}", path)
+            assert response.status_code == 503
+            assert "the upstream cannot be reached" in response.json()["error"]["message"]
+
+
+def test_keys_and_pages_in_a_browser():
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with gateway(server, key="secret") as url:
+        assert post(url, "/v1/messages").status_code == 401
+        assert httpx2.get(f"{url}/v1/models").status_code == 401
+        assert post(url, "/v1/messages", headers={"x-api-key": "secret"}).status_code == 200
+        assert post(url, "/v1/chat/completions", headers={"authorization": "Bearer secret"}).status_code == 200
+        assert [headers.get("authorization") for headers in server.headers] == [None, None]
+        browser = {"x-api-key": "secret", "origin": "http://evil.example"}
+        assert post(url, "/v1/messages", headers=browser).status_code == 403
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with gateway(server) as url:
+        assert post(url, "/v1/messages", headers={"x-api-key": "own"}).status_code == 200
+        assert server.headers[0]["authorization"] == "Bearer own"
+
+
+def test_bodies_are_bounded():
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with gateway(server, longest_body=200) as url:
+        assert post(url, "/v1/messages").status_code == 200
+        refused = post(url, "/v1/messages", messages=[{"role": "user", "content": "x" * 300}])
+        assert (refused.status_code, kind_of(refused)) == (413, "request_too_large")
+        assert len(server.requests) == 1
+
+
+def test_further_requests_than_are_allowed_at_once_are_refused():
+    server = ScriptedUpstream([*body_of(text_chunks(["Hi"], None), done=False), None, *body_of(text_chunks([]))])
+    with (
+        gateway(server, most_at_once=1) as url,
+        httpx2.stream(
+            "POST", f"{url}/v1/messages", json={"model": "m", "max_tokens": 9, "stream": True, "messages": USER}
+        ) as first,
+    ):
+        for path, status in (("/v1/messages", 529), ("/v1/chat/completions", 503)):
+            refused = post(url, path)
+            assert (refused.status_code, refused.headers["retry-after"]) == (status, "1")
+        server.go()
+        assert "message_stop" in first.read().decode()
+
+
+def test_models_the_root_and_the_count_of_tokens():
+    counts = {"/v1/chat/completions/input_tokens": {"input_tokens": 123}}
+    server = ScriptedUpstream([], routes=counts)
+    asked = {"model": "m", "messages": USER}
+    with gateway(server) as url:
+        assert [each["id"] for each in httpx2.get(f"{url}/v1/models").json()["data"]] == [MODEL]
+        with anthropic.Anthropic(base_url=url, api_key="-") as client:
+            assert [model.id for model in client.models.list()] == [MODEL]
+        assert httpx2.head(url).status_code == 200
+        counted = httpx2.post(f"{url}/v1/messages/count_tokens", json=asked)
+        assert (counted.json(), counted.headers["x-penstock-tokens"]) == ({"input_tokens": 123}, "counted")
+        assert server.requests[-1]["messages"]
+    with gateway(ScriptedUpstream([])) as url:
+        counted = httpx2.post(f"{url}/v1/messages/count_tokens", json=asked)
+        assert counted.headers["x-penstock-tokens"] == "estimated"
+        assert counted.json()["input_tokens"] > 0
+    with gateway(ScriptedUpstream([]), model="only") as url:
+        assert [each["id"] for each in httpx2.get(f"{url}/v1/models").json()["data"]] == ["only"]
+
+
+def test_the_lane_stands_in_a_header_and_the_model_is_the_only_one_that_the_upstream_has():
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with gateway(server, dialect="hermes") as url:
+        response = post(url, "/v1/chat/completions", model="claude-x")
+        assert response.headers["x-penstock-lane"] == "raw; hermes; llamacpp"
+        assert server.requests[-1]["model"] == MODEL
+        assert json.loads(response.text.splitlines()[0].removeprefix("data: "))["model"] == "claude-x"
+
+
+def test_every_request_is_one_line_of_the_log(caplog: pytest.LogCaptureFixture):
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with caplog.at_level("INFO", "penstock.gateway"), gateway(server, dialect="hermes") as url:
+        post(url, "/v1/messages", model="claude-x")
+    [line] = [record.getMessage() for record in caplog.records if record.name == "penstock.gateway"]
+    assert line.startswith("POST /v1/messages 200 ")
+    for said in ("asked=claude-x", f"model={MODEL}", "lane=raw; hermes", "finish=stop", "tokens=11+7"):
+        assert said in line
+
+
+def test_a_conversation_goes_on_from_its_last_response_with_what_was_thought_before_a_call():
+    text = '<think>Hm.</think>I will. <tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
+    server = ScriptedUpstream(body_of(text_chunks([text])), body_of(text_chunks(["Done."])))
+    tools: Any = [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": False}]
+    with (
+        gateway(server, dialect="hermes") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client,
+    ):
+        first = client.responses.create(model="m", input="Go.", tools=tools)
+        [call] = [item for item in first.output if item.type == "function_call"]
+        result: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "5"}]
+        second = client.responses.create(model="m", input=result, tools=tools, previous_response_id=first.id)
+        assert second.output_text == "Done."
+        with pytest.raises(openai.BadRequestError, match="not kept"):
+            client.responses.create(model="m", input=result, previous_response_id="resp_other")
+    roles = [message["role"] for message in server.requests[1]["messages"]]
+    assert roles == ["user", "assistant", "tool"]
+    said = json.dumps(server.requests[1]["messages"][1])
+    assert "I will." in said
+    assert "Hm." in said

@@ -1,0 +1,109 @@
+"""A server of open models that answers as it is told to, on a port of this machine, and a gateway in front of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from queue import Queue
+from typing import Any
+
+from app_server import serving
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
+from penstock.gateway.serving.upstream import Upstream
+
+MODEL = "m-1"
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": MODEL, "choices": [choice], **more}
+
+
+def text_chunks(pieces: Iterable[str], finish: str | None = "stop") -> list[dict[str, Any]]:
+    """Return the chunks of a text, and the tokens as llama.cpp and vLLM send them, in a chunk of their own."""
+    usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+    ends = [] if finish is None else [chunk({}, finish), {**chunk({}), "choices": [], "usage": usage}]
+    return [chunk({"role": "assistant", "content": None}), *(chunk({"content": each}) for each in pieces), *ends]
+
+
+def body_of(chunks: Iterable[Any], *, done: bool = True) -> list[bytes]:
+    """Return the pieces of a body of server-sent events, one a chunk."""
+    return [b"data: %b\n\n" % json.dumps(each).encode() for each in chunks] + [b"data: [DONE]\n\n"] * done
+
+
+class ScriptedUpstream:
+    """Answers each request with the next script, the last one for all further ones.
+
+    A script is a response, or the pieces of a body. Of pieces, `None` waits for `go` and `...` cuts the connection.
+
+    - `requests`: the bodies that were asked. `closed`: gets an item when a stream was left before its end.
+    """
+
+    def __init__(self, *scripts: Response | Sequence[Any], routes: dict[str, Any] | None = None) -> None:
+        self.scripts = list(scripts)
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.closed: Queue[str] = Queue()
+        self.begun: Queue[str] = Queue()
+        self._go = threading.Semaphore(0)
+        others = {"/v1/models": {"object": "list", "data": [{"id": MODEL, "owned_by": "llamacpp"}]}, **(routes or {})}
+        self.app = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self._answer, methods=["POST"]),
+                *(Route(path, self._json(said), methods=["GET", "POST"]) for path, said in others.items()),
+            ]
+        )
+
+    def go(self) -> None:
+        self._go.release()
+
+    def _json(self, said: Any) -> Any:
+        async def answer(request: Request) -> Response:
+            if request.method == "POST":
+                self.requests.append(await request.json())
+            return JSONResponse(said)
+
+        return answer
+
+    async def _answer(self, request: Request) -> Response:
+        self.requests.append(await request.json())
+        self.headers.append(dict(request.headers))
+        script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        if isinstance(script, Response):
+            return script
+        return StreamingResponse(self._pieces(script), media_type="text/event-stream")
+
+    async def _pieces(self, pieces: Sequence[Any]) -> AsyncIterator[bytes]:
+        self.begun.put("begun")
+        try:
+            for piece in pieces:
+                if piece is None:
+                    await self._allowed()
+                elif piece is ...:
+                    raise ConnectionAbortedError
+                else:
+                    yield piece
+        except (asyncio.CancelledError, GeneratorExit):
+            self.closed.put("closed")
+            raise
+
+    async def _allowed(self) -> None:
+        while not self._go.acquire(blocking=False):  # noqa: ASYNC110 - set from another thread, which has no loop
+            await asyncio.sleep(0.005)
+
+
+@contextmanager
+def gateway(upstream: ScriptedUpstream, *, silence: float = 20.0, **options: Any) -> Iterator[str]:
+    """Yield the address of a gateway in front of a scripted server."""
+    with serving(upstream.app) as server:
+        app = Gateway(Upstream(f"http://{server}", silence=silence), GatewayOptions(**options)).app()
+        with serving(app) as address:
+            yield f"http://{address}"

@@ -23,7 +23,8 @@ MAY_IMPORT = {
     "sources": {"events", "operators", "sources"},
     "sinks": {"events", "operators", "sinks"},
     "pipeline": {"events", "operators", "sources", "sinks", "pipeline"},
-    "studio": {"events", "operators", "sources", "sinks", "pipeline", "studio"},
+    "gateway": {"events", "operators", "sources", "sinks", "pipeline", "gateway"},
+    "studio": {"events", "operators", "sources", "sinks", "pipeline", "gateway", "studio"},
 }
 FILES = sorted(path for room in MAY_IMPORT for path in (ROOT / room).rglob("*.py"))
 SDKS = ("openai", "anthropic", "google", "httpx2")

@@ -1,0 +1,100 @@
+"""What is kept from answer to answer: conversations by response id, and reasoning by call id."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Protocol
+
+import msgspec
+from msgspec.structs import replace
+
+from .neutral import Call, Message, NeutralRequest, Reasoning, RequestError
+
+
+class Store(Protocol):
+    """Where bytes are kept by a name; it may forget what is old."""
+
+    def get(self, name: str) -> bytes | None:
+        """Return what is kept under a name; None if nothing is."""
+        ...
+
+    def put(self, name: str, value: bytes) -> None:
+        """Keep bytes under a name, instead of those that were kept before."""
+        ...
+
+
+class MemoryStore:
+    """A `Store` of so many bytes at most: what was not asked for the longest is forgotten first.
+
+    >>> store = MemoryStore(most=10)
+    >>> for name in ("a", "b", "c"):
+    ...     store.put(name, b"four")
+    >>> store.get("a"), store.get("c")
+    (None, b'four')
+    """
+
+    def __init__(self, most: int = 64 * 1024 * 1024) -> None:
+        self._most = most
+        self._size = 0
+        self._kept: OrderedDict[str, bytes] = OrderedDict()
+
+    def get(self, name: str) -> bytes | None:
+        if (value := self._kept.get(name)) is not None:
+            self._kept.move_to_end(name)
+        return value
+
+    def put(self, name: str, value: bytes) -> None:
+        self._size += len(value) - len(self._kept.pop(name, b""))
+        self._kept[name] = value
+        while self._size > self._most:
+            self._size -= len(self._kept.popitem(last=False)[1])
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(tuple[Message, ...])
+
+
+def keep_answer(store: Store, response_id: str, request: NeutralRequest, answer: Message) -> None:
+    """Keep a conversation with its answer, so that a request with `previous_response_id` goes on from there.
+
+    The instructions of the request are not kept: each request has its own. Nor is anything that the client does not
+    want to be stored.
+    """
+    if request.store:
+        store.put(f"response {response_id}", _encoder.encode((*request.messages, answer)))
+
+
+def with_previous(store: Store, request: NeutralRequest) -> NeutralRequest:
+    """Return a request with the conversation from which it goes on; `RequestError` if it is not kept."""
+    if request.previous_response_id is None:
+        return request
+    if (kept := store.get(f"response {request.previous_response_id}")) is None:
+        detail = f"the response {request.previous_response_id!r:.80} is not kept here, or not any longer"
+        raise RequestError(detail, field="previous_response_id", code="previous_response_not_found")
+    return replace(request, messages=(*_decoder.decode(kept), *request.messages), previous_response_id=None)
+
+
+def keep_reasoning(store: Store, answer: Message) -> None:
+    """Keep what the model thought by the ids of the calls that it then made, for clients that do not send it back."""
+    thought = "\n\n".join(each.text for each in answer.parts if isinstance(each, Reasoning))
+    for call_id in _call_ids(answer) if thought else ():
+        store.put(f"call {call_id}", thought.encode(errors="replace"))
+
+
+def with_reasoning(store: Store, request: NeutralRequest) -> NeutralRequest:
+    """Return a request in which the calls of the assistant follow what was thought before them."""
+    return replace(request, messages=tuple(_thought(store, each) for each in request.messages))
+
+
+def _thought(store: Store, message: Message) -> Message:
+    if any(isinstance(each, Reasoning) and each.text for each in message.parts):
+        return message
+    for call_id in _call_ids(message):
+        if (kept := store.get(f"call {call_id}")) is not None:
+            return replace(message, parts=(Reasoning(kept.decode()), *message.parts))
+    return message
+
+
+def _call_ids(message: Message) -> Iterable[str]:
+    return (each.id for each in message.parts if isinstance(each, Call) and each.id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -21,7 +20,7 @@ from .openai_tools import (
     nested,
     tool_body,
 )
-from .typed_body import ROLES, Body, Content, ToolNames, add, json_of, known, openai_parts, sampling, set_fields, typed
+from .typed_body import ROLES, Body, Content, ToolNames, add, json_of, openai_parts, sampling, set_fields, typed
 
 
 class _Function(Struct):
@@ -34,14 +33,16 @@ class _Custom(Struct):
     input: str = ""
 
 
-class _FunctionCall(Struct):
-    function: _Function
+class _Call(Struct):
     id: str = ""
+    function: _Function | None = None
+    custom: _Custom | None = None
 
 
-class _CustomCall(Struct):
-    custom: _Custom
-    id: str = ""
+class _Tool(Struct):
+    type: str = "function"
+    function: Definition | None = None
+    custom: Definition | None = None
 
 
 class _Message(Struct):
@@ -49,16 +50,8 @@ class _Message(Struct):
     content: Content = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    tool_calls: list[Body] | None = None
+    tool_calls: list[_Call] | None = None
     tool_call_id: str | None = None
-
-
-class _FunctionTool(Struct):
-    function: Definition
-
-
-class _CustomTool(Struct):
-    custom: Definition
 
 
 class _StreamOptions(Struct):
@@ -68,7 +61,7 @@ class _StreamOptions(Struct):
 class _Body(Struct):
     messages: list[_Message]
     model: str = ""
-    tools: list[Body] | None = None
+    tools: list[_Tool] | None = None
     tool_choice: str | Body | None = None
     parallel_tool_calls: bool | None = None
     max_tokens: int | None = None
@@ -81,8 +74,6 @@ class _Body(Struct):
     n: int | None = None
 
 
-_CALLS: Mapping[str, type[Struct]] = {"function": _FunctionCall, "custom": _CustomCall}
-_TOOLS: Mapping[str, type[Struct]] = {"function": _FunctionTool, "custom": _CustomTool}
 _NOT_DONE = ("logprobs", "logit_bias", "audio", "functions", "web_search_options")
 
 
@@ -93,12 +84,11 @@ def read_chat(body: Any) -> NeutralRequest:
     if asked.n is not None and asked.n > 1:
         dropped.append(f"n={asked.n}")
     tools: list[ToolSpec] = []
-    for tool in known(_TOOLS, asked.tools or [], "tools", dropped, "function"):
-        match tool:
-            case _FunctionTool(function=function):
-                tools.append(function.spec(names))
-            case _CustomTool(custom=custom):
-                tools.append(custom.spec(names, is_free_form=True))
+    for tool in asked.tools or ():
+        if (definition := tool.function or tool.custom) is not None:
+            tools.append(definition.spec(names, is_free_form=tool.function is None))
+        else:
+            dropped.append(f"{tool.type:.40} in tools")
     choice, named, allowed = chosen(asked.tool_choice, tools, names, dropped)
     messages: list[Message] = []
     for place, message in enumerate(asked.messages):
@@ -133,12 +123,11 @@ def _read_message(message: _Message, where: str, messages: list[Message], names:
     elif message.role == "assistant":
         thought = message.reasoning_content or message.reasoning
         parts: list[Part] = [*([Reasoning(thought)] if thought else ()), *said]
-        for call in known(_CALLS, message.tool_calls or [], f"{where}.tool_calls", dropped, "function"):
-            match call:
-                case _FunctionCall(id=key, function=function):
-                    parts.append(Call(key, names.flat(function.name), function.arguments))
-                case _CustomCall(id=key, custom=custom):
-                    parts.append(Call(key, names.flat(custom.name), json_of({"input": custom.input})))
+        for call in message.tool_calls or ():
+            if (function := call.function) is not None:
+                parts.append(Call(call.id, names.flat(function.name), function.arguments))
+            elif (custom := call.custom) is not None:
+                parts.append(Call(call.id, names.flat(custom.name), json_of({"input": custom.input})))
         add(messages, "assistant", parts)
     else:
         add(messages, ROLES[message.role], said)
@@ -149,7 +138,7 @@ def write_chat(request: NeutralRequest, reasoning: str = "reasoning_content") ->
 
     `reasoning`: the key of a message for what the model thought; "" leaves it out.
     """
-    free_form = free_forms(request)
+    free_form, choice = free_forms(request), choice_body(request)
     system = [{"role": "system", "content": _content(request.system)}] if request.system else []
     return {
         "model": request.model,
@@ -159,7 +148,7 @@ def write_chat(request: NeutralRequest, reasoning: str = "reasoning_content") ->
         ],
         **without_none(
             tools=[nested(tool_body(each)) for each in request.tools] or None,
-            tool_choice=nested(choice_body(request)),
+            tool_choice=nested(choice) if isinstance(choice, dict) else choice,
             parallel_tool_calls=request.parallel_calls,
             max_tokens=request.max_tokens,
             stop=list(request.stop) or None,
@@ -194,7 +183,7 @@ def _messages(message: Message, free_form: frozenset[str], reasoning: str) -> li
         if thought := "\n\n".join(each.text for each in message.parts if isinstance(each, Reasoning)):
             said |= {reasoning: thought} if reasoning else {}
         if calls := [_call(each, free_form) for each in message.parts if isinstance(each, Call)]:
-            said |= {"content": said["content"] or None, "tool_calls": calls}
+            said["tool_calls"] = calls
     return [said]
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterator
+from hashlib import sha256
 from typing import Protocol
 
 import msgspec
 from msgspec.structs import replace
 
 from .neutral import Call, Message, NeutralRequest, Reasoning, RequestError
+from .typed_body import arguments_of
 
 
 class Store(Protocol):
@@ -76,10 +78,10 @@ def with_previous(store: Store, request: NeutralRequest) -> NeutralRequest:
 
 
 def keep_reasoning(store: Store, answer: Message) -> None:
-    """Keep what the model thought by the ids of the calls that it then made, for clients that do not send it back."""
+    """Keep what the model thought by the calls that it then made, for clients that do not send it back."""
     thought = "\n\n".join(each.text for each in answer.parts if isinstance(each, Reasoning))
-    for call_id in _call_ids(answer) if thought else ():
-        store.put(f"call {call_id}", thought.encode(errors="replace"))
+    for name in _call_names(answer) if thought else ():
+        store.put(name, thought.encode(errors="replace"))
 
 
 def with_reasoning(store: Store, request: NeutralRequest) -> NeutralRequest:
@@ -90,11 +92,15 @@ def with_reasoning(store: Store, request: NeutralRequest) -> NeutralRequest:
 def _thought(store: Store, message: Message) -> Message:
     if any(isinstance(each, Reasoning) and each.text for each in message.parts):
         return message
-    for call_id in _call_ids(message):
-        if (kept := store.get(f"call {call_id}")) is not None:
+    for name in _call_names(message):
+        if (kept := store.get(name)) is not None:
             return replace(message, parts=(Reasoning(kept.decode()), *message.parts))
     return message
 
 
-def _call_ids(message: Message) -> Iterable[str]:
-    return (each.id for each in message.parts if isinstance(each, Call) and each.id)
+def _call_names(message: Message) -> Iterator[str]:
+    """Yield a name for each call: its id alone, as `functions.now:0`, may be that of another conversation."""
+    for each in message.parts:
+        if isinstance(each, Call):
+            said = msgspec.json.encode([each.name, arguments_of(each.arguments)], order="deterministic")
+            yield f"call {each.id} {sha256(said).hexdigest()}"

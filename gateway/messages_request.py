@@ -113,7 +113,7 @@ _BLOCKS: dict[str, type[Struct]] = {
     "tool_result": _ToolResult,
     "tool_reference": _ToolReference,
 }
-_TOOLS = {"custom": _Tool}
+_TOOLS: Mapping[str, type[_Tool]] = {"custom": _Tool}
 _NOT_DONE = ("container", "mcp_servers")
 _BILLING = "x-anthropic-billing-header:"
 _CHOICES: Mapping[str, Choice] = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
@@ -124,6 +124,9 @@ def read_messages(body: Any) -> NeutralRequest:
     """Return the neutral request of a body of `/v1/messages`."""
     asked = typed(_Body, body)
     names, dropped = ToolNames(), set_fields(body, _NOT_DONE)
+    known_tools = [
+        (each, names.flat(each.name)) for each in known(_TOOLS, asked.tools or [], "tools", dropped, "custom")
+    ]
     found: set[str] = set()
     messages: list[Message] = []
     for place, message in enumerate(asked.messages):
@@ -135,7 +138,13 @@ def read_messages(body: Any) -> NeutralRequest:
         if said or not results:
             add(messages, message.role, said)
     system = [each for each in _read_blocks(asked.system, "system", names, dropped, found) if isinstance(each, Text)]
-    tools = [*_read_tools(asked, names, dropped, found)]
+    # A tool whose loading is deferred is shown once it was found; where the server would find it, at once.
+    shows_all = any(each.startswith("tool_search_tool") for each in dropped)
+    tools = [
+        ToolSpec(flat, each.description or "", each.input_schema or dict(NO_PARAMETERS), each.strict)
+        for each, flat in known_tools
+        if shows_all or not each.defer_loading or each.name in found
+    ]
     choice = asked.tool_choice
     is_named = choice is not None and choice.type == "tool"
     parallel = choice and choice.disable_parallel_tool_use
@@ -195,23 +204,6 @@ def _read_blocks(content: Content, where: str, names: ToolNames, dropped: list[s
                 yield Text(f"The tool {name} is now available.")
             case _:
                 dropped.append(f"{type(block).__name__.strip('_').lower()} that is not in the request")
-
-
-def _read_tools(asked: _Body, names: ToolNames, dropped: list[str], found: set[str]) -> Iterator[ToolSpec]:
-    """Yield the tools that the model is to know: one whose loading is deferred only once it was found.
-
-    Where the server would search for tools, which is not done here, that is all of them.
-    """
-    hosted: list[str] = []
-    for tool in known(_TOOLS, asked.tools or [], "tools", hosted, "custom"):
-        if not tool.defer_loading or tool.name in found or any(map(_is_search, asked.tools or [])):
-            parameters = tool.input_schema or dict(NO_PARAMETERS)
-            yield ToolSpec(names.flat(tool.name), tool.description or "", parameters, tool.strict)
-    dropped += hosted
-
-
-def _is_search(tool: Body) -> bool:
-    return str(tool.get("type")).startswith("tool_search_tool")
 
 
 def write_messages(request: NeutralRequest) -> Body:

@@ -155,13 +155,13 @@ def format_body(schema: AnswerSchema) -> Body:
     return {"type": "json_schema", **said}
 
 
-def nested(flat: Any) -> Any:
+def nested(flat: Body) -> Body:
     """Return the form of chat for the flat form of Responses.
 
-    >>> nested({"type": "function", "name": "now"}), nested("auto")
-    ({'type': 'function', 'function': {'name': 'now'}}, 'auto')
+    >>> nested({"type": "function", "name": "now"}), nested({"type": "json_object"})
+    ({'type': 'function', 'function': {'name': 'now'}}, {'type': 'json_object'})
     """
-    if not isinstance(flat, dict) or len(flat) == 1:
+    if len(flat) == 1:
         return flat
     kind = flat["type"]
     return {"type": kind, kind: {key: value for key, value in flat.items() if key != "type"}}

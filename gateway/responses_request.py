@@ -155,8 +155,10 @@ def _read_tools(
         match tool:
             case _Namespace(name=name, tools=held):
                 yield from _read_tools(held, "tools.tools", names, dropped, name)
-            case Definition():
-                yield tool.spec(names, namespace, is_free_form=isinstance(tool, _CustomTool))
+            case Definition() as defined:
+                yield defined.spec(names, namespace, is_free_form=isinstance(tool, _CustomTool))
+            case _:
+                pass
 
 
 def _read_item(item: Struct, names: ToolNames, dropped: list[str]) -> tuple[Role, tuple[Part, ...]]:
@@ -179,14 +181,14 @@ def _read_item(item: Struct, names: ToolNames, dropped: list[str]) -> tuple[Role
 
 def write_responses(request: NeutralRequest) -> Body:
     """Return a neutral request as the body of `/v1/responses`, with the namespaces of its tools."""
-    free_form = free_forms(request)
+    free_form, choice = free_forms(request), choice_body(request)
     return {
         "model": request.model,
         "input": [*_items(request, free_form)],
         **without_none(
             instructions=texts_of(request.system) or None,
             tools=[*_tools(request)] or None,
-            tool_choice=_own_name(choice_body(request), request),
+            tool_choice=_own_name(choice, request) if isinstance(choice, dict) else choice,
             parallel_tool_calls=request.parallel_calls,
             max_output_tokens=request.max_tokens,
             text={"format": format_body(request.schema)} if request.schema else None,
@@ -210,7 +212,7 @@ def _items(request: NeutralRequest, free_form: frozenset[str]) -> Iterator[Body]
             if is_text:
                 yield {"type": "message", "role": "assistant", "content": _parts(group, "output_text")}
                 continue
-            for part in group:
+            for part in (each for each in group if isinstance(each, Reasoning | Call | Result)):
                 item = _item(part, request, free_form, custom)
                 if item["type"] == "custom_tool_call":
                     custom.add(item["call_id"])
@@ -230,7 +232,9 @@ def _parts(parts: Iterable[Part], kind: str) -> list[Body]:
     return shown
 
 
-def _item(part: Part, request: NeutralRequest, free_form: frozenset[str], custom: set[str]) -> Body:
+def _item(
+    part: Reasoning | Call | Result, request: NeutralRequest, free_form: frozenset[str], custom: set[str]
+) -> Body:
     match part:
         case Reasoning(text=text, proof=proof):
             said: Body = {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": text}]}
@@ -243,14 +247,11 @@ def _item(part: Part, request: NeutralRequest, free_form: frozenset[str], custom
         case Result(call_id=key, parts=parts):
             kind = "custom_tool_call_output" if key in custom else "function_call_output"
             return {"type": kind, "call_id": key, "output": _parts(parts, "input_text")}
-        case _:
-            message = f"a message of the role assistant or tool cannot have {part!r:.80}"
-            raise TypeError(message)
 
 
-def _own_name(flat: Any, request: NeutralRequest) -> Any:
+def _own_name(flat: Body, request: NeutralRequest) -> Body:
     """Return what has a tool's flat name under `name` with the client's name, and its namespace."""
-    if not isinstance(flat, dict) or (known := request.names.get(flat["name"], (None, "")))[0] is None:
+    if (known := request.names.get(flat["name"], (None, "")))[0] is None:
         return flat
     return {**flat, "namespace": known[0], "name": known[1]}
 

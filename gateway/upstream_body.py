@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ..events.errors import UsageError
 from .chat_request import write_chat
-from .neutral import AnswerSchema, Call, Image, Message, NeutralRequest, Part, Result, Role, Text, ToolSpec
+from .neutral import AnswerSchema, Call, Image, Message, NeutralRequest, Part, Reasoning, Result, Role, Text, ToolSpec
 from .openai_tools import NO_PARAMETERS
 from .typed_body import Body, arguments_of, json_of, texts_of
 
@@ -47,6 +47,8 @@ SERVERS: Mapping[str, Server] = {
 """The servers that are known; `openai` is any other one with OpenAI's chat."""
 _EFFORTS = {"minimal": "low", "xhigh": "high", "max": "high"}
 """Efforts that not all servers know, and the nearest that they do."""
+_ORDER: Mapping[type[Part], int] = {Reasoning: 0, Call: 2}
+"""Of what an assistant says in one message of chat; text is between them."""
 _HERE = "[an image: it is in the next message of the user]"
 _UNSEEN = "[an image, which you cannot see]"
 
@@ -199,9 +201,14 @@ def _messages(request: NeutralRequest, said: Sequence[str], lost: list[str], *, 
         add(message.role, message.parts)
     if waiting:
         add("user", waiting)
-    if text := "\n\n".join(each for each in (*front, *said) if each):
+    text = "\n\n".join(each for each in (*front, *said) if each)
+    if not turns:  # templates want a question
+        yield Message("user", (Text(text),))
+    elif text:
         yield Message("system", (Text(text),))
     for role, parts in turns:
+        if role == "assistant":
+            parts.sort(key=lambda part: _ORDER.get(type(part), 1))
         if parts or role == "user":
             yield Message(role, tuple(_joined(parts, lost, images=images)))
 

@@ -17,6 +17,7 @@ from penstock.gateway.neutral import (
     Part,
     Reasoning,
     Result,
+    Role,
     Text,
     ToolSpec,
 )
@@ -26,8 +27,9 @@ from penstock.gateway.typed_body import ToolNames
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=12)
 NAMES = st.text("abcdefgh_-XYZ019", min_size=1, max_size=12)
 IDS = st.text("abc:._09", min_size=1, max_size=8)
-TEXTS = WORDS.filter(lambda text: not text.startswith("x-anthropic-billing-header:")).map(Text)
-IMAGES = st.sampled_from(
+SYSTEM = WORDS.filter(lambda text: not text.startswith("x-anthropic-billing-header:")).map(Text)
+TEXTS: st.SearchStrategy[Part] = SYSTEM
+IMAGES: st.SearchStrategy[Part] = st.sampled_from(
     [Image("https://example.org/a.png"), Image("data:image/png;base64,iVBORw0="), Image("data:image/svg+xml,<svg/>")]
 )
 SCHEMAS = st.dictionaries(st.sampled_from(["type", "title", "properties"]), WORDS, min_size=1)
@@ -46,7 +48,8 @@ def neutral_requests(draw: st.DrawFn, api: Api) -> NeutralRequest:
     free_form = [each.name for each in tools if each.is_free_form]
     functions = [each.name for each in tools if not each.is_free_form]
     messages = draw(_conversation(api, functions, free_form))
-    named = draw(st.sampled_from([each.name for each in tools])) if tools and draw(st.booleans()) else None
+    is_named = len(tools) > 0 and draw(st.booleans())
+    named = draw(st.sampled_from([each.name for each in tools])) if is_named else None
     extra: dict[str, st.SearchStrategy[Any]] = {"temperature": st.sampled_from([0, 0.5, 2]), "top_p": st.floats(0, 1)}
     if is_chat:
         extra |= {"seed": st.integers(0, 9), "presence_penalty": st.just(-0.5)}
@@ -60,7 +63,7 @@ def neutral_requests(draw: st.DrawFn, api: Api) -> NeutralRequest:
         api=api,
         model=draw(WORDS),
         messages=messages,
-        system=() if is_chat else tuple(draw(st.lists(TEXTS, max_size=1 if is_responses else 3))),
+        system=() if is_chat else tuple(draw(st.lists(SYSTEM, max_size=1 if is_responses else 3))),
         tools=tools,
         tool_choice="required" if named is not None else draw(st.sampled_from(["auto", "none", "required"])),
         named_tool=named,
@@ -97,7 +100,8 @@ def _tool(draw: st.DrawFn, name: str, *, free_form: bool) -> ToolSpec:
 @st.composite
 def _conversation(draw: st.DrawFn, api: Api, functions: list[str], free_form: list[str]) -> tuple[Message, ...]:
     messages: list[Message] = []
-    roles = st.sampled_from(["system", "user", "assistant", "tool"])
+    parts: list[Part]
+    roles: st.SearchStrategy[Role] = st.sampled_from(["system", "user", "assistant", "tool"])
     for role in draw(st.lists(roles, min_size=1, max_size=6)):
         if messages and messages[-1].role == role and role in ("assistant", "tool"):
             continue
@@ -111,7 +115,7 @@ def _conversation(draw: st.DrawFn, api: Api, functions: list[str], free_form: li
     return tuple(messages)
 
 
-def _results(api: Api) -> st.SearchStrategy[Result]:
+def _results(api: Api) -> st.SearchStrategy[Part]:
     shown = TEXTS if api == "openai-chat" else TEXTS | IMAGES
     errors = st.booleans() if api == "anthropic-messages" else st.just(False)
     return st.builds(Result, IDS, st.lists(shown, max_size=3).map(tuple), errors)
@@ -129,8 +133,11 @@ def _said(draw: st.DrawFn, api: Api, functions: list[str], free_form: list[str])
         inputs = WORDS.map(lambda text: json.dumps({"input": text}, ensure_ascii=False))
         calls |= st.builds(Call, IDS, st.sampled_from(free_form), inputs)
     if api == "openai-chat":
-        thoughts = st.lists(st.builds(Reasoning, WORDS), max_size=1)
-        return [*draw(thoughts), *draw(st.lists(TEXTS, max_size=2)), *draw(st.lists(calls, max_size=2))]
-    thoughts = st.builds(Reasoning, WORDS, st.just("") | WORDS)
+        return [
+            *draw(st.lists(st.builds(Reasoning, WORDS), max_size=1)),
+            *draw(st.lists(TEXTS, max_size=2)),
+            *draw(st.lists(calls, max_size=2)),
+        ]
+    thoughts: st.SearchStrategy[Part] = st.builds(Reasoning, WORDS, st.just("") | WORDS)
     least = 1 if api == "openai-responses" else 0  # without an item there is no message
     return draw(st.lists(TEXTS | thoughts | calls, min_size=least, max_size=4))

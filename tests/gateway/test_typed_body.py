@@ -1,0 +1,23 @@
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from penstock.gateway.typed_body import ToolNames
+
+
+@given(
+    st.lists(
+        st.tuples(st.none() | st.sampled_from(["a", "a_", "a.b"]), st.text("a_.b", max_size=3) | st.text(max_size=80))
+    )
+)
+def test_each_tool_has_a_name_of_its_own_that_every_server_takes(tools: list[tuple[str | None, str]]) -> None:
+    names = ToolNames()
+    flat = [names.flat(name, namespace) for namespace, name in tools]
+    assert len({*flat}) == len({*tools})
+    assert [names.flat(name, namespace) for namespace, name in tools] == flat
+    assert [each for each in flat if not re.fullmatch("[a-zA-Z0-9_-]{0,64}", each)] == []
+    back = [names.changed.get(each, (None, each)) for each in flat]
+    assert back == tools

@@ -20,12 +20,25 @@ from .openai_tools import (
     nested,
     tool_body,
 )
-from .typed_body import ROLES, Body, Content, ToolNames, add, json_of, openai_parts, sampling, set_fields, typed
+from .typed_body import (
+    ROLES,
+    Arguments,
+    Body,
+    Content,
+    ToolNames,
+    add,
+    json_of,
+    openai_parts,
+    sampling,
+    set_fields,
+    text_of,
+    typed,
+)
 
 
 class _Function(Struct):
     name: str
-    arguments: str = ""
+    arguments: Arguments = ""
 
 
 class _Custom(Struct):
@@ -125,7 +138,7 @@ def _read_message(message: _Message, where: str, messages: list[Message], names:
         parts: list[Part] = [*([Reasoning(thought)] if thought else ()), *said]
         for call in message.tool_calls or ():
             if (function := call.function) is not None:
-                parts.append(Call(call.id, names.flat(function.name), function.arguments))
+                parts.append(Call(call.id, names.flat(function.name), text_of(function.arguments)))
             elif (custom := call.custom) is not None:
                 parts.append(Call(call.id, names.flat(custom.name), json_of({"input": custom.input})))
         add(messages, "assistant", parts)

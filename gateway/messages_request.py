@@ -48,7 +48,7 @@ class _Thinking(Struct):
 class _ToolUse(Struct):
     id: str
     name: str
-    input: dict[str, Any] = {}
+    input: Any = {}
 
 
 class _ToolResult(Struct):

@@ -23,6 +23,7 @@ from .openai_tools import (
 )
 from .typed_body import (
     ROLES,
+    Arguments,
     Body,
     Content,
     ToolNames,
@@ -32,6 +33,7 @@ from .typed_body import (
     openai_parts,
     sampling,
     set_fields,
+    text_of,
     texts_of,
     typed,
 )
@@ -51,7 +53,7 @@ class _Thought(Struct):
 class _FunctionCall(Struct):
     call_id: str
     name: str
-    arguments: str = ""
+    arguments: Arguments = ""
     namespace: str | None = None
 
 
@@ -169,7 +171,7 @@ def _read_item(item: Struct, names: ToolNames, dropped: list[str]) -> tuple[Role
             text = texts_of(openai_parts(content or summary or [], "input.content", dropped))
             return "assistant", (Reasoning(text, proof or ""),)
         case _FunctionCall(call_id=key, name=name, arguments=arguments, namespace=namespace):
-            return "assistant", (Call(key, names.flat(name, namespace), arguments),)
+            return "assistant", (Call(key, names.flat(name, namespace), text_of(arguments)),)
         case _CustomCall(call_id=key, name=name, input=text, namespace=namespace):
             return "assistant", (Call(key, names.flat(name, namespace), json_of({"input": text})),)
         case _Output(call_id=key, output=output):
@@ -204,11 +206,10 @@ def write_responses(request: NeutralRequest) -> Body:
 def _items(request: NeutralRequest, free_form: frozenset[str]) -> Iterator[Body]:
     custom: set[str] = set()
     for message in request.messages:
-        if message.role in ("system", "user"):
+        if message.role in ("system", "user") or not message.parts:
             yield {"type": "message", "role": message.role, "content": _parts(message.parts, "input_text")}
+            continue
         for is_text, group in groupby(message.parts, lambda part: isinstance(part, Text)):
-            if message.role in ("system", "user"):
-                break
             if is_text:
                 yield {"type": "message", "role": "assistant", "content": _parts(group, "output_text")}
                 continue

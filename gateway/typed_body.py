@@ -15,6 +15,7 @@ from .neutral import Image, Message, Part, RequestError, Role, Text
 
 Body: TypeAlias = dict[str, Any]
 Content: TypeAlias = str | list[Body] | None
+Arguments: TypeAlias = str | Body | None
 _T = TypeVar("_T")
 _Known = TypeVar("_Known", bound=Struct)
 _PLACE = re.compile(r"(.+?)(?: - at `(?:key` in `)?\$(.*)`)?", re.DOTALL)
@@ -180,3 +181,8 @@ def arguments_of(text: str) -> Body:
 def json_of(value: object) -> str:
     """Return arguments as text."""
     return json.dumps(value, ensure_ascii=False)
+
+
+def text_of(arguments: Arguments) -> str:
+    """Return the text of a call's arguments, which some clients send as an object, or not at all."""
+    return arguments if isinstance(arguments, str) else json_of(arguments or {})

@@ -138,3 +138,9 @@ def test_a_name_that_not_all_servers_take_is_another_one_in_tools_and_calls():
     assert max(map(len, names)) == 64
     assert [request.names[each] for each in names] == [(None, each["function"]["name"]) for each in tools]
     assert request.messages[0].parts == (Call("c", "fs_read", "{}"),)
+
+
+@looped("arguments, text", [({"a": 1}, '{"a": 1}'), (None, "{}"), ("", ""), ('{"a": ', '{"a": ')])
+def test_arguments_may_be_an_object_or_left_out_or_broken(arguments: Any, text: str):
+    call = {"id": "c", "type": "function", "function": {"name": "a", "arguments": arguments}}
+    assert read({"role": "assistant", "tool_calls": [call]}).messages[0].parts == (Call("c", "a", text),)

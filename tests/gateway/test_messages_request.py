@@ -208,3 +208,9 @@ def test_a_schema_of_either_field_is_read():
         schema = read(**fields).schema
         assert schema is not None
         assert schema.schema == {"type": "object"}
+
+
+@looped("value, text", [({"a": "é"}, '{"a": "é"}'), ("a", '"a"'), ([1], "[1]")])
+def test_the_input_of_a_call_is_read_as_text(value: Any, text: str):
+    said = {"role": "assistant", "content": [{"type": "tool_use", "id": "t", "name": "a", "input": value}]}
+    assert read(messages=[said]).messages[0].parts == (Call("t", "a", text),)

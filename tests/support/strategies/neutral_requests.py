@@ -139,5 +139,4 @@ def _said(draw: st.DrawFn, api: Api, functions: list[str], free_form: list[str])
             *draw(st.lists(calls, max_size=2)),
         ]
     thoughts: st.SearchStrategy[Part] = st.builds(Reasoning, WORDS, st.just("") | WORDS)
-    least = 1 if api == "openai-responses" else 0  # without an item there is no message
-    return draw(st.lists(TEXTS | thoughts | calls, min_size=least, max_size=4))
+    return draw(st.lists(TEXTS | thoughts | calls, max_size=4))

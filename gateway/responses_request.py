@@ -259,7 +259,11 @@ def _own_name(flat: Body, request: NeutralRequest) -> Body:
 
 def _tools(request: NeutralRequest) -> Iterator[Body]:
     for namespace, tools in groupby(request.tools, lambda tool: request.names.get(tool.name, (None, ""))[0]):
-        written = [_own_name(tool_body(each), request) for each in tools]
+        # Without `strict` the API takes a schema for a strict one.
+        written = [
+            _own_name(tool_body(each) | ({} if each.is_free_form else {"strict": each.strict}), request)
+            for each in tools
+        ]
         if namespace is None:
             yield from written
         else:

@@ -230,7 +230,7 @@ def _joined(parts: Iterable[Part], lost: list[str], *, images: bool) -> Iterator
     texts: list[str] = []
     for part in parts:
         if isinstance(part, Image) and not images:
-            lost.append("images")
+            lost += [] if "images" in lost else ["images"]
             texts.append(_UNSEEN)
         elif isinstance(part, Text):
             texts.append(part.text)

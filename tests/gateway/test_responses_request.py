@@ -255,3 +255,13 @@ def test_a_choice_of_a_hosted_tool_is_dropped_with_it():
 def test_what_is_not_done_here_has_a_word():
     request = read(background=True, conversation="c", max_tool_calls=None)
     assert request.dropped == ("background", "conversation")
+
+
+def test_an_answer_may_be_continued_unless_the_client_says_no():
+    assert [read(**fields).store for fields in ({}, {"store": None}, {"store": True}, {"store": False})] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert read(previous_response_id="resp_1", input=[]).previous_response_id == "resp_1"

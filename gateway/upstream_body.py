@@ -194,6 +194,8 @@ def _messages(request: NeutralRequest, said: Sequence[str], lost: list[str], *, 
         if message.role == "tool":
             add("tool", _results(message.parts, waiting, images=images))
             continue
+        if message.role == "assistant" and not message.parts:
+            continue
         if waiting:
             add("user", waiting)
             waiting = []
@@ -209,8 +211,7 @@ def _messages(request: NeutralRequest, said: Sequence[str], lost: list[str], *, 
     for role, parts in turns:
         if role == "assistant":
             parts.sort(key=lambda part: _ORDER.get(type(part), 1))
-        if parts or role == "user":
-            yield Message(role, tuple(_joined(parts, lost, images=images)))
+        yield Message(role, tuple(_joined(parts, lost, images=images)))
 
 
 def _results(results: Iterable[Part], behind: list[Part], *, images: bool) -> Iterator[Part]:

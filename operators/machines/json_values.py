@@ -392,7 +392,7 @@ _PLAIN: Final = frozenset((str, int, bool, type(None)))
 
 def _with_whole_numbers(value: Any) -> Any:
     """Return a value with whole floats as integers: in JSON 1.0 and 1 are the same number."""
-    kind: type[Any] = type(value)
+    kind: Any = value.__class__
     if kind is float:
         if not isfinite(value):
             return msgspec.Raw(str(value).encode())  # null, as which msgspec would write it, is another value

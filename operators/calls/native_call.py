@@ -335,13 +335,13 @@ class _CallLane:
                 )
             if self._further:
                 _add_made(events, self._further, text, (piece,))
-        raw, value = self._raw, self._value
-        if raw is not None and value is not None:
-            self._raws.append(text)
+        if self._raw is not None:
+            raws = self._raws
+            raws.append(text)
             self._texts.append(decoded)
-            if len(self._raws) >= MANY:
-                raw.join()
-                value.text.join()
+            if len(raws) >= MANY and self._value is not None:
+                self._raw.join()
+                self._value.text.join()
         return events
 
     def _read_any(self, text: str) -> list[Any] | None:

@@ -348,8 +348,9 @@ class _CallLane:
         """Return the events of any text, where all of it was taken."""
         if not text or not self._is_wide:
             return None
-        items = self._machine.feed(text)
-        if self._machine.error is not None:
+        machine = self._machine
+        items = machine.feed(text)
+        if machine.error is not None:
             self._call.read_ahead = items
             return None
         events: list[Any] = []
@@ -363,11 +364,12 @@ class _CallLane:
                 )
             if self._further:
                 _add_made(events, self._further, text, pieces)
-        raw, value = self._raw, self._value
-        if raw is not None and value is not None:
-            raw.pieces.append(text)
-            if len(raw.pieces) >= MANY:
-                raw.join()
+        value = self._value
+        if self._raw is not None and value is not None:
+            raws = self._raws
+            raws.append(text)
+            if len(raws) >= MANY:
+                self._raw.join()
             value.feed_all(items)
         return events
 

@@ -258,6 +258,7 @@ class _CallLane:
 
     __slots__ = (
         "_call",
+        "_feed",
         "_further",
         "_is_decoded",
         "_is_heard",
@@ -268,6 +269,7 @@ class _CallLane:
         "_machine",
         "_raw",
         "_raws",
+        "_read_inside",
         "_segment_id",
         "_segment_type",
         "_texts",
@@ -284,6 +286,7 @@ class _CallLane:
         self._like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         self._call = call
         self._machine, self._longest = machine, machine.longest
+        self._feed, self._read_inside = machine.feed, machine.read_inside
         self._is_wide = text_lane.path is None
         self._segment_id, self._segment_type = text_lane.segment_id, text_lane.segment_type
         self._turn_id = text_lane.turn_id
@@ -310,7 +313,7 @@ class _CallLane:
             return self._read_any(text)
         piece: Fragment | None = None
         if "\\" in text or machine.pending or not text:
-            read = machine.read_inside(text)
+            read = self._read_inside(text)
             if read is None:
                 return self._read_any(text)
             piece = read[0]
@@ -348,9 +351,8 @@ class _CallLane:
         """Return the events of any text, where all of it was taken."""
         if not text or not self._is_wide:
             return None
-        machine = self._machine
-        items = machine.feed(text)
-        if machine.error is not None:
+        items = self._feed(text)
+        if self._machine.error is not None:
             self._call.read_ahead = items
             return None
         events: list[Any] = []

@@ -265,6 +265,7 @@ class _CallLane:
     __slots__ = (
         "_call",
         "_check",
+        "_feed",
         "_further",
         "_is_decoded",
         "_is_heard",
@@ -275,6 +276,7 @@ class _CallLane:
         "_machine",
         "_raw",
         "_raws",
+        "_read_inside",
         "_segment_id",
         "_segment_type",
         "_texts",
@@ -291,6 +293,7 @@ class _CallLane:
         self._like = ChunkResponse(tool_calls=(delta,), **same)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         self._call = call
         self._machine, self._longest = machine, machine.longest
+        self._feed, self._read_inside = machine.feed, machine.read_inside
         self._is_wide = text_lane.path is None
         self._segment_id, self._segment_type = text_lane.segment_id, text_lane.segment_type
         self._turn_id = text_lane.turn_id
@@ -318,7 +321,7 @@ class _CallLane:
             return self._read_any(text)
         piece: Fragment | None = None
         if "\\" in text or machine.pending or not text:
-            read = machine.read_inside(text)
+            read = self._read_inside(text)
             if read is None:
                 return self._read_any(text)
             piece = read[0]
@@ -350,20 +353,20 @@ class _CallLane:
                 )
             if self._further:
                 _add_made(events, self._further, text, (piece,))
-        raw, value = self._raw, self._value
-        if raw is not None and value is not None:
-            self._raws.append(text)
+        if self._raw is not None:
+            raws = self._raws
+            raws.append(text)
             self._texts.append(decoded)
-            if len(self._raws) >= MANY:
-                raw.join()
-                value.text.join()
+            if len(raws) >= MANY and self._value is not None:
+                self._raw.join()
+                self._value.text.join()
         return events
 
     def _read_any(self, text: str) -> list[Any] | None:
         """Return the events of any text, where all of it was taken."""
         if not text or not self._is_wide:
             return None
-        items = self._machine.feed(text)
+        items = self._feed(text)
         if self._machine.error is not None:
             self._call.read_ahead = items
             return None
@@ -378,11 +381,12 @@ class _CallLane:
                 )
             if self._further:
                 _add_made(events, self._further, text, pieces)
-        raw, value = self._raw, self._value
-        if raw is not None and value is not None:
-            raw.pieces.append(text)
-            if len(raw.pieces) >= MANY:
-                raw.join()
+        value = self._value
+        if self._raw is not None and value is not None:
+            raws = self._raws
+            raws.append(text)
+            if len(raws) >= MANY:
+                self._raw.join()
             value.feed_all(items)
         return events
 

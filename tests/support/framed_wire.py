@@ -22,8 +22,8 @@ class FramedWire(WireMachine):
     """The wire's machine with a framing of the provider's own."""
 
     def __init__(self, machine: Machine, decoder: Decoder) -> None:
-        super().__init__(machine)
-        self._decoder = self._framing = decoder
+        super().__init__(machine, decoder)
+        self._framing = decoder
 
     def close(self, how: How, /) -> list[Any]:
         responses: list[Any] = []

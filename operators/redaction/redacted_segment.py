@@ -156,8 +156,6 @@ class RedactedSegment(Stateful):
             events.append(
                 SegmentContent(self.shown_id, self.segment_type, rest, turn_id=self.turn_id, raw=raw, fragments=pieces)
             )
-        elif late or pieces:
-            gone = late + gone
         fragments, metadata = event.fragments, redacted_data(self._rules, event.metadata)
         match self._fragments:
             case JsonFragments() as of_json:
@@ -169,8 +167,9 @@ class RedactedSegment(Stateful):
                 fragments = of_strings.end(fragments)
             case None:
                 pass
-        if pieces and not rest:
-            fragments = (*pieces, *(fragments or ()))
+        if not rest:
+            gone = late + gone
+            fragments = (*pieces, *(fragments or ())) if pieces else fragments
         events.append(replace(event, segment_id=self.shown_id, metadata=metadata, raw=gone, fragments=fragments))
         return events
 

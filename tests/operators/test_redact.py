@@ -143,6 +143,16 @@ def test_a_streamed_argument_is_redacted_in_each_way_to_show_it():
         assert AWS not in repr(events)
 
 
+def test_a_match_that_ends_with_its_field_leaves_the_rest_of_the_call_to_the_end():
+    content = "sk-ant-" * 7
+    pieces = [f'{{"path": "a.py","content": "{content[:27]}', f'{content[27:]}"', ',"n": 1}']
+    operators = stream_fields(), redact(KEYS), to_invocations(keep_segments=True)
+    events = answered(chunks_of(pieces, "write_file"), to_segments(turn_id="t"), *operators)
+    (invocation,) = (each for each in events if isinstance(each, ToolInvocation))
+    assert invocation.arguments == {"path": "a.py", "content": "[redacted:anthropic key]", "n": 1}
+    assert invocation.raw == source_of(events)
+
+
 def test_the_arguments_that_stream_beside_a_call_are_redacted():
     specs = [FieldSpec("edit", paths=("edits[*].new",))]
     source = f'{{"edits": [{{"new": "a {AWS} b"}}], "to": "{AWS}"}}'

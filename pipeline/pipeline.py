@@ -38,7 +38,7 @@ from ..sources.from_stream import (
     without_await,
 )
 from ..sources.recognition.apis import ProviderName, provider_of
-from ..sources.streams.guarded_source import GuardedSource
+from ..sources.streams.guarded_source import GuardedSource, asking
 from ..sources.streams.wake_stream import wake_stream
 from .async_run import AsyncRun
 from .chain import (
@@ -507,7 +507,8 @@ class Pipeline:
         if isinstance(source, GuardedSource):
             return self._guarded(self._opened(source), turn_id), partial(AutoDecoder, **self._of_machines)
         if not hasattr(source.__class__, "__fspath__"):
-            return self._opened(source), self._new_machine
+            asked = asking(source, lambda guarded: self._guarded(guarded, turn_id).opened())
+            return self._opened(asked), self._new_machine
         from ..sources.recordings.from_recording import recorded_items  # noqa: PLC0415 - for recordings only
 
         recorded = recorded_items(source, self._api, **self._of_machines)

@@ -86,6 +86,24 @@ def _one_after_the_other(first: Change, second: Change, source: Any) -> Any:
     return second(first(source))
 
 
+def asking(source: Any, change: Callable[[GuardedSource], Any]) -> Any:
+    """Return a source that makes this of a guarded source which its function returns, now or when it is awaited."""
+    if not callable(source) or isinstance(source, GuardedSource):
+        return source
+
+    def ask() -> Any:
+        answer = source()
+        return later(answer) if inspect.isawaitable(answer) else changed(answer)
+
+    async def later(answer: Any) -> Any:
+        return changed(await answer)
+
+    def changed(answer: Any) -> Any:
+        return change(answer) if isinstance(answer, GuardedSource) else answer
+
+    return ask
+
+
 def takes_argument(source: Any) -> bool:
     """Return whether a source is a function with an argument; a default, as in loops of lambdas, does not count."""
     if isinstance(source, GuardedSource):

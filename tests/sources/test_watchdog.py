@@ -23,7 +23,7 @@ from reactivex import operators as ops
 from reactivex.testing import ReactiveTest, TestScheduler
 from virtual_time import run
 
-from penstock import Pipeline
+from penstock import Pipeline, turns
 from penstock.events import (
     AnswerEnd,
     ChunkResponse,
@@ -580,6 +580,38 @@ def test_it_goes_where_the_source_would_go(tmp_path: Any):
     assert list(Pipeline(turn_id="t").stream(tmp_path / "answer.jsonl")) == wanted
     for api in (None, "openai-chat"):
         assert trace_stream(source, Pipeline(api=api)).ended == Completed()
+
+
+def test_a_function_may_return_it_as_that_of_turns_does():
+    claude = [
+        {"type": "message_start", "message": {"id": "m"}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": "hm"}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "signature_delta", "signature": "SIGNED"}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ]
+
+    def ask(messages: list[Any]) -> Any:
+        return watchdog(lambda: later([(1.0, item) for item in claude]), first=5)
+
+    async def ask_later(messages: list[Any]) -> Any:
+        await asyncio.sleep(1)
+        return ask(messages)
+
+    async def main() -> None:
+        for each in (ask, ask_later):
+            agent = turns(Pipeline(), each, "anthropic", messages=[{"role": "user", "content": "-"}])
+            async for _ in agent:
+                pass
+            assert agent.messages[1]["content"][0]["signature"] == "SIGNED"
+
+    run(main())
+    wanted = list(Pipeline(turn_id="t").stream(claude))
+    assert list(Pipeline(turn_id="t").stream(lambda: watchdog(claude, first=5))) == wanted
+    seen: list[Any] = []
+    Pipeline(turn_id="t").observable(lambda: watchdog(claude, first=5)).subscribe(seen.append)
+    assert seen == wanted
 
 
 def test_texts_stay_a_stream_of_text_which_is_read_as_such():

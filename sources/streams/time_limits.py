@@ -181,7 +181,8 @@ class WatchThread:
         """End the thread."""
         self._is_over = True
         self._changed.set()
-        if self._thread is not None:
+        # The collector may run in the thread itself, and close a stream there.
+        if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     def _watch(self) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf
 from threading import RLock
+from time import monotonic
 from typing import Any
 
 from reactivex import Observable, abc
@@ -18,7 +20,7 @@ from ...operators.engine.stage import Completed, Failed, How, Interrupted
 from ..base.machine import Machine
 from .guarded_source import Reading
 from .guarded_stream import SourceReader
-from .time_limits import RESOLUTION, Phases
+from .time_limits import RESOLUTION, Clock, Phases
 
 
 def watched_observable(
@@ -54,9 +56,15 @@ class _Watch:
         self._phases = phases
         self._observer = observer
         self._asked = scheduler
-        loop = loop_here()
-        default = TimeoutScheduler.singleton() if loop is None else AsyncIOThreadSafeScheduler(loop)
-        self._scheduler: abc.SchedulerBase = scheduler or default
+        # The time of a scheduler of yours is its own; of the others it is that of the wall, which may be set back.
+        self._scheduler: abc.SchedulerBase
+        self._now: Clock
+        if scheduler is not None:
+            self._scheduler, self._now = scheduler, partial(_now_of, scheduler)
+        elif (loop := loop_here()) is not None:
+            self._scheduler, self._now = AsyncIOThreadSafeScheduler(loop), loop.time
+        else:
+            self._scheduler, self._now = TimeoutScheduler.singleton(), monotonic
         self._upstream = SingleAssignmentDisposable()
         self._timer = SerialDisposable()
         self._lock = RLock()
@@ -76,9 +84,6 @@ class _Watch:
 
     def _leave(self) -> None:
         self._is_over = True
-
-    def _now(self) -> float:
-        return self._scheduler.to_seconds(self._scheduler.now)
 
     def _wait(self) -> None:
         """Begin to wait for the next item."""
@@ -179,3 +184,7 @@ class _Watch:
             self._observer.on_error(self._reader.failure)
         else:
             self._observer.on_completed()
+
+
+def _now_of(scheduler: abc.SchedulerBase) -> float:
+    return scheduler.to_seconds(scheduler.now)

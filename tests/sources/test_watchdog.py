@@ -20,6 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from reactivex import Observable
 from reactivex import operators as ops
+from reactivex.subject import Subject
 from reactivex.testing import ReactiveTest, TestScheduler
 from virtual_time import run
 
@@ -612,6 +613,30 @@ def test_a_function_may_return_it_as_that_of_turns_does():
     seen: list[Any] = []
     Pipeline(turn_id="t").observable(lambda: watchdog(claude, first=5)).subscribe(seen.append)
     assert seen == wanted
+
+
+def test_without_a_scheduler_an_observable_has_the_time_of_its_loop():
+    async def main() -> list[Any]:
+        chunks: list[Any] = []
+        end: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        source = from_stream(lambda: later([(5.0, TEXT), (60.0, TEXT)]))
+        watchdog(source, first=10, between=30).subscribe(chunks.append, end.set_exception, lambda: end.set_result(None))
+        await end
+        assert asyncio.get_running_loop().time() == pytest.approx(35.0)
+        return chunks
+
+    assert [(chunk.content, chunk.interrupted) for chunk in run(main())] == [("a", None), ("", "idle")]
+
+
+def test_without_a_scheduler_and_a_loop_it_has_a_timer():
+    subject: Subject[Any] = Subject()
+    chunks: list[Any] = []
+    is_over = threading.Event()
+    watchdog(subject, between=0.05).subscribe(chunks.append, on_completed=is_over.set)
+    subject.on_next(TEXT)
+    assert is_over.wait(20)
+    subject.on_next(TEXT)
+    assert [(chunk.content, chunk.interrupted) for chunk in chunks] == [("a", None), ("", "idle")]
 
 
 def test_texts_stay_a_stream_of_text_which_is_read_as_such():

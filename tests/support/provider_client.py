@@ -82,8 +82,7 @@ class Wire(WireMachine):
     """The wire's machine with a decoder of the provider's own."""
 
     def __init__(self, machine: Any, decoder: SseDecoder) -> None:
-        super().__init__(machine)
-        self._decoder = decoder
+        super().__init__(machine, decoder)
 
 
 def constructed(union: Any, models: Any) -> Callable[[Any], Any]:

@@ -507,8 +507,9 @@ class Pipeline:
         if isinstance(source, GuardedSource):
             return self._guarded(self._opened(source), turn_id), partial(AutoDecoder, **self._of_machines)
         if not hasattr(source.__class__, "__fspath__"):
-            asked = asking(source, lambda guarded: self._guarded(guarded, turn_id).opened())
-            return self._opened(asked), self._new_machine
+            if callable(source):
+                source = asking(source, lambda guarded: self._guarded(guarded, turn_id).opened())
+            return self._opened(source), self._new_machine
         from ..sources.recordings.from_recording import recorded_items  # noqa: PLC0415 - for recordings only
 
         recorded = recorded_items(source, self._api, **self._of_machines)

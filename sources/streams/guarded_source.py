@@ -86,10 +86,8 @@ def _one_after_the_other(first: Change, second: Change, source: Any) -> Any:
     return second(first(source))
 
 
-def asking(source: Any, change: Callable[[GuardedSource], Any]) -> Any:
+def asking(source: Callable[[], Any], change: Callable[[GuardedSource], Any]) -> Callable[[], Any]:
     """Return a source that makes this of a guarded source which its function returns, now or when it is awaited."""
-    if not callable(source) or isinstance(source, GuardedSource):
-        return source
 
     def ask() -> Any:
         answer = source()

@@ -6,7 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from depth import scaled
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from penstock import Pipeline
@@ -67,6 +68,7 @@ def events_of(chunks: list[ChunkResponse], strategy: Any) -> list[Any]:
 
 
 @strategies
+@settings(max_examples=scaled(500), deadline=None)
 @given(chunks=CHUNKS, is_finished=st.booleans())
 def test_everything_ends_once_and_nothing_is_open_behind_an_interruption(
     strategy: Any, chunks: list[ChunkResponse], is_finished: bool
@@ -98,6 +100,7 @@ def test_everything_ends_once_and_nothing_is_open_behind_an_interruption(
 
 
 @strategies
+@settings(max_examples=scaled(500), deadline=None)
 @given(chunks=CHUNKS)
 def test_the_state_can_be_dumped_and_loaded_anywhere(strategy: Any, chunks: list[ChunkResponse]):
     operator = Pipeline(strategy, turn_id="t").operator
@@ -112,6 +115,7 @@ def test_the_state_can_be_dumped_and_loaded_anywhere(strategy: Any, chunks: list
 
 
 @strategies
+@settings(max_examples=scaled(500), deadline=None)
 @given(chunks=CHUNKS)
 def test_every_character_is_in_one_raw(strategy: Any, chunks: list[ChunkResponse]):
     events = [event for event in events_of(chunks, strategy) if not getattr(event, "segment_id", "").startswith("c")]
@@ -122,6 +126,7 @@ def test_every_character_is_in_one_raw(strategy: Any, chunks: list[ChunkResponse
 
 
 @strategies
+@settings(max_examples=scaled(500), deadline=None)
 @given(text=st.text("ab<>/{}", max_size=30), cut=st.integers(0, 30), size=st.integers(1, 9))
 def test_a_text_that_goes_on_is_read_as_one_that_was_never_interrupted(strategy: Any, text: str, cut: int, size: int):
     whole = f'{text}<tool_call>{{"name": "f", "arguments": {{"x": 1}}}}</tool_call>{text}'

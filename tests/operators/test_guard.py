@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given
+from depth import scaled
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
 from msgspec.structs import replace
@@ -593,6 +594,7 @@ PROPERTY_POLICIES: list[Any] = [
 ]
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(
     arguments=st.dictionaries(names, texts, min_size=1),
     policy=st.sampled_from(PROPERTY_POLICIES),
@@ -623,6 +625,7 @@ def test_the_verdict_never_depends_on_the_cutting(
     assert each_character[2].startswith(text)
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(
     arguments=st.dictionaries(names, texts),
     policies=st.lists(st.sampled_from(PROPERTY_POLICIES), min_size=1, max_size=3),
@@ -643,6 +646,7 @@ def test_in_a_lane_and_from_stage_to_stage_it_is_the_same(
     ]
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(text=st.text(st.sampled_from("ab "), max_size=20), data=st.data())
 def test_text_is_shown_up_to_the_character_that_is_wrong(text: str, data: st.DataObject):
     for policy, right in (
@@ -655,6 +659,7 @@ def test_text_is_shown_up_to_the_character_that_is_wrong(text: str, data: st.Dat
         assert shown(events) == (text if ending is None else text[: ending - 1])
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(words=st.lists(st.sampled_from(["a", "bb", "c" * 300, " " * 300, "d\n"]), max_size=8), data=st.data())
 def test_tokens_do_not_depend_on_the_cutting(words: list[str], data: st.DataObject):
     text = " ".join(words)
@@ -672,6 +677,7 @@ def test_tokens_do_not_depend_on_the_cutting(words: list[str], data: st.DataObje
     assert (found is None) == (in_one is None)
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(arguments=st.dictionaries(names, texts), data=st.data())
 def test_the_state_goes_through_any_encoding(arguments: dict[str, str], data: st.DataObject):
     pieces = data.draw(cuts(json.dumps(arguments)))

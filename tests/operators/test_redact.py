@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from answered import answered
-from hypothesis import given
+from depth import scaled
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from operator_contract import FROM_CALLS, FROM_FIELDS, FROM_TEXT, Case, frozen, read_back, thawed
 from pydantic import BaseModel
@@ -343,6 +344,7 @@ def test_a_call_in_text_is_redacted_in_its_source_and_its_arguments(dialect: str
 # ---------------------------------------------------------------------- laws
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), TEXTS, st.data())
 def test_text_in_every_cutting_is_the_whole_text_redacted(name: str, text: str, data: st.DataObject):
     expected = redacted_whole(SETS[name], text)
@@ -351,6 +353,7 @@ def test_text_in_every_cutting_is_the_whole_text_redacted(name: str, text: str, 
         assert shown == expected or (text.lstrip()[:1] == '"' and "\\" in text)
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), OBJECTS, st.data())
 def test_a_call_in_every_cutting_has_its_values_redacted(name: str, value: dict[str, Any], data: st.DataObject):
     source = data.draw(written(value))
@@ -367,6 +370,7 @@ def test_a_call_in_every_cutting_has_its_values_redacted(name: str, value: dict[
     assert ways[0] == ways[1] == ways[2]
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), OBJECTS, st.data())
 def test_a_broken_call_in_every_cutting_is_the_same(name: str, value: dict[str, Any], data: st.DataObject):
     source = data.draw(written(value))
@@ -385,6 +389,7 @@ def test_a_broken_call_in_every_cutting_is_the_same(name: str, value: dict[str, 
     assert results[0] == results[1] == results[2]
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), OBJECTS, st.booleans(), st.data())
 def test_behind_streamed_fields_it_is_the_same(name: str, value: dict[str, Any], is_before: bool, data: st.DataObject):
     value = {
@@ -403,6 +408,7 @@ def test_behind_streamed_fields_it_is_the_same(name: str, value: dict[str, Any],
         assert json.loads(invocation.raw) == shown
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), OBJECTS, st.data())
 def test_it_goes_on_elsewhere_after_any_piece(name: str, value: dict[str, Any], data: st.DataObject):
     source = data.draw(written(value))

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Final, Literal
 
 import pytest
 from answered import answered
-from hypothesis import given
+from depth import scaled
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
 from operator_contract import FROM_CALLS, FROM_FIELDS, Case, frozen, read_back, thawed
@@ -382,6 +383,7 @@ def assert_right(verdicts: list[tuple[Any, ...]], expected: list[str]) -> None:
         assert expected or not any(is_early for _, _, is_early, _ in verdicts)
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SHAPES)), st.data())
 def test_the_last_verdict_is_that_of_pydantic_and_what_was_told_early_was_true(shape: str, data: st.DataObject):
     wanted, text = SHAPES[shape], data.draw(texts)
@@ -391,12 +393,14 @@ def test_the_last_verdict_is_that_of_pydantic_and_what_was_told_early_was_true(s
 MODELS: Final = [name for name, each in SHAPES.items() if isinstance(each, type) and issubclass(each, BaseModel)]
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(MODELS), st.data())
 def test_so_is_that_of_a_call(shape: str, data: st.DataObject):
     wanted, text = SHAPES[shape], data.draw(_object(texts))
     assert_right(told(of_call(data.draw(cuts(text)), wanted)), _whole(wanted, text, is_json=False))
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SHAPES)), texts, st.data())
 def test_the_verdicts_do_not_depend_on_the_cutting(shape: str, text: str, data: st.DataObject):
     place = data.draw(st.integers(0, len(text)))
@@ -407,6 +411,7 @@ def test_the_verdicts_do_not_depend_on_the_cutting(shape: str, text: str, data: 
         assert all(each == ways[0] for each in ways), ways
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SHAPES)), texts, st.data())
 def test_it_goes_on_elsewhere_after_any_piece(shape: str, text: str, data: st.DataObject):
     operator = validate(SHAPES[shape])

@@ -13,8 +13,9 @@ import pytest
 import reactivex
 from body_server import BodyServer
 from chat_client import async_client, create, sync_client
+from depth import scaled
 from every_sdk import ANTHROPIC_SDK, CHAT, SDKS, Sdk, frames_of, nothing_left
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 from virtual_time import run
@@ -363,6 +364,7 @@ def test_blanks_that_a_prefill_goes_without_come_once(text: str, blanks: str, pi
     assert seen[0].messages("anthropic")[0]["content"][0]["text"] == text
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.text("ab \n", max_size=40), st.text("ab \n", max_size=40), st.integers(1, 5))
 def test_nothing_but_a_whole_repetition_is_ever_dropped(shown: str, text: str, size: int):
     repeated = RepeatedText(_shown(shown))
@@ -432,6 +434,7 @@ def in_order(parts: list[tuple[str, Any]]) -> list[tuple[str, Any]]:
     return ([("text", text)] if text else []) + [each for each in parts if each[0] != "text"]
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(
     answer=ANSWERS,
     cut=st.integers(0, 60),

@@ -5,7 +5,8 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import given
+from depth import scaled
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
 from strategies.cuts import cuts
@@ -56,6 +57,7 @@ def streamed(pattern: re.Pattern[str], *, whole: bool) -> StreamedPattern | None
         return None
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(pattern=patterns, given_flags=flags, text=texts, data=st.data())
 def test_it_finds_what_re_finds_however_it_is_cut(pattern: str, given_flags: int, text: str, data: st.DataObject):
     compiled = re.compile(pattern, given_flags)
@@ -66,6 +68,7 @@ def test_it_finds_what_re_finds_however_it_is_cut(pattern: str, given_flags: int
         assert (at, ends) == matched(one, [text])
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(pattern=patterns, given_flags=flags, text=texts, more=texts, data=st.data())
 def test_a_whole_text_that_can_no_longer_match_does_not(
     pattern: str, given_flags: int, text: str, more: str, data: st.DataObject
@@ -79,6 +82,7 @@ def test_a_whole_text_that_can_no_longer_match_does_not(
             assert not compiled.fullmatch(text[: at + 1] + more)
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(
     pattern=st.recursive(
         st.sampled_from(ATOMS),

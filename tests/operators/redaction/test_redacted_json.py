@@ -4,7 +4,8 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from depth import scaled
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redaction_oracle import AWS, OBJECTS, SETS, redacted_value, written
 from strategies.cuts import cuts, every_cut_in_two
@@ -21,6 +22,7 @@ def read(rules: Rules, pieces: list[str]) -> str:
     return "".join([*map(text.feed, pieces), text.close()])
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), OBJECTS, st.data())
 def test_what_is_read_again_is_the_value_redacted(name: str, value: dict[str, Any], data: st.DataObject):
     source = data.draw(written(value))
@@ -32,6 +34,7 @@ def test_what_is_read_again_is_the_value_redacted(name: str, value: dict[str, An
     assert again == redacted_value(SETS[name], value)
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), OBJECTS, st.data())
 def test_the_cutting_of_broken_json_does_not_matter(name: str, value: dict[str, Any], data: st.DataObject):
     source = data.draw(written(value))

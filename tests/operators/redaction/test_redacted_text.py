@@ -3,7 +3,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from depth import scaled
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from redaction_oracle import AWS, SETS, TEXTS, redacted_whole
 from strategies.cuts import cuts, every_cut_in_two
@@ -18,6 +19,7 @@ def read(text: RedactedText, pieces: list[str]) -> list[str]:
     return [*map(text.feed, pieces), text.close()]
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), TEXTS, st.data())
 def test_in_every_cutting_it_is_the_whole_text_redacted(name: str, text: str, data: st.DataObject):
     rules = rules_of(SETS[name])
@@ -26,6 +28,7 @@ def test_in_every_cutting_it_is_the_whole_text_redacted(name: str, text: str, da
         assert "".join(read(RedactedText(rules), pieces)) == expected
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), TEXTS, st.data())
 def test_what_waits_is_bounded_and_goes_on_elsewhere(name: str, text: str, data: st.DataObject):
     rules = rules_of(SETS[name])
@@ -40,6 +43,7 @@ def test_what_waits_is_bounded_and_goes_on_elsewhere(name: str, text: str, data:
     assert there.close() == here.close()
 
 
+@settings(max_examples=scaled(500), deadline=None)
 @given(st.sampled_from(sorted(SETS)), TEXTS, st.sampled_from((JSON_ESCAPES, ANY_ESCAPES)), st.data())
 def test_escapes_are_cut_like_all_else(name: str, text: str, escapes: object, data: st.DataObject):
     rules = rules_of(SETS[name])

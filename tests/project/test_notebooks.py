@@ -120,9 +120,9 @@ def saved(path: Path, kind: str) -> list[str]:
 
 
 def test_most_notebooks_have_pages_and_pictures():
-    assert [len(saved(path, "text/html")) > 0 for path in NOTEBOOKS] == [True, True, True, True, False, True]
-    assert [len(saved(path, "image/svg+xml")) for path in NOTEBOOKS] == [1, 4, 1, 1, 0, 1]
-    assert [len(saved(path, "image/png")) for path in NOTEBOOKS] == [0, 0, 0, 0, 1, 0]
+    assert [len(saved(path, "text/html")) > 0 for path in NOTEBOOKS] == [True, True, True, True, False, True, True]
+    assert [len(saved(path, "image/svg+xml")) for path in NOTEBOOKS] == [1, 4, 1, 1, 0, 1, 1]
+    assert [len(saved(path, "image/png")) for path in NOTEBOOKS] == [0, 0, 0, 0, 1, 0, 0]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 from hypothesis import settings
+from looped import ROWS_FILE
 
 ROOT = Path(__file__).parents[2]
 MADE = shutil.ignore_patterns(".*", "*.pyc.*", "build", "dist", "*.egg-info")
@@ -43,13 +44,13 @@ class CheckoutCopy:
         now = self._files()
         return sorted(path for path in now | self._before if now.get(path) != self._before.get(path))
 
-    def run(self, *arguments: str) -> str:
+    def run(self, *arguments: str, **environment: str) -> str:
         """Run Python in the copy; what it says, or an AssertionError with that."""
         clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "PYTHON"))}
         done = subprocess.run(
             [sys.executable, *arguments],
             cwd=self.root,
-            env={**clean, **READ_BEFORE},
+            env={**clean, **READ_BEFORE, **environment},
             capture_output=True,
             text=True,
             check=False,
@@ -62,9 +63,13 @@ class CheckoutCopy:
         return self.run("-c", f"import sys; sys.path.insert(0, 'tests/support'); import checkout\n{code}")
 
     def pytest(self, *arguments: str) -> str:
-        """Run tests in the copy, which go as far as those that run here."""
+        """Run tests in the copy, which go as far as those that run here; what they say, and the rows that they asked."""
         profile = f"--hypothesis-profile={settings.get_current_profile_name()}"
-        return self.run("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", profile, *arguments)
+        rows = Path(f"{self.root}.rows")
+        rows.unlink(missing_ok=True)
+        options = ("-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", profile)
+        said = self.run("-m", "pytest", *options, *arguments, **{ROWS_FILE: str(rows)})
+        return said + (rows.read_text(encoding="utf-8") if rows.exists() else "")
 
     def _files(self) -> dict[str, bytes]:
         found = (path for path in self.root.rglob("*") if path.is_file())

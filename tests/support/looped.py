@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Collection, Iterable
 from functools import cache, wraps
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 Test = Callable[..., None]
+ROWS_FILE = "PENSTOCK_TESTS_ROWS"
+"""The variable of the environment that names the file for the rows that are asked."""
 FAILED = (Exception, pytest.fail.Exception)
 """What a row may fail with."""
 
@@ -44,6 +48,7 @@ def looped(
             for at, (name, values) in enumerate(table()):
                 try:
                     test(**fixtures, **dict(zip(columns, values, strict=True)))
+                    note_row(f"{test.__name__}[{name or _label(values, ids, at)}]")
                 except pytest.skip.Exception as skip:
                     skipped.append(skip)
                 except FAILED as error:
@@ -60,6 +65,13 @@ def looped(
         return asking_for(of_each_row, [name for name in inspect.signature(test).parameters if name not in columns])
 
     return loop
+
+
+def note_row(row: str) -> None:
+    """Write down a row that was asked, where somebody wants to know which were."""
+    if (file := os.environ.get(ROWS_FILE)) is not None:
+        with Path(file).open("a", encoding="utf-8") as rows:
+            rows.write(f"ROW {row}\n")
 
 
 def asking_for(test: Test, names: Iterable[str]) -> Test:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from ...sources.base.kept_message import Joined
 from ..neutral import Api
 
 
@@ -31,79 +32,87 @@ def failure_in(frame: dict[str, Any]) -> dict[str, Any] | None:
     return error
 
 
+_SAID = frozenset(("content", "reasoning_content", "refusal"))
+_ARGUMENTS = {"function": "arguments", "custom": "input"}
+"""The key of the text of a call, by its type."""
+
+
 def _completion(chunks: list[dict[str, Any]]) -> dict[str, Any]:
-    choices: dict[int, dict[str, Any]] = {}
+    messages: dict[int, _ChatMessage] = {}
+    finishes: dict[int, str | None] = {}
     whole: dict[str, Any] = {}
     for chunk in chunks:
         whole |= {key: value for key, value in chunk.items() if key != "choices" and value is not None}
         for given in chunk["choices"]:
-            message = {"role": "assistant", "content": None}
-            choice = choices.setdefault(given["index"], {"index": given["index"], "message": message})
-            _add_delta(choice["message"], given["delta"])
-            choice["finish_reason"] = given["finish_reason"]
-    whole |= {
-        "object": "chat.completion",
-        "choices": [{**choices[number], "logprobs": None} for number in sorted(choices)],
-    }
-    return whole
+            number = given["index"]
+            messages.setdefault(number, _ChatMessage()).add(given["delta"])
+            finishes[number] = given["finish_reason"]
+    choices = [
+        {"index": number, "message": messages[number].whole(), "finish_reason": finishes[number], "logprobs": None}
+        for number in sorted(messages)
+    ]
+    return whole | {"object": "chat.completion", "choices": choices}
 
 
-def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
-    for key in ("content", "reasoning_content", "refusal"):
-        if key in delta:
-            message[key] = (message.get(key) or "") + delta[key]
-    for given in delta.get("tool_calls", ()):
-        calls: list[dict[str, Any]] = message.setdefault("tool_calls", [])
-        index: int = given["index"]
-        said: dict[str, Any] = {key: value for key, value in given.items() if key != "index"}
-        if index == len(calls):
-            calls.append({**said, said["type"]: dict(said[said["type"]])})
-        else:
-            kind: str = calls[index]["type"]
-            for key, text in said[kind].items():
-                calls[index][kind][key] += text
+class _ChatMessage:
+    """Joins the deltas of one choice; of a call, its beginning and the pieces of its text."""
+
+    def __init__(self) -> None:
+        self._said = Joined()
+        self._calls: list[tuple[dict[str, Any], list[str]]] = []
+
+    def add(self, delta: dict[str, Any]) -> None:
+        self._said.add({key: delta[key] for key in _SAID & delta.keys()}, _SAID)
+        for given in delta.get("tool_calls", ()):
+            index: int = given["index"]
+            if index == len(self._calls):
+                self._calls.append(({key: value for key, value in given.items() if key != "index"}, []))
+            kind: str = self._calls[index][0]["type"]
+            self._calls[index][1].append(given[kind].get(_ARGUMENTS[kind], ""))
+
+    def whole(self) -> dict[str, Any]:
+        calls = [
+            {**begun, (kind := begun["type"]): {**begun[kind], _ARGUMENTS[kind]: "".join(pieces)}}
+            for begun, pieces in self._calls
+        ]
+        message = {"role": "assistant", "content": None, **self._said.whole()}
+        return {**message, "tool_calls": calls} if calls else message
+
+
+_INPUT = "input_text"
+"""The key under which the pieces of an input are joined as they stand; it is in no block."""
+_TEXTS = frozenset(("text", "thinking"))
+_OF_BLOCKS = _TEXTS | {"signature"}
 
 
 def _message(frames: list[dict[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {}
-    blocks: dict[int, dict[str, Any]] = {}
-    inputs: dict[int, list[str]] = {}
+    blocks: dict[int, Joined] = {}
     for frame in frames:
         match frame["type"]:
             case "message_start":
                 message = dict(frame["message"])
             case "content_block_start":
-                blocks[frame["index"]] = dict(frame["content_block"])
+                blocks[frame["index"]] = block = Joined()
+                block.add(frame["content_block"], _TEXTS)
             case "content_block_delta":
-                _add_to_block(blocks[frame["index"]], frame["delta"], inputs.setdefault(frame["index"], []))
+                block, delta = blocks[frame["index"]], frame["delta"]
+                block.text(_INPUT, delta.get("partial_json"))
+                block.add({key: delta[key] for key in _OF_BLOCKS & delta.keys()}, _TEXTS)
             case "message_delta":
                 ends = {"stop_reason": None, "stop_sequence": None, **frame["delta"]}
                 message |= {**ends, "usage": {**message["usage"], **frame["usage"]}}
             case _:
                 pass
-    for index, pieces in inputs.items():
-        if pieces:
-            blocks[index]["input"] = _closed(pieces)
-    return {**message, "content": [blocks[index] for index in sorted(blocks)]}
+    return {**message, "content": [_closed(blocks[index].whole()) for index in sorted(blocks)]}
 
 
-def _add_to_block(block: dict[str, Any], delta: dict[str, Any], pieces: list[str]) -> None:
-    match delta:
-        case {"type": "input_json_delta", "partial_json": piece}:
-            pieces.append(piece)
-        case {"type": "text_delta", "text": text}:
-            block["text"] += text
-        case {"type": "thinking_delta", "thinking": text}:
-            block["thinking"] += text
-        case {"type": "signature_delta", "signature": text}:
-            block["signature"] = text
-        case _:
-            pass
-
-
-def _closed(pieces: list[str]) -> Any:
-    """Return the input of a call; of one that was cut, whose `stop_reason` says it, there is nothing to run."""
+def _closed(block: dict[str, Any]) -> dict[str, Any]:
+    """Return a block with its input; of a call that was cut, whose `stop_reason` says it, there is nothing to run."""
+    text = block.pop(_INPUT, "")
+    if not text:
+        return block
     try:
-        return json.loads("".join(pieces))
+        return {**block, "input": json.loads(text)}
     except ValueError:
-        return {}
+        return {**block, "input": {}}

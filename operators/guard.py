@@ -17,7 +17,7 @@ from ..events.tool_invocation import InvocationFailed, ToolInvocation
 from .calls.answer_segments import SegmentInput, SegmentOutput
 from .calls.field_checker import FieldVerdict
 from .calls.field_spec import KNOWN_FILE_TOOLS, FieldSpec, Specs, called_name, is_argument, spec_by_type
-from .calls.open_segments import CallFollower, guard_error
+from .calls.open_segments import CallFollower, guard_error, made_end
 from .engine.lane import FurtherEvents, TextLane
 from .engine.limits import DEFAULT_LIMITS, Limits
 from .engine.public_operator import public_operator
@@ -466,9 +466,7 @@ class _Guard(CallFollower[GuardedCall]):
                 del self._sides[side]
                 events += self._others.end_one(side, words, {"call_id": call.segment_id})
                 self._dropped.add(side)
-            metadata = {"tool_name": call.name, "guard": said}
-            end = SegmentEnd(call.segment_id, call.segment_type, "interrupted", words, metadata, turn_id=call.turn_id)
-            events.append(end)
+            events.append(made_end(call, "interrupted", words, {"guard": said}))
             self._calls.pop(identity, None)
             self._guarded[identity] = said
         else:
@@ -481,10 +479,7 @@ class _Guard(CallFollower[GuardedCall]):
         events += self._others.ends(Interrupted(words))
         for each in self._calls.values():
             events += each.first_shown(None)
-            told = {"tool_name": each.name}
-            events.append(
-                SegmentEnd(each.segment_id, each.segment_type, "interrupted", words, told, turn_id=each.turn_id)
-            )
+            events.append(made_end(each, "interrupted", words))
         self._calls.clear()
         self._stopped = words
         raise StreamStopped(words, self, events)

@@ -6,7 +6,7 @@ All other segments pass on.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from msgspec import Struct
@@ -127,7 +127,7 @@ class CallFollower(Stateful, ABC, Generic[C]):
     def close(self, how: How) -> Sequence[Any]:
         events: list[Any] = list(self._others.ends(how))
         for call in [*self._calls.values()]:
-            events += self._ended(call, _end(call, *end_status(how)))
+            events += self._ended(call, made_end(call, *end_status(how)))
         self._calls.clear()
         return events
 
@@ -137,7 +137,7 @@ class CallFollower(Stateful, ABC, Generic[C]):
         call = self._calls.pop(identity) if identity in self._calls else None
         if type(event) is SegmentEnd:
             return self._passed(event) if call is None else self._ended(call, event)
-        broken_off = () if call is None else self._ended(call, _end(call, "truncated"))
+        broken_off = () if call is None else self._ended(call, made_end(call, "truncated"))
         call = self._opened(event)
         if call is None:
             return (*broken_off, *self._passed(event))
@@ -163,6 +163,11 @@ class CallFollower(Stateful, ABC, Generic[C]):
         return (event,)
 
 
-def _end(call: FollowedCall, status: Status, reason: str | None = None) -> SegmentEnd:
+def made_end(
+    call: FollowedCall, status: Status, reason: str | None = None, metadata: Mapping[str, Any] | None = None
+) -> SegmentEnd:
+    """Return an END for a call that has none, with further metadata."""
     told = {"tool_name": call.name} if call.segment_type != "text" else {}
-    return SegmentEnd(call.segment_id, call.segment_type, status, reason, told, turn_id=call.turn_id)
+    return SegmentEnd(
+        call.segment_id, call.segment_type, status, reason, {**told, **(metadata or {})}, turn_id=call.turn_id
+    )

@@ -330,7 +330,7 @@ def _is_match(match: Callable[[str], object], character: str) -> bool:
     return match(character) is not None
 
 
-CATEGORIES: Final = {
+_CATEGORIES: Final = {
     "CATEGORY_DIGIT": r"\d",
     "CATEGORY_NOT_DIGIT": r"\D",
     "CATEGORY_SPACE": r"\s",
@@ -340,25 +340,32 @@ CATEGORIES: Final = {
 }
 
 
+def written_class(given: Any) -> str:
+    """Return what the parse tree has of a class of characters as `re` reads it between brackets."""
+    pieces: list[str] = []
+    for kind, value in given:
+        match str(kind):
+            case "NEGATE":
+                pieces.append("^")
+            case "LITERAL":
+                pieces.append(re.escape(chr(value)))
+            case "RANGE":
+                pieces.append("-".join(re.escape(chr(each)) for each in value))
+            case _:
+                pieces.append(_CATEGORIES[str(value)])
+    return "".join(pieces)
+
+
 def _written(operation: str, operand: Any, flags: int) -> str:
     """Return a set of characters as `re` reads it."""
-    pieces: list[str] = []
     match operation:
         case "ANY":
             return r"(?s:.)" if flags & re.DOTALL else r"(?-s:.)"
-        case "LITERAL" | "NOT_LITERAL":
-            pieces += ("^" if operation == "NOT_LITERAL" else "", re.escape(chr(operand)))
+        case "LITERAL":
+            inside = re.escape(chr(operand))
+        case "NOT_LITERAL":
+            inside = f"^{re.escape(chr(operand))}"
         case _:
-            for kind, value in operand:
-                match str(kind):
-                    case "NEGATE":
-                        pieces.append("^")
-                    case "LITERAL":
-                        pieces.append(re.escape(chr(value)))
-                    case "RANGE":
-                        pieces.append("-".join(re.escape(chr(each)) for each in value))
-                    case _:
-                        pieces.append(CATEGORIES[str(value)])
-    inside = "".join(pieces)
+            inside = written_class(operand)
     letters = ("a" if flags & re.ASCII else "") + ("i" if flags & re.IGNORECASE else "")
     return f"(?{letters}:[{inside}])" if letters else f"[{inside}]"

@@ -28,18 +28,13 @@ class Rule(NamedTuple):
     fields: tuple[FieldPath, ...] | None
     holds: str
     reads_answers: bool
+    asks: bool
+    """Whether `judge_field` is async."""
     judge_call: Callable[[str, int], str | None] | None
     judge_field: Callable[[ClosedField], Any] | None
     judge_verdict: Callable[[FieldVerdict[Any]], str | None] | None
     judge_text: Callable[[], Judge] | None
     judge_answer: Callable[[], Judge] | None
-
-    @property
-    def asks(self) -> bool:
-        """Whether its function is async."""
-        given: Any = self.judge_field
-        call: Any = getattr(given, "__call__", None)  # noqa: B004 - it is looked at, not called
-        return iscoroutinefunction(given) or iscoroutinefunction(call)
 
     def is_for(self, tool: str) -> bool:
         """Return whether it looks into a call; into one whose name has yet to come, it does."""
@@ -76,7 +71,14 @@ def rule_of(number: int, policy: Any) -> Rule:
     given = getattr(policy, "fields", None)
     paths = None if given is None else tuple(map(read_path, given))
     tool, holds, reads_answers = (getattr(policy, each, None) for each in ("tool", "holds", "reads_answers"))
-    return Rule(number, name, tool, paths, holds or "nothing", bool(reads_answers), *methods)
+    asks = _is_async(getattr(policy, "judge_field", None))
+    return Rule(number, name, tool, paths, holds or "nothing", bool(reads_answers), asks, *methods)
+
+
+def _is_async(function: Any) -> bool:
+    """Return whether a function is async, or an object that is called as one."""
+    call: Any = getattr(function, "__call__", None)  # noqa: B004 - it is looked at, not called
+    return iscoroutinefunction(function) or iscoroutinefunction(call)
 
 
 def _is_at(path: Path, wanted: Sequence[str | int | EllipsisType]) -> bool:

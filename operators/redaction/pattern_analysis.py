@@ -14,7 +14,7 @@ from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
 from ...events.errors import UsageError
-from ..machines.streamed_pattern import CATEGORIES, PARSER
+from ..machines.streamed_pattern import PARSER, written_class
 
 MOST_WIDTH: Final = 10_000
 """The most characters of a bounded match, which may all have to wait."""
@@ -191,7 +191,7 @@ class _Written:
             "AT": self._place,
             "ATOMIC_GROUP": lambda given: self._group("(?>", given),
             "BRANCH": lambda given: self._branch(given[1]),
-            "IN": lambda given: self._character(_class(given))._replace(name="IN"),
+            "IN": lambda given: self._character(f"[{written_class(given)}]")._replace(name="IN"),
             "LITERAL": lambda given: self._character(re.escape(chr(given)))._replace(name="LITERAL"),
             "NOT_LITERAL": lambda given: self._character(f"[^{re.escape(chr(given))}]"),
             "SUBPATTERN": self._subpattern,
@@ -265,18 +265,3 @@ class _Written:
             return _Part(f"(?<{sign}{whole})", "", 0, "BEHIND", f"(?<{sign}{unsure})")
         cut = rf"(?=(?s:.){{0,{width - 1}}}\Z)" if width else ""
         return _Part(f"(?{sign}{whole})", cut, width)
-
-
-def _class(given: Any) -> str:
-    written: list[str] = []
-    for operation, value in given:
-        match str(operation):
-            case "NEGATE":
-                written.append("^")
-            case "LITERAL":
-                written.append(re.escape(chr(value)))
-            case "RANGE":
-                written.append(f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}")
-            case _:
-                written.append(CATEGORIES[str(value)])
-    return f"[{''.join(written)}]"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import reactivex
+from answered import read_until_it_fails
 from body_server import BodyServer
 from chat_client import async_client, create, sync_client
 from depth import scaled
@@ -534,23 +535,6 @@ def test_the_message_is_that_of_the_whole_answer():
 
 
 # What does not change the source
-
-
-def read_until_it_fails(source: Any, *, is_async: bool = False) -> tuple[list[Any], BaseException]:
-    events: list[Any] = []
-
-    async def main() -> None:
-        async for event in Pipeline().astream(source):
-            events.append(event)  # noqa: PERF401 - those before an error count
-
-    try:
-        if is_async:
-            asyncio.run(main())
-        else:
-            events.extend(Pipeline().stream(source))
-    except Exception as error:  # noqa: BLE001 - what it is, is asked by the test
-        return events, error
-    raise AssertionError
 
 
 @both_ways

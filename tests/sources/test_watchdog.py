@@ -12,6 +12,7 @@ from typing import Any
 import anthropic
 import openai
 import pytest
+from answered import read_until_it_fails
 from body_server import BodyServer
 from chat_client import async_client, create, sync_client
 from dispose_scene import Scene
@@ -659,24 +660,6 @@ def broken() -> Iterator[Any]:
     yield TEXT
     message = "mine"
     raise KeyError(message)
-
-
-def read_until_it_fails(source: Any, *, is_async: bool = False) -> tuple[list[Any], Exception]:
-    """Return the events of a stream before its error, and the error."""
-    events: list[Any] = []
-
-    async def main() -> None:
-        async for event in Pipeline().astream(source):
-            events.append(event)  # noqa: PERF401 - those before an error count
-
-    try:
-        if is_async:
-            asyncio.run(main())
-        else:
-            events.extend(Pipeline().stream(source))
-    except Exception as error:  # noqa: BLE001 - what it is, is asked by the test
-        return events, error
-    raise AssertionError
 
 
 @both_ways

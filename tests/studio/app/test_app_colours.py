@@ -138,8 +138,10 @@ def test_the_result_of_a_command_has_its_colours_and_no_codes(
         tab.page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         page = opened(tab, served)
         ask(page)
-        for _ in range(2):
-            page.get_by_role("button", name=f"Approve: {COMMAND_CARD}").first.click()
+        approvals = page.get_by_role("button", name=f"Approve: {COMMAND_CARD}")
+        for waiting in (2, 1):  # a button that was clicked is there until the answer has come
+            expect(approvals).to_have_count(waiting)
+            approvals.first.click()
         shown = card(page, COMMAND_CARD).first
         expect(lines(shown, "result")).to_have_text(["FAILED test", "ok\\x07", "drain"])
         red = shown.locator(".t-red.t-bold")

@@ -18,10 +18,11 @@ from ...pipeline.async_run import AsyncRun
 from ...pipeline.pipeline import Pipeline
 from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
-from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
+from ..kept_answers import DiskStore, MemoryStore, Store, keep_answer, keep_reasoning, with_previous, with_reasoning
 from ..neutral import Api, NeutralRequest
 from .answer_events import AnswerNotes, begun, named_for_client
-from .api_errors import CONTEXT, in_stream
+from .api_errors import CONTEXT, StoppingError, in_stream
+from .recorder import ClientRequest, Recorder
 from .upstream import Upstream, source_of
 from .whole_answer import failure_in, whole_answer
 
@@ -30,28 +31,44 @@ _PREFIXES: Final[Mapping[Api, str]] = {
     "openai-responses": "resp_",
     "anthropic-messages": "msg_",
 }
+_CONVERSATIONS: Final = "conversations.sqlite"
 
 
 class Answer(NamedTuple):
-    """One request on its way: what is asked, how the answer is read, and what its line of the log will say."""
+    """One request on its way: what is asked of whom, how the answer is read, and what its line of the log will say."""
 
     asked: NeutralRequest
     pipeline: Pipeline
+    upstream: Upstream
     body: Mapping[str, Any]
     headers: Mapping[str, str]
+    request: ClientRequest
     log: dict[str, Any]
     is_codex: bool = False
 
 
 class Answers:
-    """Makes the responses, and knows the streams that are open."""
+    """Makes the responses, and knows the streams that are open.
 
-    def __init__(self, upstream: Upstream, keep_alive: float) -> None:
-        self._upstream = upstream
+    With a recorder all streams are recorded, and conversations are kept in its folder, where a further start of the
+    gateway finds them.
+    """
+
+    def __init__(self, keep_alive: float, recorder: Recorder | None = None) -> None:
         self._keep_alive = keep_alive
+        self._recorder = recorder
         self._open: set[AsyncRun] = set()
-        self._store = MemoryStore()
+        self._store: Store = MemoryStore() if recorder is None else DiskStore(recorder.folder / _CONVERSATIONS)
         self._stopped: str | None = None
+
+    @property
+    def open_streams(self) -> int:
+        """How many answers are on their way."""
+        return len(self._open)
+
+    def close(self) -> None:
+        """Close what keeps the conversations."""
+        self._store.close()
 
     def remembered(self, asked: NeutralRequest) -> NeutralRequest:
         """Return a request with the conversation that it goes on from, and what was thought before its calls.
@@ -73,10 +90,16 @@ class Answers:
         """
         asked, api = answer.asked, answer.asked.api
 
-        async def opened() -> Any:
-            return await source_of(await self._upstream.stream(answer.body, answer.headers))
-
         answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
+
+        async def asked_for() -> Any:
+            return await source_of(await answer.upstream.stream(answer.body, answer.headers))
+
+        async def opened() -> Any:
+            if self._recorder is None:
+                return await asked_for()
+            return await self._recorder.recorded(asked_for, answer_id, answer.request, answer.log)
+
         run = answer.pipeline.astream(opened, turn_id=answer_id)
         self._open.add(run)
         noted = self._noted(run, answer, answer_id)
@@ -98,16 +121,16 @@ class Answers:
 
     async def _noted(self, run: AsyncRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
         """Yield the events of an answer; log how it ended, and keep what the next request may refer to."""
-        notes = AnswerNotes(answer.log)
+        notes = AnswerNotes(answer.log, answer.log["_begin"])
         try:
             async for event in run:
                 notes.feed(event)
                 yield event
             if self._stopped is not None and not notes.is_whole:
                 message = f"the answer was broken off: {self._stopped}"
-                raise ProviderError(message, status=503)  # noqa: TRY301 - it is logged as any other
+                raise StoppingError(message, status=503)
         except ProviderError as error:
-            answer.log["error"] = str(error)
+            answer.log["error"] = error
             raise
         if notes.is_whole:
             said = notes.message()

@@ -48,6 +48,10 @@ class UpstreamError(ProviderError):
     retry_after: str | None = None
 
 
+class StoppingError(ProviderError):
+    """The gateway breaks an answer off because it stops, which is no fault of the upstream."""
+
+
 def upstream_error(status: int, body: bytes, retry_after: str | None = None) -> UpstreamError:
     """Return the error for a response of the upstream.
 
@@ -100,6 +104,11 @@ def api_error(api: Api, status: int, message: str, *, code: str | None = None) -
         return ApiError(status, error_event({"message": message, "status": status}), {})
     kind = _KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
     return ApiError(status, {"error": {"message": message, "type": kind, "param": None, "code": code}}, {})
+
+
+def busy_error(api: Api, message: str) -> ApiError:
+    """Return what a client is told that must try again: each API's own status for it."""
+    return api_error(api, 529 if api == "anthropic-messages" else 503, message)._replace(headers={"retry-after": "1"})
 
 
 def told(api: Api, error: ProviderError) -> ApiError:

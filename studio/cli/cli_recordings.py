@@ -73,7 +73,7 @@ def explore(
             continue
         streams[file] = replace(stream, pipeline=reading.finder(is_text=stream.form == "texts").pipeline)
     if not streams:
-        message = "there is no recording in the folder that can be read"
+        message = "no recording of the folder can be read"
         raise UsageError(message)
     run_explorer(streams, port=port, ready=announced(no_browser=no_browser))
 

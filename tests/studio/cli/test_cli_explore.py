@@ -115,7 +115,7 @@ def test_of_a_folder_the_recordings_are_explored_that_can_be_read(tmp_path: Path
 def test_of_a_folder_without_a_recording_that_can_be_read_nothing_is_explored(penstock: Penstock, tmp_path: Path):
     (tmp_path / "empty.jsonl").touch()
     code, _, said = penstock("explore", "--no-browser", str(tmp_path))
-    assert (code, said.splitlines()[1:]) == (2, ["penstock: there is no recording in the folder that can be read"])
+    assert (code, said.splitlines()[1:]) == (2, ["penstock: no recording of the folder can be read"])
 
 
 @pytest.mark.parametrize(

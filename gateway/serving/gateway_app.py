@@ -111,8 +111,9 @@ class Gateway:
 
     def __init__(self, upstream: Upstream | Sequence[ServedModel], options: GatewayOptions | None = None) -> None:
         self._options = options or GatewayOptions()
-        is_one = isinstance(upstream, Upstream)
-        self.models = (ServedModel(_ANY, upstream, self._options),) if is_one else tuple(upstream)
+        self.models = (
+            (ServedModel(_ANY, upstream, self._options),) if isinstance(upstream, Upstream) else tuple(upstream)
+        )
         record = self._options.record
         self._answers = Answers(self._options.keep_alive, None if record is None else Recorder(record))
         self._turns = Turns(self._options.most_at_once, self._options.most_waiting, self._options.longest_wait)

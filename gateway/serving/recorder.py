@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from datetime import UTC, datetime
 from os import PathLike
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 import msgspec
 
@@ -116,14 +116,15 @@ def without_keys(body: Any) -> Any:
 
     The JSON itself is changed. The text of messages and the arguments of calls stay as they are.
     """
-    left = [body]
+    left: list[Any] = [body]
     while left:
         each = left.pop()
         if isinstance(each, list):
             left += each
         elif isinstance(each, dict):
-            _hide_in(each)
-            left += each.values()
+            fields = cast("dict[str, Any]", each)
+            _hide_in(fields)
+            left += fields.values()
     return body
 
 
@@ -134,4 +135,4 @@ def _hide_in(fields: dict[str, Any]) -> None:
         elif isinstance(value, str) and value.startswith(("http://", "https://")):
             fields[key] = without_credentials(value)
         elif isinstance(value, dict) and key == "headers" and fields.get("type") == "mcp":
-            fields[key] = dict.fromkeys(value, _HIDDEN)
+            fields[key] = dict.fromkeys(cast("dict[str, Any]", value), _HIDDEN)

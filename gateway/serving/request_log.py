@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping
 from time import monotonic
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.exposition import choose_encoder
@@ -144,7 +144,7 @@ def _said(value: Any) -> str:
         case float():
             said = f"{value:.2f}s"
         case list() | tuple():
-            said = ",".join(map(str, value))
+            said = ",".join(map(str, cast("list[object]", value)))
         case _:
             said = str(value)
     return "".join(each if each.isprintable() else " " for each in said[:_LONGEST])

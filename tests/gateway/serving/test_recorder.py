@@ -113,7 +113,7 @@ def test_the_oldest_recordings_go_and_no_other_file(tmp_path: Path):
         file.end()
     names = [each.name for each in files_in(tmp_path)]
     assert len(names) == 4, "the foreign one, two as long as allowed, and the last one"
-    kept = [read_recording(each.read_bytes()).meta.request for each in files_in(tmp_path)[1:]]
+    kept: list[Any] = [read_recording(each.read_bytes()).meta.request for each in files_in(tmp_path)[1:]]
     assert [each["body"]["n"] for each in kept] == [6, 7, 8]
     Recorder(tmp_path, most=0).begin(ID, ClientRequest("/", b"{}")).end()
     assert len(files_in(tmp_path)) == 2, "those of an earlier start count"

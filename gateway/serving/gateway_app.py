@@ -159,10 +159,10 @@ class Gateway:
             self._check_client(request, api)
             held.enter_context(self._turns.place())
             body = await self._body_of(request, api)
-            await held.enter_async_context(self._turns.turn(notes))
             asked = self._answers.remembered(read_request(api, body))
             notes |= {"asked": asked.model, "stream": asked.stream}
             served = self._served(asked.model)
+            await held.enter_async_context(self._turns.turn(notes))
             found = await served.upstream.find()
             model = notes["model"] = served.model_in(found, asked.model)
             dropped = [*asked.dropped]
@@ -212,8 +212,10 @@ class Gateway:
             self._check_client(request, api)
             names = [name for each in self.models for name in await listed_names(each)]
         except _RefusedError as refused:
+            request.state.notes["error"] = refused
             return as_response(refused.error)
         except ProviderError as error:
+            request.state.notes["error"] = error
             return as_response(told(api, error))
         return JSONResponse(_models([*dict.fromkeys(names)]))
 

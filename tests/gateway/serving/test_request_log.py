@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx2
 import pytest
+from app_server import serving
 from looped import looped
 from prometheus_client.parser import text_string_to_metric_families
 from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, text_chunks
@@ -18,8 +19,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from penstock.gateway.serving.answer_response import Answers
+from penstock.gateway.serving.gateway_app import Gateway
 from penstock.gateway.serving.request_log import RequestLog
 from penstock.gateway.serving.turns import Turns
+from penstock.gateway.serving.upstream import Upstream
 
 CHAT, RESPONSES, MESSAGES = PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 CALL = '<tool_call>{"name": "f", "arguments": {"a": 1}}</tool_call>'
@@ -162,6 +165,15 @@ def test_each_other_request_is_one_line_too(
 ):
     httpx2.request(method, narrow + path, **sent)
     assert re.match(wanted, lines.get(timeout=20))
+
+
+def test_a_list_of_models_that_cannot_be_had_is_told(lines: Queue[str]):
+    with gateway(ScriptedUpstream([], routes={"/v1/models": []}), key="secret") as url:
+        httpx2.get(f"{url}/v1/models")
+        assert re.match(r"GET /v1/models 401 \S+ error=the key is missing or wrong", lines.get(timeout=20))
+    with serving(Gateway(Upstream("http://127.0.0.1:1")).app()) as address:
+        httpx2.get(f"http://{address}/v1/models")
+        assert re.match(r"GET /v1/models 503 \S+ error=", lines.get(timeout=20))
 
 
 def test_a_scrape_is_no_line(lines: Queue[str], narrow: str):

@@ -18,11 +18,20 @@ from ...pipeline.async_run import AsyncRun
 from ...pipeline.pipeline import Pipeline
 from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
-from ..kept_answers import DiskStore, MemoryStore, Store, keep_answer, keep_reasoning, with_previous, with_reasoning
 from ..neutral import Api, NeutralRequest
+from ..operating.kept_answers import (
+    DiskStore,
+    MemoryStore,
+    Store,
+    keep_answer,
+    keep_reasoning,
+    with_previous,
+    with_reasoning,
+)
+from ..operating.recorder import ClientRequest, Recorder
+from ..operating.turns import StoppingError
 from .answer_events import AnswerNotes, begun, named_for_client
-from .api_errors import CONTEXT, StoppingError, in_stream
-from .recorder import ClientRequest, Recorder
+from .api_errors import CONTEXT, in_stream
 from .upstream import Upstream, source_of
 from .whole_answer import failure_in, whole_answer
 

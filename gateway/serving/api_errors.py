@@ -48,10 +48,6 @@ class UpstreamError(ProviderError):
     retry_after: str | None = None
 
 
-class StoppingError(ProviderError):
-    """The gateway breaks an answer off because it stops, which is no fault of the upstream."""
-
-
 def upstream_error(status: int, body: bytes, retry_after: str | None = None) -> UpstreamError:
     """Return the error for a response of the upstream.
 

@@ -24,14 +24,14 @@ from ...events.errors import ProviderError
 from ...operators.catalogue.dialect_for import dialect_for
 from ...pipeline.pipeline import Pipeline
 from ..neutral import Api, NeutralRequest, RequestError
+from ..operating.recorder import ClientRequest, Recorder
+from ..operating.request_log import CLIENT_LEFT, METRICS, RequestLog
+from ..operating.turns import STOPPING, BusyError, Turns
 from ..read_request import read_request
 from ..upstream_body import upstream_body
 from .answer_events import pipeline_for
 from .answer_response import Answer, Answers
 from .api_errors import ApiError, api_error, busy_error, told
-from .recorder import ClientRequest, Recorder
-from .request_log import CLIENT_LEFT, METRICS, RequestLog
-from .turns import STOPPING, BusyError, Turns
 from .upstream import Found, Upstream
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
@@ -117,7 +117,8 @@ class Gateway:
         record = self._options.record
         self._answers = Answers(self._options.keep_alive, None if record is None else Recorder(record))
         self._turns = Turns(self._options.most_at_once, self._options.most_waiting, self._options.longest_wait)
-        self._log = RequestLog((*PATHS, _COUNTING, _MODELS, "/"), self._answers, self._turns)
+        paths = (*PATHS, _COUNTING, _MODELS, "/")
+        self._log = RequestLog(paths, self._turns, lambda: self._answers.open_streams)
 
     def app(self) -> Starlette:
         """Return the app; it closes the connections to the servers when it ends."""

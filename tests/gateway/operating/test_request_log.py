@@ -18,10 +18,9 @@ from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, 
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 
-from penstock.gateway.serving.answer_response import Answers
+from penstock.gateway.operating.request_log import RequestLog
+from penstock.gateway.operating.turns import Turns
 from penstock.gateway.serving.gateway_app import Gateway
-from penstock.gateway.serving.request_log import RequestLog
-from penstock.gateway.serving.turns import Turns
 from penstock.gateway.serving.upstream import Upstream
 
 CHAT, RESPONSES, MESSAGES = PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
@@ -194,7 +193,7 @@ def test_a_line_stays_one_line_whatever_a_client_or_a_server_sends(lines: Queue[
 
 
 def test_any_number_of_models_makes_a_bounded_number_of_series():
-    log = RequestLog((CHAT,), Answers(1.0), Turns(1, 1, 1.0))
+    log = RequestLog((CHAT,), Turns(1, 1, 1.0), lambda: 0)
 
     async def app(scope: Any, _receive: Any, _send: Any) -> None:
         scope["state"]["notes"]["model"] = scope["model"]

@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ..events.errors import UsageError
-from .neutral import Call, Message, NeutralRequest, Reasoning, RequestError
-from .typed_body import arguments_of
+from ...events.errors import UsageError
+from ..neutral import Call, Message, NeutralRequest, Reasoning, RequestError
+from ..typed_body import arguments_of
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 

@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse
 
 from penstock import Pipeline, UsageError
 from penstock.events import AnswerEnd, ProviderError, SegmentContent
-from penstock.gateway.serving.recorder import ClientRequest, Recorder, without_keys
+from penstock.gateway.operating.recorder import ClientRequest, Recorder, without_keys
 from penstock.sources.recordings.read_recording import read_recording
 
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")

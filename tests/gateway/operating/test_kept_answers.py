@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from penstock.events import UsageError
-from penstock.gateway.kept_answers import (
+from penstock.gateway.neutral import Call, Image, Message, NeutralRequest, Reasoning, RequestError, Result, Text
+from penstock.gateway.operating.kept_answers import (
     DiskStore,
     MemoryStore,
     Store,
@@ -16,7 +17,6 @@ from penstock.gateway.kept_answers import (
     with_previous,
     with_reasoning,
 )
-from penstock.gateway.neutral import Call, Image, Message, NeutralRequest, Reasoning, RequestError, Result, Text
 
 USER = Message("user", (Text("Look."), Image("https://a.example")))
 ANSWER = Message(

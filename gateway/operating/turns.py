@@ -8,8 +8,14 @@ from contextlib import asynccontextmanager, contextmanager
 from time import monotonic
 from typing import Any, Final
 
+from ...events.errors import ProviderError
+
 STOPPING: Final = "the gateway is stopping"
 _BUSY: Final = "the gateway answers too many requests at once"
+
+
+class StoppingError(ProviderError):
+    """The gateway breaks an answer off because it stops, which is no fault of the upstream."""
 
 
 class BusyError(Exception):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from time import monotonic
 from typing import Any, Final, cast
 
@@ -15,9 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.chunk_response import TokenUsage
 from ...events.errors import ProviderError
-from .answer_response import Answers
-from .api_errors import StoppingError
-from .turns import Turns
+from .turns import StoppingError, Turns
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 METRICS: Final = "/metrics"
@@ -33,11 +31,11 @@ _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 class RequestLog:
     """Tells of each request when it has ended. What is noted of it is the dict `notes` in the state of its scope.
 
-    - `paths`: those that have series of their own. `answers`, `turns`: they are asked how many streams are open, and
-      how many requests wait.
+    - `paths`: those that have series of their own. `turns`: knows how many requests wait, and `open_streams` returns
+      how many answers are on their way.
     """
 
-    def __init__(self, paths: Iterable[str], answers: Answers, turns: Turns) -> None:
+    def __init__(self, paths: Iterable[str], turns: Turns, open_streams: Callable[[], int]) -> None:
         self._paths = frozenset(paths)
         self._models: set[str] = set()
         self._registry = registry = CollectorRegistry()
@@ -68,7 +66,7 @@ class RequestLog:
             f"{name}tokens", "Tokens as the upstream counts them.", ("model", "kind"), registry=registry
         )
         streams = Gauge(f"{name}open_streams", "Answers of the upstream that are being read.", registry=registry)
-        streams.set_function(lambda: answers.open_streams)
+        streams.set_function(open_streams)
         line = Gauge(f"{name}waiting_requests", "Requests that wait for their turn.", registry=registry)
         line.set_function(lambda: turns.waiting)
 

@@ -1,4 +1,4 @@
-"""`Gateway`: the paths of OpenAI's and Anthropic's APIs in front of one server of open models, as an ASGI app."""
+"""`Gateway`: the paths of OpenAI's and Anthropic's APIs in front of servers of open models, as an ASGI app."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import asyncio
 import hmac
 import json
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from os import PathLike
 from time import monotonic
+from traceback import format_exc
 from typing import Any, Final, NamedTuple
 
 from starlette.applications import Starlette
@@ -17,14 +20,18 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ...events.errors import ProviderError
+from ...events.errors import ProviderError, UsageError
 from ...operators.catalogue.dialect_for import dialect_for
+from ...operators.redaction.detectors import Wanted
 from ...pipeline.pipeline import Pipeline
+from ...sinks.parts.event_words import printable
 from ..neutral import Api, NeutralRequest, RequestError
 from ..read_request import read_request
 from ..upstream_body import upstream_body
 from .answer_events import pipeline_for
-from .answer_response import Answer, Answers
+from .answer_guards import AnswerGuards
+from .answer_response import Answers
+from .answer_run import Answer, Way, log_change
 from .api_errors import ApiError, api_error, told
 from .upstream import Found, Upstream
 
@@ -50,6 +57,10 @@ class GatewayOptions(NamedTuple):
     - `most_at_once`: requests at the same time; further ones are refused. `longest_body`: of a request, in bytes.
     - `keep_alive`: seconds of silence after which a client gets a sign of life.
     - `change`: a function that changes the pipeline of a request, such as by `insert` of an operator.
+    - `allow_tools`: the only tools that may be called; one in a namespace is `namespace__name`.
+    - `root`: the folder in which the paths of calls must be.
+    - `redact`: what the operator `redact` replaces, such as `(KEYS, EMAIL)`, in answers, errors and the log.
+    - `watchdog`: limits of `watchdog` in seconds, such as `{"first": 60, "between": 30}`.
     """
 
     model: str | None = None
@@ -59,24 +70,41 @@ class GatewayOptions(NamedTuple):
     longest_body: int = 64 * 1024 * 1024
     keep_alive: float = 10.0
     change: Callable[[Pipeline, NeutralRequest], Pipeline] | None = None
+    allow_tools: Iterable[str] | None = None
+    root: str | PathLike[str] | None = None
+    redact: Wanted | Sequence[Any] = ()
+    watchdog: Mapping[str, float] | None = None
 
 
 class Gateway:
-    """The endpoints in front of one upstream: `Gateway(Upstream("http://127.0.0.1:8080")).app()` is an ASGI app."""
+    """The endpoints in front of upstreams: `Gateway(Upstream("http://127.0.0.1:8080")).app()` is an ASGI app.
 
-    def __init__(self, upstream: Upstream, options: GatewayOptions | None = None) -> None:
-        self._upstream = upstream
-        self._options = options or GatewayOptions()
-        self._answers = Answers(upstream, self._options.keep_alive)
+    - `upstreams`: one or several, of which the next is asked where one fails before its first output.
+
+    `UsageError` for guards that cannot work.
+    """
+
+    def __init__(self, upstreams: Upstream | Sequence[Upstream], options: GatewayOptions | None = None) -> None:
+        self._upstreams = (upstreams,) if isinstance(upstreams, Upstream) else tuple(upstreams)
+        if not self._upstreams:
+            message = "a gateway needs at least one upstream"
+            raise UsageError(message)
+        self._options = given = options or GatewayOptions()
+        self.guards = AnswerGuards(
+            allow_tools=given.allow_tools, root=given.root, redacted=given.redact, limits=given.watchdog
+        )
+        self._answers = Answers(self.guards, given.keep_alive)
         self._count = 0
         self._is_stopping = False
 
     def app(self) -> Starlette:
-        """Return the app; it closes the connections to the upstream when it ends."""
+        """Return the app; it closes the connections to the upstreams when it ends."""
 
         @asynccontextmanager
         async def lifespan(_: Any) -> AsyncGenerator[None, None]:
-            async with self._upstream:
+            async with AsyncExitStack() as stack:
+                for upstream in self._upstreams:
+                    await stack.enter_async_context(upstream)
                 yield
 
         posts: dict[str, Api] = {**PATHS, _COUNTING: PATHS["/v1/messages"]}
@@ -105,36 +133,60 @@ class Gateway:
         """Return the response to a request, when its first piece is there or it has failed."""
         try:
             body = await self._checked_body(request, api)
-            asked = self._answers.remembered(read_request(api, body))
+            asked = self.guards.allowed(self._answers.remembered(read_request(api, body)))
             log |= {"asked": asked.model, "stream": asked.stream}
-            found = await self._upstream.find()
-            model = self._model_for(asked, found)
-            dropped = [*asked.dropped]
-            upstream = upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
-            log["dropped"] = ",".join(dropped)
             headers = self._passed_on(request)
             if request.url.path == _COUNTING:
-                return await self._counted(upstream, headers)
-            dialect = self._options.dialect or model
-            lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(dialect_names(dialect))}"
-            pipeline = pipeline_for(asked, found.lane, dialect, upstream)
-            if self._options.change is not None:
-                pipeline = self._options.change(pipeline, asked)
-            log |= {"model": model, "lane": lane}
+                return await self._counted(asked, headers)
             is_codex = request.headers.get("originator", "").startswith("codex")
-            answer = Answer(asked, pipeline, upstream, headers, log, is_codex=is_codex)
-            return await self._answers.response(answer, {"x-penstock-lane": f"{lane}; {found.server}"})
+            way = partial(self._way, asked, headers, log)
+            return await self._answers.response(Answer(asked, self._upstreams, way, log, is_codex=is_codex))
         except _RefusedError as refused:
             error = refused.error
         except RequestError as wrong:
             error = api_error(api, wrong.status, str(wrong), code=wrong.code)
         except ProviderError as failed:
+            self.guards.hide(failed)
             log["error"] = str(failed)
             error = told(api, failed)
-        return as_response(error)
+        return as_response(error._replace(body=self.guards.shown_data(error.body)))
 
-    async def _counted(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
-        number = await self._upstream.count_tokens(body, headers)
+    async def _way(
+        self, asked: NeutralRequest, headers: Mapping[str, str], log: dict[str, Any], upstream: Upstream
+    ) -> Way:
+        """Return how an upstream is asked."""
+        found = await upstream.find()
+        model = self._model_for(asked, found)
+        body = self._body_for(asked, found, model, log)
+        dialect = self._options.dialect or model
+        lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(dialect_names(dialect))}"
+        pipeline = self.guards.put_into(pipeline_for(asked, found.lane, dialect, body), asked)
+        if self._options.change is not None:
+            pipeline = self._options.change(pipeline, asked)
+        log |= {"model": model, "lane": lane}
+        return Way(pipeline, body, headers, f"{lane}; {found.server}")
+
+    def _body_for(self, asked: NeutralRequest, found: Found, model: str, log: dict[str, Any]) -> dict[str, Any]:
+        dropped = [*asked.dropped]
+        body = upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
+        log["dropped"] = ",".join(dropped)
+        return body
+
+    async def _found(self) -> tuple[Upstream, Found]:
+        """Return the first upstream that is there, and what it is; raise the error of the last if none is."""
+        *others, last = self._upstreams
+        for upstream, following in zip(others, self._upstreams[1:], strict=True):
+            try:
+                return upstream, await upstream.find()
+            except ProviderError as error:
+                self.guards.hide(error)
+                log_change(upstream, following, error)
+        return last, await last.find()
+
+    async def _counted(self, asked: NeutralRequest, headers: Mapping[str, str]) -> Response:
+        upstream, found = await self._found()
+        body = self._body_for(asked, found, self._model_for(asked, found), {})
+        number = await upstream.count_tokens(body, headers)
         how = "estimated" if number is None else "counted"
         if number is None:
             number = len(json.dumps(body, ensure_ascii=False)) // _LETTERS_A_TOKEN
@@ -144,7 +196,7 @@ class Gateway:
         api: Api = "anthropic-messages" if "anthropic-version" in request.headers else "openai-chat"
         try:
             self._check_client(request, api)
-            found = await self._upstream.find()
+            _, found = await self._found()
         except _RefusedError as refused:
             return as_response(refused.error)
         except ProviderError as error:
@@ -209,6 +261,7 @@ class _Endpoint:
                 self._gateway.leave()
         finally:
             said = " ".join(f"{key}={value}" for key, value in log.items() if value not in ("", None))
+            said = printable(self._gateway.guards.shown_text(said))
             _LOGGER.info("POST %s %d %.2fs %s", self._path, status, monotonic() - begin, said)
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send, log: dict[str, Any]) -> int:
@@ -220,8 +273,9 @@ class _Endpoint:
                 response = await self._gateway.respond(request, self._api, log)
             except ClientDisconnect:
                 return _CLIENT_LEFT
-            except Exception:
-                _LOGGER.exception("a request failed")
+            except Exception:  # noqa: BLE001 - logged as a text, which is redacted
+                shown = self._gateway.guards.shown_text(format_exc())
+                _LOGGER.error("a request failed\n%s", shown)  # noqa: TRY400 - the exception is in it
                 response = as_response(api_error(self._api, 500, "the gateway failed; its log says why"))
             await response(scope, _never, send)
             return response.status_code

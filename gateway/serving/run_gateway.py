@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
 
 import uvicorn
 
-from ...events.errors import ProviderError, UsageError
+from ...events.errors import ProviderError, UsageError, shown_url
 from ...sources.base.request import is_this_machine
 from .gateway_app import Gateway, GatewayOptions, dialect_names
 from .upstream import Upstream
@@ -20,7 +20,7 @@ _LONGEST_STOP = 5
 
 
 async def run_gateway(
-    upstream: Upstream, options: GatewayOptions, *, host: str, port: int, say: Callable[[str], None]
+    upstreams: Sequence[Upstream], options: GatewayOptions, *, host: str, port: int, say: Callable[[str], None]
 ) -> None:
     """Answer requests until a signal comes; answers on their way then end with an error that says so.
 
@@ -29,17 +29,30 @@ async def run_gateway(
     if options.key is None and not is_this_machine(host):
         message = f"other machines can reach {host}; pass --key too, which clients then must send"
         raise UsageError(message)
-    gateway = Gateway(upstream, options)
+    gateway = Gateway(upstreams, options)
     with _listening(host, port) as listening:
-        for line in await _introduction(upstream, options, listening.getsockname()[1], host):
+        for line in await _introduction(upstreams, options, listening.getsockname()[1], host):
             say(line)
         config = uvicorn.Config(
             gateway.app(), log_config=None, timeout_graceful_shutdown=_LONGEST_STOP, access_log=False, lifespan="on"
         )
-        logging.basicConfig(stream=sys.stderr, format="%(message)s")
+        logged = logging.StreamHandler(sys.stderr)
+        logged.setFormatter(_ShownLines(gateway.guards.shown_text))
+        logging.basicConfig(handlers=[logged])
         logging.getLogger("penstock").setLevel(logging.ERROR)  # that a stream failed is in the line of its request
         logging.getLogger("penstock.gateway").setLevel(logging.INFO)
         await _Server(config, gateway.stop).serve(sockets=[listening])
+
+
+class _ShownLines(logging.Formatter):
+    """Redacts all that is logged, tracebacks too, whoever logs it."""
+
+    def __init__(self, shown_text: Callable[[str], str]) -> None:
+        super().__init__("%(message)s")
+        self._shown_text = shown_text
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._shown_text(super().format(record))
 
 
 class _Server(uvicorn.Server):
@@ -61,20 +74,27 @@ def _listening(host: str, port: int) -> socket.socket:
         raise UsageError(message) from error
 
 
-async def _introduction(upstream: Upstream, options: GatewayOptions, port: int, host: str) -> Iterator[str]:
+async def _introduction(upstreams: Sequence[Upstream], options: GatewayOptions, port: int, host: str) -> Iterator[str]:
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}"
-    lines = [f"on {url} until Ctrl-C, in front of {upstream.url}"]
+    first, *others = (shown_url(each.url) for each in upstreams)
+    lines = [f"on {url} until Ctrl-C, in front of {first}"]
+    lines += await _about(upstreams[0], options)
+    for name, upstream in zip(others, upstreams[1:], strict=True):
+        lines += [f"if that fails: {name}", *await _about(upstream, options)]
+    lines += [f"OpenAI's clients: base_url {url}/v1", f"Anthropic's clients: base_url {url}"]
+    return iter(lines)
+
+
+async def _about(upstream: Upstream, options: GatewayOptions) -> list[str]:
+    """Return what is known of an upstream, in lines."""
     try:
         found = await upstream.find()
     except ProviderError as error:
-        lines.append(f"the upstream does not answer yet: {error.detail}")
-    else:
-        names = [options.model] if options.model else [each["id"] for each in found.models]
-        lines.append(f"lane {found.lane} of {found.server}: {found.why}")
-        if found.lane == "raw":
-            of = {"+".join(dialect_names(options.dialect or name)) for name in names}
-            lines.append(f"dialect {', '.join(sorted(of)) or 'by the model of each request'}")
-        lines.append(f"models {', '.join(names) or 'unknown'}")
-    lines += [f"OpenAI's clients: base_url {url}/v1", f"Anthropic's clients: base_url {url}"]
-    return iter(lines)
+        return [f"the upstream does not answer yet: {error.detail}"]
+    lines = [f"lane {found.lane} of {found.server}: {found.why}"]
+    names = [options.model] if options.model else [each["id"] for each in found.models]
+    if found.lane == "raw":
+        of = {"+".join(dialect_names(options.dialect or name)) for name in names}
+        lines.append(f"dialect {', '.join(sorted(of)) or 'by the model of each request'}")
+    return [*lines, f"models {', '.join(names) or 'unknown'}"]

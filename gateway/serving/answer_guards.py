@@ -149,8 +149,6 @@ def _inside(root: str) -> FieldsJudgedBy:
     return FieldsJudgedBy(inside_root)
 
 
-_JUDGED: Final = frozenset(("invalid", "unknown_tool"))
-"""Why calls fail whose arguments policies have seen as a whole."""
 _BROKEN: Final = frozenset(("interrupted", "provider_error"))
 """Why calls fail whose answer was broken off."""
 
@@ -203,7 +201,7 @@ class HeldCalls:
             if not self._is_stopped:  # the answer ends with an error, which says it
                 return ()
             return self._told(call, call.reason, f"The gateway left out a call of {name}, which was not whole")
-        if self._judges_arguments and call.reason not in _JUDGED:
+        if self._judges_arguments and call.reason != "unknown_tool":
             why = "is not whole" if call.reason == "truncated" else f"cannot be judged ({call.reason})"
             return self._told(call, call.reason, f"The gateway left out a call of {name}, which {why}")
         self._has_calls = True

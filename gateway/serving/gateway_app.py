@@ -133,13 +133,13 @@ class Gateway:
         """Return the response to a request, when its first piece is there or it has failed."""
         try:
             body = await self._checked_body(request, api)
-            asked = self.guards.allowed(self._answers.remembered(read_request(api, body)))
+            asked = self._answers.remembered(read_request(api, body))
             log |= {"asked": asked.model, "stream": asked.stream}
-            headers = self._passed_on(request)
+            offered, headers = self.guards.allowed(asked), self._passed_on(request)
             if request.url.path == _COUNTING:
-                return await self._counted(asked, headers)
+                return await self._counted(offered, headers)
             is_codex = request.headers.get("originator", "").startswith("codex")
-            way = partial(self._way, asked, headers, log)
+            way = partial(self._way, asked, offered, headers, log)
             return await self._answers.response(Answer(asked, self._upstreams, way, log, is_codex=is_codex))
         except _RefusedError as refused:
             error = refused.error
@@ -152,12 +152,20 @@ class Gateway:
         return as_response(error._replace(body=self.guards.shown_data(error.body)))
 
     async def _way(
-        self, asked: NeutralRequest, headers: Mapping[str, str], log: dict[str, Any], upstream: Upstream
+        self,
+        asked: NeutralRequest,
+        offered: NeutralRequest,
+        headers: Mapping[str, str],
+        log: dict[str, Any],
+        upstream: Upstream,
     ) -> Way:
-        """Return how an upstream is asked."""
+        """Return how an upstream is asked.
+
+        - `offered`: the request with the tools that may be called; a call of another one is still to be known as one.
+        """
         found = await upstream.find()
         model = self._model_for(asked, found)
-        body = self._body_for(asked, found, model, log)
+        body = self._body_for(offered, found, model, log)
         dialect = self._options.dialect or model
         lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(dialect_names(dialect))}"
         pipeline = self.guards.put_into(pipeline_for(asked, found.lane, dialect, body), asked)

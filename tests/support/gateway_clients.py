@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import anthropic
 import openai
 
+PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 WAYS = ("chat", "chat whole", "responses", "responses whole", "messages", "messages whole")
 USER: Any = [{"role": "user", "content": "Go."}]
 
@@ -94,3 +95,14 @@ def clients_of(url: str) -> Iterator[Clients]:
         yield clients
     finally:
         clients.close()
+
+
+def data_in(text: str) -> list[Any]:
+    """Return the objects in the body of a streamed answer."""
+    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
+    return [json.loads(line) for line in lines if line != "[DONE]"]
+
+
+def is_error(path: str, last: Any) -> bool:
+    """Return whether the last object of a streamed answer is an error of the API with that path."""
+    return last["type"] == "response.failed" if path == "/v1/responses" else "error" in last

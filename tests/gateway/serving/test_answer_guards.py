@@ -14,7 +14,7 @@ from typing import Any, get_args
 import httpx2
 import pytest
 from depth import scaled
-from gateway_clients import USER, WAYS, clients_of
+from gateway_clients import PATHS, USER, WAYS, clients_of, data_in, is_error
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
@@ -35,7 +35,6 @@ from penstock.operators.engine.stage import Completed
 from penstock.operators.writing.render_call import render_call
 from penstock.sinks.web.protocols import encoder_of
 
-PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 NINE = (
     *("hermes", "qwen3_coder", "glm47", "kimi_k2", "deepseek_v31", "minimax_m2", "mistral_v11", "harmony", "gemma4"),
 )
@@ -390,8 +389,7 @@ def test_an_upstream_that_is_too_slow_is_an_error_of_the_api(script: list[Any], 
             assert why in response.text
             assert response.status_code == (503 if script == [None] else 200)
             if script != [None]:
-                last = json.loads(response.text.split("data: ")[-2 if path == PATHS[0] else -1])
-                assert last["type"] == "response.failed" if path == "/v1/responses" else "error" in last
+                assert is_error(path, data_in(response.text)[-1])
             whole = client.post(path, json={**body, "stream": False})
             assert server.closed.get(timeout=WAIT) == "closed"
             assert whole.status_code == 503

@@ -26,7 +26,7 @@ from ...pipeline.chain import name_of
 from ...pipeline.pipeline import Pipeline
 from ...sinks.parts.part_reader import tool_of
 from ...sources.watchdog import watchdog
-from ..neutral import NeutralRequest, RequestError
+from ..neutral import Api, NeutralRequest, RequestError
 
 REDACTED: Final[Mapping[str, Wanted | Sequence[Wanted]]] = {"keys": KEYS, "email": EMAIL, "card": CARD, "phone": PHONE}
 """What can be redacted, by the names that the command line has for it."""
@@ -102,11 +102,11 @@ class AnswerGuards:
         """Return a source with its time limits."""
         return watchdog(source, **self._limits) if self._limits else source
 
-    def new_calls(self) -> HeldCalls | None:
+    def new_calls(self, api: Api) -> HeldCalls | None:
         """Return what holds the calls of one answer; None if all pass as they come."""
         if self._allowed is None and self._root is None:
             return None
-        return HeldCalls(self, judges_arguments=self._root is not None)
+        return HeldCalls(self, judges_arguments=self._root is not None, joins_texts=api == "openai-chat")
 
     def shown_text(self, text: str) -> str:
         """Return a text as a client or a log may have it."""
@@ -159,11 +159,13 @@ class HeldCalls:
     What a client has of a call cannot be taken back, and some clients mend what was cut and run it.
 
     - `judges_arguments`: whether calls do not pass whose arguments no policy could read.
+    - `joins_texts`: whether all texts of an answer are one for the client.
     """
 
-    def __init__(self, guards: AnswerGuards, *, judges_arguments: bool) -> None:
+    def __init__(self, guards: AnswerGuards, *, judges_arguments: bool, joins_texts: bool) -> None:
         self._guards = guards
         self._judges_arguments = judges_arguments
+        self._joins_texts = joins_texts
         self._held: dict[tuple[str | None, str], list[Any]] = {}
         self._has_text = self._has_calls = self._lacks_calls = self._is_stopped = False
         """Whether the client has a text, has calls, does not have some; whether a guard has ended the answer."""
@@ -211,7 +213,7 @@ class HeldCalls:
         """Return the text in the place of a call, and what is logged of it."""
         self._lacks_calls = True
         text = self._guards.shown_text(f"[{words}. Nothing of it was run.]")
-        text = f"\n\n{text}" if self._has_text else text
+        text = f"\n\n{text}" if self._has_text and self._joins_texts else text
         self._has_text = True
         segment_id, turn_id = f"{call.id}:blocked", call.turn_id
         return (

@@ -95,7 +95,7 @@ class AnswerRun:
             return await source_of(await upstream.stream(way.body, way.headers))
 
         run = self._run = way.pipeline.astream(self._guards.timed(opened), turn_id=self._id)
-        calls = self._guards.new_calls()
+        calls = self._guards.new_calls(self._answer.asked.api)
         is_over, too_slow = False, None
         try:
             if self._stopped is not None:

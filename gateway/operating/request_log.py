@@ -15,13 +15,14 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.chunk_response import TokenUsage
 from ...events.errors import ProviderError
+from ...sinks.parts.event_words import printable
 from .turns import StoppingError, Turns
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 METRICS: Final = "/metrics"
 CLIENT_LEFT: Final = 499
 """What the log has as the status of a request whose client has left before the end of the answer."""
-_LONGEST: Final = 300
+_LONGEST: Final = 2000
 """Characters of a value in the line: names of models are what clients send, and errors what servers say."""
 _MOST_MODELS: Final = 100
 """Models with series of their own: where the upstream has several, a client can ask for any name."""
@@ -33,9 +34,17 @@ class RequestLog:
 
     - `paths`: those that have series of their own. `turns`: knows how many requests wait, and `open_streams` returns
       how many answers are on their way.
+    - `shown_text`: returns a text without what no log may have.
     """
 
-    def __init__(self, paths: Iterable[str], turns: Turns, open_streams: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        paths: Iterable[str],
+        turns: Turns,
+        open_streams: Callable[[], int],
+        shown_text: Callable[[str], str] = str,
+    ) -> None:
+        self._shown_text = shown_text
         self._paths = frozenset(paths)
         self._models: set[str] = set()
         self._registry = registry = CollectorRegistry()
@@ -100,8 +109,9 @@ class RequestLog:
 
     def _note(self, scope: Scope, notes: Mapping[str, Any]) -> None:
         status, took = notes["_status"], monotonic() - notes["_begin"]
-        said = " ".join(f"{key}={_said(value)}" for key, value in notes.items() if _is_told(key, value))
-        _LOGGER.info("%s %s %d %.2fs %s", scope["method"], _said(scope["path"]), status, took, said)
+        said = [scope["path"], *(f"{key}={_said(value)}" for key, value in notes.items() if _is_told(key, value))]
+        path, *others = (printable(self._shown_text(each)[:_LONGEST]) for each in said)
+        _LOGGER.info("%s %s %d %.2fs %s", scope["method"], path, status, took, " ".join(others))
         path = scope["path"] if scope["path"] in self._paths else "other"
         model = self._known(notes.get("model", ""))
         self._requests.labels(path, model, str(status)).inc()
@@ -111,8 +121,8 @@ class RequestLog:
         counts = {
             "passed": notes.get("calls", 0) - mended,
             "mended": mended,
-            "blocked": sum(reason == "guarded" for reason in failed),
-            "failed": sum(reason != "guarded" for reason in failed),
+            "blocked": len(notes.get("blocked", ())),
+            "failed": len(failed),
         }
         for outcome, number in counts.items():
             if number:
@@ -135,14 +145,12 @@ def _is_told(key: str, value: Any) -> bool:
 
 
 def _said(value: Any) -> str:
-    """Return a value as one short piece of a line, whatever characters a client or a server puts into it."""
     match value:
         case TokenUsage(prompt=prompt, completion=completion):
-            said = f"{prompt}+{completion}"
+            return f"{prompt}+{completion}"
         case float():
-            said = f"{value:.2f}s"
+            return f"{value:.2f}s"
         case list() | tuple():
-            said = ",".join(map(str, cast("list[object]", value)))
+            return ",".join(map(str, cast("list[object]", value)))
         case _:
-            said = str(value)
-    return "".join(each if each.isprintable() else " " for each in said[:_LONGEST])
+            return str(value)

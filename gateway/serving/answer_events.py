@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping
 from time import monotonic
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ...events.answer_end import AnswerEnd
 from ...events.errors import ProviderError, UsageError
 from ...events.segment_event import SegmentContent, SegmentEvent, SegmentStart
-from ...events.tool_invocation import InvocationFailed, ToolInvocation
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...operators.calls.call_arguments import as_json
 from ...operators.catalogue.dialect_for import dialect_for
 from ...operators.engine.stage import Completed
@@ -47,7 +47,7 @@ def pipeline_for(asked: NeutralRequest, lane: Lane, dialect: str, options: Mappi
     row = dialect_for(dialect, request=options)
     strategy = TextStrategy(*row.names)
     if tools is None:
-        return Pipeline(strategy, calls=False, **common, **row.options)
+        return Pipeline(strategy, calls=False, fields=(), **common, **row.options)
     return Pipeline(strategy, tools=tools, fields=(), unknown_tool="pass", **common, **row.options)
 
 
@@ -90,6 +90,8 @@ class AnswerNotes:
                     self._log["mended"] = self._log.get("mended", 0) + 1
             case InvocationFailed(reason=reason):
                 self._log["failed"] = (*self._log.get("failed", ()), reason)
+            case Notice(code="blocked", detail=detail):
+                self._log["blocked"] = (*self._log.get("blocked", ()), detail)
             case AnswerEnd():
                 self.is_whole = event.status in ("complete", "paused") and event.finish_reason is not None
                 self._log["finish"] = event.finish_reason_raw or event.status
@@ -105,15 +107,8 @@ class AnswerNotes:
         return Message("assistant", (*parts, *self._calls))
 
 
-async def named_for_client(
-    events: AsyncIterable[Any], names: Mapping[str, tuple[str | None, str]]
-) -> AsyncGenerator[Any, None]:
-    """Yield events with the client's name of each tool, and its namespace, where the upstream has another."""
-    async for event in events:
-        yield _named(event, names)
-
-
-def _named(event: Any, names: Mapping[str, tuple[str | None, str]]) -> Any:
+def named_for_client(event: Any, names: Mapping[str, tuple[str | None, str]]) -> Any:
+    """Return an event with the client's name of a tool, and its namespace, where the upstream has another."""
     if isinstance(event, SegmentStart) and (known := names.get(event.metadata.get("tool_name", ""))) is not None:
         space, name = known
         native: dict[str, Any] = dict(event.metadata.get("native") or {})
@@ -128,15 +123,16 @@ def _named(event: Any, names: Mapping[str, tuple[str | None, str]]) -> Any:
     return event
 
 
-async def begun(events: AsyncIterator[Any]) -> list[Any]:
+async def begun(events: AsyncIterator[Any], *, until_end: bool = False) -> list[Any]:
     """Return the events up to the first that a client sees, or all of them if there is none.
 
-    Nothing has been sent until then, so that an error still has its status: it is raised as `ProviderError`.
+    Nothing has been sent until then, so that an error still has its status: it is raised as `ProviderError`. With
+    `until_end` the client sees nothing before the end.
     """
     first: list[Any] = []
     async for event in events:
         first.append(event)
-        if isinstance(event, SegmentEvent | ToolInvocation | InvocationFailed):
+        if not until_end and isinstance(event, SegmentEvent | ToolInvocation | InvocationFailed):
             return first
     end = next((event for event in reversed(first) if isinstance(event, AnswerEnd)), None)
     if (failure := failure_of(Completed(), {}, (end,))) is not None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import aclosing
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import uuid4
 
 from starlette.responses import JSONResponse, Response
@@ -14,8 +15,6 @@ from starlette.types import Receive, Scope, Send
 from ...events.errors import ProviderError
 from ...events.segment_event import SegmentEnd, SegmentStart
 from ...operators.engine.stage import Completed
-from ...pipeline.async_run import AsyncRun
-from ...pipeline.pipeline import Pipeline
 from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
 from ..neutral import Api, NeutralRequest
@@ -28,11 +27,10 @@ from ..operating.kept_answers import (
     with_previous,
     with_reasoning,
 )
-from ..operating.recorder import ClientRequest, Recorder
-from ..operating.turns import StoppingError
+from ..operating.recorder import Recorder
 from .answer_events import AnswerNotes, begun, named_for_client
+from .answer_run import Answer, AnswerRun
 from .api_errors import CONTEXT, in_stream
-from .upstream import Upstream, source_of
 from .whole_answer import failure_in, whole_answer
 
 _PREFIXES: Final[Mapping[Api, str]] = {
@@ -41,19 +39,6 @@ _PREFIXES: Final[Mapping[Api, str]] = {
     "anthropic-messages": "msg_",
 }
 _CONVERSATIONS: Final = "conversations.sqlite"
-
-
-class Answer(NamedTuple):
-    """One request on its way: what is asked of whom, how the answer is read, and what its line of the log will say."""
-
-    asked: NeutralRequest
-    pipeline: Pipeline
-    upstream: Upstream
-    body: Mapping[str, Any]
-    headers: Mapping[str, str]
-    request: ClientRequest
-    log: dict[str, Any]
-    is_codex: bool = False
 
 
 class Answers:
@@ -66,9 +51,8 @@ class Answers:
     def __init__(self, keep_alive: float, recorder: Recorder | None = None) -> None:
         self._keep_alive = keep_alive
         self._recorder = recorder
-        self._open: set[AsyncRun] = set()
+        self._open: set[AnswerRun] = set()
         self._store: Store = MemoryStore() if recorder is None else DiskStore(recorder.folder / _CONVERSATIONS)
-        self._stopped: str | None = None
 
     @property
     def open_streams(self) -> int:
@@ -88,35 +72,24 @@ class Answers:
 
     def stop(self, reason: str) -> None:
         """End all answers, with an error that has the reason. Call it from any thread."""
-        self._stopped = reason
         for run in list(self._open):
             run.cancel(reason)
 
-    async def response(self, answer: Answer, headers: Mapping[str, str]) -> Response:
+    async def response(self, answer: Answer) -> Response:
         """Return the response when the first piece of the answer is there, or is so late that a client needs a sign.
 
         `ProviderError` for what failed before, while it still has a status.
         """
         asked, api = answer.asked, answer.asked.api
-
         answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
-
-        async def asked_for() -> Any:
-            return await source_of(await answer.upstream.stream(answer.body, answer.headers))
-
-        async def opened() -> Any:
-            if self._recorder is None:
-                return await asked_for()
-            return await self._recorder.recorded(asked_for, answer_id, answer.request, answer.log)
-
-        run = answer.pipeline.astream(opened, turn_id=answer_id)
+        run = AnswerRun(answer, answer_id, self._recorder)
         self._open.add(run)
-        noted = self._noted(run, answer, answer_id)
-        stream = _Stream(run, named_for_client(noted, asked.names), partial(self._open.discard, run), answer_id)
+        stream = _Stream(run, self._noted(run, answer, answer_id), partial(self._open.discard, run), answer_id)
         options = _options(asked)
         try:
             if not asked.stream:
-                return JSONResponse(await _whole(stream, api, options), headers=dict(headers))
+                body = await _whole(stream, api, options)
+                return JSONResponse(body, headers=run.headers)
             await stream.begin(self._keep_alive)
         except ProviderError as error:
             await stream.aclose()
@@ -126,21 +99,19 @@ class Answers:
             await stream.aclose()
             raise
         frames = to_sse(stream, protocol=api, heartbeat=self._keep_alive, describe_error=in_stream, **options)
-        return _Streamed(frames, {**sse_headers(api), **headers})
+        return _Streamed(frames, {**sse_headers(api), **run.headers})
 
-    async def _noted(self, run: AsyncRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
-        """Yield the events of an answer; log how it ended, and keep what the next request may refer to."""
+    async def _noted(self, run: AnswerRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
+        """Yield what the client gets; log how the answer ended, and keep what the next request may refer to."""
         notes = AnswerNotes(answer.log, answer.log["_begin"])
-        try:
-            async for event in run:
-                notes.feed(event)
-                yield event
-            if self._stopped is not None and not notes.is_whole:
-                message = f"the answer was broken off: {self._stopped}"
-                raise StoppingError(message, status=503)
-        except ProviderError as error:
-            answer.log["error"] = error
-            raise
+        async with aclosing(run.events()) as events:
+            try:
+                async for event in events:
+                    notes.feed(event)
+                    yield named_for_client(event, answer.asked.names)
+            except ProviderError as error:
+                answer.log["error"] = error
+                raise
         if notes.is_whole:
             said = notes.message()
             keep_reasoning(self._store, said)
@@ -152,7 +123,7 @@ class _Stream:
     """The events of an answer, whose first ones are read before anything is sent."""
 
     def __init__(
-        self, run: AsyncRun, events: AsyncGenerator[Any, None], left: Callable[[], None], turn_id: str
+        self, run: AnswerRun, events: AsyncGenerator[Any, None], left: Callable[[], None], turn_id: str
     ) -> None:
         self._run, self._events, self._left, self._turn_id = run, events, left, turn_id
         self._first: asyncio.Future[list[Any]] | None = None
@@ -184,7 +155,6 @@ class _Stream:
             if not self._first.cancelled():
                 self._first.exception()
         await self._events.aclose()
-        await self._run.aclose()
         self._left()
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from fnmatch import fnmatchcase
-from os import PathLike
-from typing import Any, Final, NamedTuple
+from functools import partial
+from traceback import format_exc
+from typing import Any, Final
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -21,18 +20,19 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...events.errors import ProviderError
-from ...operators.catalogue.dialect_for import dialect_for
-from ...pipeline.pipeline import Pipeline
-from ..neutral import Api, NeutralRequest, RequestError
+from ..neutral import Api, RequestError
 from ..operating.recorder import ClientRequest, Recorder
 from ..operating.request_log import CLIENT_LEFT, METRICS, RequestLog
 from ..operating.turns import STOPPING, BusyError, Turns
 from ..read_request import read_request
-from ..upstream_body import upstream_body
-from .answer_events import pipeline_for
-from .answer_response import Answer, Answers
+from .answer_guards import AnswerGuards
+from .answer_response import Answers
+from .answer_run import Answer
 from .api_errors import ApiError, api_error, busy_error, told
-from .upstream import Found, Upstream
+from .served_model import GatewayOptions, ServedModel
+from .upstream import Upstream
+
+__all__ = ["PATHS", "Gateway", "GatewayOptions"]
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 PATHS: Final[Mapping[str, Api]] = {
@@ -42,83 +42,29 @@ PATHS: Final[Mapping[str, Api]] = {
 }
 _COUNTING: Final = "/v1/messages/count_tokens"
 _MODELS: Final = "/v1/models"
-_LETTERS_A_TOKEN: Final = 4
-
-
-class GatewayOptions(NamedTuple):
-    """How a gateway works.
-
-    - `model`: the upstream's model for all requests. By default the only model that the upstream has answers to every
-      name, and of several each to its own.
-    - `dialect`: in which the model writes calls; by default what its name says.
-    - `key`: what clients must send; it is not passed on. Without it the client's own goes to the upstream.
-    - `most_at_once`: requests that are answered at the same time. Of further ones `most_waiting` wait for their turn,
-      for `longest_wait` seconds at most; the others are refused.
-    - `longest_body`: of a request, in bytes. `keep_alive`: seconds of silence after which a client gets a sign of life.
-    - `record`: a folder for the recordings of all requests and answers.
-    - `change`: a function that changes the pipeline of a request, such as by `insert` of an operator.
-    """
-
-    model: str | None = None
-    dialect: str | None = None
-    key: str | None = None
-    most_at_once: int = 64
-    most_waiting: int = 64
-    longest_wait: float = 60.0
-    longest_body: int = 64 * 1024 * 1024
-    keep_alive: float = 10.0
-    record: str | PathLike[str] | None = None
-    change: Callable[[Pipeline, NeutralRequest], Pipeline] | None = None
-
-
-class ServedModel(NamedTuple):
-    """A model that clients can ask for, where it is, and how it is answered.
-
-    - `names`: the one that is listed, then others, which may be patterns such as `claude-*`; `*` alone stands for all
-      models of the server.
-    - `options`: their `model`, `dialect` and `change` are those of this model; the others are the gateway's.
-    """
-
-    names: tuple[str, ...]
-    upstream: Upstream
-    options: GatewayOptions = GatewayOptions()
-
-    @property
-    def is_any(self) -> bool:
-        """Whether it stands for all models of the server."""
-        return self.names == _ANY
-
-    def model_in(self, found: Found, asked: str = "") -> str:
-        """Return the server's name of the model; of any model the one that was asked for."""
-        if self.options.model is not None:
-            return self.options.model
-        if len(found.models) == 1:
-            return str(found.models[0]["id"])
-        return asked if self.is_any else self.names[0]
-
-
-_ANY: Final = ("*",)
-PATTERN: Final = frozenset("*?[")
-"""Characters of which a pattern has one."""
 
 
 class Gateway:
     """The endpoints in front of a server: `Gateway(Upstream("http://127.0.0.1:8080")).app()` is an ASGI app.
 
-    In place of the server it takes a list of `ServedModel`, which may be on several. `UsageError` for a folder in which
-    nothing can be recorded.
+    - `upstreams`: one or several, of which the next is asked where one fails before its first output; or the models
+      that clients can ask for.
+
+    `UsageError` for guards that cannot work, and for a folder in which nothing can be recorded.
     """
 
-    def __init__(self, upstream: Upstream | Sequence[ServedModel], options: GatewayOptions | None = None) -> None:
+    def __init__(
+        self, upstreams: Upstream | Sequence[Upstream] | Sequence[ServedModel], options: GatewayOptions | None = None
+    ) -> None:
         self._options = options or GatewayOptions()
-        self.models = (
-            (ServedModel(_ANY, upstream, self._options),) if isinstance(upstream, Upstream) else tuple(upstream)
-        )
+        given = [upstreams] if isinstance(upstreams, Upstream) else [*upstreams]
+        models = [each for each in given if isinstance(each, ServedModel)]
+        self.models = models or [ServedModel([each for each in given if isinstance(each, Upstream)], self._options)]
         record = self._options.record
         self._answers = Answers(self._options.keep_alive, None if record is None else Recorder(record))
         self._turns = Turns(self._options.most_at_once, self._options.most_waiting, self._options.longest_wait)
         paths = (*PATHS, _COUNTING, _MODELS, "/")
-        self._log = RequestLog(paths, self._turns, lambda: self._answers.open_streams)
+        self._log = RequestLog(paths, self._turns, lambda: self._answers.open_streams, self.shown_text)
 
     def app(self) -> Starlette:
         """Return the app; it closes the connections to the servers when it ends."""
@@ -127,7 +73,7 @@ class Gateway:
         async def lifespan(_: Any) -> AsyncGenerator[None, None]:
             async with AsyncExitStack() as stack:
                 stack.callback(self._answers.close)
-                for upstream in {each.upstream for each in self.models}:
+                for upstream in {upstream for each in self.models for upstream in each.upstreams}:
                     await stack.enter_async_context(upstream)
                 yield
 
@@ -164,24 +110,15 @@ class Gateway:
             notes |= {"asked": asked.model, "stream": asked.stream}
             served = self._served(asked.model)
             await held.enter_async_context(self._turns.turn(notes))
-            found = await served.upstream.find()
-            model = notes["model"] = served.model_in(found, asked.model)
-            dropped = [*asked.dropped]
-            upstream = upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
-            notes["dropped"] = dropped
-            headers = self._passed_on(request)
+            offered, headers = served.guards.allowed(asked), self._passed_on(request)
             if request.url.path == _COUNTING:
-                return await _counted(served.upstream, upstream, headers)
-            dialect = served.options.dialect or model
-            lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(dialect_names(dialect))}"
-            pipeline = pipeline_for(asked, found.lane, dialect, upstream)
-            if served.options.change is not None:
-                pipeline = served.options.change(pipeline, asked)
-            notes["lane"] = lane
+                number, how = await served.counted(offered, headers, notes)
+                return JSONResponse({"input_tokens": number}, headers={"x-penstock-tokens": how})
             is_codex = request.headers.get("originator", "").startswith("codex")
+            way = partial(served.way, asked, offered, headers, notes)
             came = ClientRequest(request.url.path, body)
-            answer = Answer(asked, pipeline, served.upstream, upstream, headers, came, notes, is_codex=is_codex)
-            return await self._answers.response(answer, {"x-penstock-lane": f"{lane}; {found.server}"})
+            answer = Answer(asked, served.upstreams, way, served.guards, came, notes, is_codex=is_codex)
+            return await self._answers.response(answer)
         except _RefusedError as refused:
             error = refused.error
             notes["error"] = refused
@@ -192,9 +129,26 @@ class Gateway:
             error = api_error(api, wrong.status, str(wrong), code=wrong.code)
             notes["error"] = wrong
         except ProviderError as failed:
+            for guards in self._guards:
+                guards.hide(failed)
             error = told(api, failed)
             notes["error"] = failed
-        return as_response(error)
+        return as_response(error._replace(body=self._shown_data(error.body)))
+
+    @property
+    def _guards(self) -> list[AnswerGuards]:
+        return [each.guards for each in self.models]
+
+    def shown_text(self, text: str) -> str:
+        """Return a text as a log may have it, whichever model it is of."""
+        for guards in self._guards:
+            text = guards.shown_text(text)
+        return text
+
+    def _shown_data(self, data: Any) -> Any:
+        for guards in self._guards:
+            data = guards.shown_data(data)
+        return data
 
     def _served(self, name: str) -> ServedModel:
         """Return the model that has a name, else the first that has a pattern for it."""
@@ -202,7 +156,7 @@ class Gateway:
             if name in each.names:
                 return each
         for each in self.models:
-            if any(fnmatchcase(name, pattern) for pattern in each.names):
+            if each.fits(name):
                 return each
         detail = f"unknown {name!r:.80}; known are {', '.join(each.names[0] for each in self.models)}"
         raise RequestError(detail, field="model", status=404, code="model_not_found")
@@ -211,11 +165,13 @@ class Gateway:
         api = _api_of(request)
         try:
             self._check_client(request, api)
-            names = [name for each in self.models for name in await listed_names(each)]
+            names = [name for each in self.models for name in await each.listed()]
         except _RefusedError as refused:
             request.state.notes["error"] = refused
             return as_response(refused.error)
         except ProviderError as error:
+            for guards in self._guards:
+                guards.hide(error)
             request.state.notes["error"] = error
             return as_response(told(api, error))
         return JSONResponse(_models([*dict.fromkeys(names)]))
@@ -280,8 +236,9 @@ class _Endpoint:
                 except ClientDisconnect:
                     request.state.notes["_status"] = CLIENT_LEFT
                     return
-                except Exception:
-                    _LOGGER.exception("a request failed")
+                except Exception:  # noqa: BLE001 - logged as a text, which is redacted
+                    shown = self._gateway.shown_text(format_exc())
+                    _LOGGER.error("a request failed\n%s", shown)  # noqa: TRY400 - the exception is in it
                     response = as_response(api_error(self._api, 500, "the gateway failed; its log says why"))
                 await response(scope, _never, send)
 
@@ -329,28 +286,6 @@ async def _not_served(request: Request, error: Exception) -> Response:
     request.state.notes["error"] = message
     said = api_error(_api_of(request), error.status_code, message)
     return as_response(said._replace(headers=dict(error.headers or {})))
-
-
-async def _counted(upstream: Upstream, body: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
-    number = await upstream.count_tokens(body, headers)
-    how = "estimated" if number is None else "counted"
-    if number is None:
-        number = len(json.dumps(body, ensure_ascii=False)) // _LETTERS_A_TOKEN
-    return JSONResponse({"input_tokens": number}, headers={"x-penstock-tokens": how})
-
-
-async def listed_names(served: ServedModel) -> list[str]:
-    """Return the names of a model that are listed; `ProviderError` if the server must be asked and does not answer."""
-    if not served.is_any:
-        return [name for name in served.names if not PATTERN & {*name}]
-    if served.options.model is not None:
-        return [served.options.model]
-    return [each["id"] for each in (await served.upstream.find()).models]
-
-
-def dialect_names(dialect: str) -> list[str]:
-    """Return the names of the dialects that a model, or a dialect, stands for."""
-    return [each if isinstance(each, str) else each.name for each in dialect_for(dialect).names]
 
 
 def _models(names: list[str]) -> dict[str, Any]:

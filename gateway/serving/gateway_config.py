@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -15,15 +15,34 @@ from ...events.errors import UsageError
 from ...operators.catalogue.dialect_for import dialects_named
 from ...operators.engine.known_names import known_names
 from ...sources.streams.bounded_read import read_file
-from .gateway_app import PATTERN, GatewayOptions, ServedModel
+from .answer_guards import REDACTED
+from .served_model import PATTERN, GatewayOptions, ServedModel
 from .server_profiles import ServerName
 from .upstream import Upstream
 
+Seconds = Annotated[float, Field(gt=0)]
 Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 
 
 class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class LimitsTable(_Table):
+    """Seconds to wait, as for `watchdog`: `[watchdog]`."""
+
+    first: Seconds | None = None
+    between: Seconds | None = None
+    call: Seconds | None = None
+    total: Seconds | None = None
+
+
+class _ModelOptions(_Table):
+    dialect: str | None = None
+    allow_tools: Names | None = None
+    root: str | None = None
+    redact: list[Literal["keys", "email", "card", "phone", "all"]] | None = None
+    watchdog: LimitsTable | None = None
 
 
 class UpstreamTable(_Table):
@@ -36,23 +55,22 @@ class UpstreamTable(_Table):
     """The environment variable that has the server's key."""
     dialect: str | None = None
     """How its models write calls, where they do not say otherwise."""
-    silence: Annotated[float, Field(gt=0)] = 600.0
+    silence: Seconds = 600.0
 
 
-class ModelTable(_Table):
+class ModelTable(_ModelOptions):
     """A model that clients can ask for: `[models.NAME]`."""
 
     upstreams: Names | None = None
     """Where it is; it may be left out if there is one server only."""
     model: str | None = None
     """The server's name of it."""
-    dialect: str | None = None
     aliases: Names | None = None
     """Further names, and patterns such as `claude-*`."""
 
 
-class GatewayTable(_Table):
-    """The whole file."""
+class GatewayTable(_ModelOptions):
+    """The whole file; what it says of models holds for all that do not say otherwise."""
 
     host: str | None = None
     port: Annotated[int, Field(ge=0, le=65535)] | None = None
@@ -99,7 +117,8 @@ def read_config(path: str | PathLike[str], environment: Mapping[str, str] = os.e
             "record": None if table.record is None else Path(path).parent / table.record,
         }
         running = {"host": table.host, "port": table.port, "grace": table.grace}
-        return GatewayConfig(_models(table, environment), given(**options), given(**running))
+        _check_dialect(table.dialect, "")
+        return GatewayConfig(_models(table, Path(path).parent, environment), given(**options), given(**running))
     except ValidationError as error:
         message = f"{path}: {'; '.join(map(_told, error.errors()))}"
         raise UsageError(message) from error
@@ -125,20 +144,26 @@ def _toml(path: str | PathLike[str]) -> dict[str, Any]:
         raise UsageError(message) from error
 
 
-def _models(table: GatewayTable, environment: Mapping[str, str]) -> tuple[ServedModel, ...]:
+def _models(table: GatewayTable, folder: Path, environment: Mapping[str, str]) -> tuple[ServedModel, ...]:
     upstreams = {name: _upstream(name, each, environment) for name, each in table.upstreams.items()}
     if not table.models and len(upstreams) == 1:
         ((name, upstream),) = upstreams.items()
-        return (ServedModel(("*",), upstream, GatewayOptions(dialect=table.upstreams[name].dialect)),)
+        options = _options(table, ModelTable(), table.upstreams[name].dialect, folder, "")
+        return (_served([upstream], options, ("*",), ""),)
     if not table.models:
         message = "there are several upstreams, so each model needs a table such as [models.NAME] with upstreams"
         raise UsageError(message)
     owners: dict[str, str] = {}
-    return tuple(_model(name, each, table, upstreams, owners) for name, each in table.models.items())
+    return tuple(_model(name, each, table, upstreams, owners, folder) for name, each in table.models.items())
 
 
 def _model(
-    name: str, model: ModelTable, table: GatewayTable, upstreams: Mapping[str, Upstream], owners: dict[str, str]
+    name: str,
+    model: ModelTable,
+    table: GatewayTable,
+    upstreams: Mapping[str, Upstream],
+    owners: dict[str, str],
+    folder: Path,
 ) -> ServedModel:
     where = f"models.{_shown(name)}"
     if PATTERN & {*name}:
@@ -156,15 +181,38 @@ def _model(
         if each not in upstreams:
             message = f"{where}.upstreams: unknown {each!r}; {known_names(each, upstreams)}"
             raise UsageError(message)
-    dialect = model.dialect or table.upstreams[chosen[0]].dialect
+    options = _options(table, model, table.upstreams[chosen[0]].dialect, folder, f"{where}.")
+    return _served([upstreams[each] for each in chosen], options, (name, *(model.aliases or ())), f"{where}: ")
+
+
+def _served(upstreams: list[Upstream], options: GatewayOptions, names: tuple[str, ...], where: str) -> ServedModel:
+    try:
+        return ServedModel(upstreams, options, names)
+    except UsageError as error:  # of the guards
+        message = f"{where}{error}"
+        raise UsageError(message) from error
+
+
+def _options(table: GatewayTable, model: ModelTable, of_server: str | None, folder: Path, where: str) -> GatewayOptions:
+    """Return what is said of a model: in its own table, then in that of its server, then at the top."""
     _check_dialect(model.dialect, where)
-    options = GatewayOptions(model=model.model, dialect=dialect)
-    return ServedModel((name, *(model.aliases or ())), upstreams[chosen[0]], options)
+    fields = {*_ModelOptions.model_fields}
+    said = {
+        **table.model_dump(include=fields, exclude_none=True),
+        **given(dialect=of_server),
+        **model.model_dump(include=fields, exclude_none=True),
+    }
+    if "root" in said:
+        said["root"] = folder / said["root"]
+    if "redact" in said:
+        names = REDACTED if "all" in said["redact"] else said["redact"]
+        said["redact"] = [REDACTED[name] for name in names]
+    return GatewayOptions(model=model.model, **said)
 
 
 def _upstream(name: str, table: UpstreamTable, environment: Mapping[str, str]) -> Upstream:
     where = f"upstreams.{_shown(name)}"
-    _check_dialect(table.dialect, where)
+    _check_dialect(table.dialect, f"{where}.")
     key = _key(table.key_env, f"{where}.key_env", environment)
     try:
         return Upstream(table.url, server=table.server, key=key, silence=table.silence)
@@ -178,7 +226,7 @@ def _check_dialect(dialect: str | None, where: str) -> None:
         if dialect is not None:
             dialects_named(dialect)
     except UsageError as error:
-        message = f"{where}.dialect: {error}"
+        message = f"{where}dialect: {error}"
         raise UsageError(message) from error
 
 
@@ -197,7 +245,7 @@ def _told(error: Any) -> str:
     where = ".".join(map(_shown, (*place, key)))
     match error["type"]:
         case "extra_forbidden":
-            table = _TABLES[place[0]] if place else GatewayTable
+            table = LimitsTable if "watchdog" in place else _TABLES[place[0]] if place else GatewayTable
             return f"{where}: unknown key; {known_names(key, table.model_fields)}"
         case "missing":
             return f"{where} is missing; add {_REQUIRED[key]}"

@@ -13,9 +13,10 @@ from types import FrameType
 
 import uvicorn
 
-from ...events.errors import ProviderError, UsageError
+from ...events.errors import ProviderError, UsageError, shown_url
 from ...sources.base.request import is_this_machine
-from .gateway_app import Gateway, GatewayOptions, ServedModel, dialect_names, listed_names
+from .gateway_app import Gateway
+from .served_model import GatewayOptions, ServedModel, dialect_names
 from .upstream import Upstream
 
 _LONGEST_STOP = 5
@@ -23,7 +24,7 @@ _LONGEST_STOP = 5
 
 
 async def run_gateway(
-    upstream: Upstream | Sequence[ServedModel],
+    upstreams: Sequence[Upstream] | Sequence[ServedModel],
     options: GatewayOptions,
     *,
     say: Callable[[str], None],
@@ -44,7 +45,7 @@ async def run_gateway(
     if options.key is None and not is_this_machine(host):
         message = f"other machines can reach {host}; pass --key too, which clients then must send"
         raise UsageError(message)
-    gateway = Gateway(upstream, options)
+    gateway = Gateway(upstreams, options)
     with _listening(host, port) as listening:
         for line in await _introduction(gateway.models, listening.getsockname()[1], host):
             say(line)
@@ -55,10 +56,23 @@ async def run_gateway(
             access_log=False,
             lifespan="on",
         )
-        logging.basicConfig(stream=sys.stderr, format="%(message)s")
+        logged = logging.StreamHandler(sys.stderr)
+        logged.setFormatter(_ShownLines(gateway.shown_text))
+        logging.basicConfig(handlers=[logged])
         logging.getLogger("penstock").setLevel(logging.ERROR)  # that a stream failed is in the line of its request
         logging.getLogger("penstock.gateway").setLevel(logging.INFO)
         await _Server(config, gateway, grace).serve(sockets=[listening])
+
+
+class _ShownLines(logging.Formatter):
+    """Redacts all that is logged, tracebacks too, whoever logs it."""
+
+    def __init__(self, shown_text: Callable[[str], str]) -> None:
+        super().__init__("%(message)s")
+        self._shown_text = shown_text
+
+    def format(self, record: logging.LogRecord) -> str:
+        return self._shown_text(super().format(record))
 
 
 class _Server(uvicorn.Server):
@@ -89,30 +103,44 @@ def _listening(host: str, port: int) -> socket.socket:
 async def _introduction(models: Sequence[ServedModel], port: int, host: str) -> list[str]:
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}"
-    upstreams = dict.fromkeys(each.upstream.url for each in models)
-    lines = [f"on {url} until Ctrl-C, in front of {', '.join(upstreams)}"]
-    for each in models:
-        try:
-            lines += await (_about_server(each) if each.is_any else _about_model(each))
-        except ProviderError as error:
-            which = "the upstream" if each.is_any else f"{each.names[0]}: the upstream {each.upstream.url}"
-            lines.append(f"{which} does not answer yet: {error.detail}")
+    lines = [f"on {url} until Ctrl-C, "]
+    if models[0].is_any:
+        first, *others = models[0].upstreams
+        lines[0] += f"in front of {shown_url(first.url)}"
+        lines += await _about_server(models[0], first)
+        for each in others:
+            lines += [f"if that fails: {shown_url(each.url)}", *await _about_server(models[0], each)]
+    else:
+        lines[0] += f"with {len(models)} models"
+        for model in models:
+            at = [await _about_model(model, each) for each in model.upstreams]
+            lines.append(f"{', '.join(model.names)}: {'; if that fails: '.join(at)}")
     return [*lines, f"OpenAI's clients: base_url {url}/v1", f"Anthropic's clients: base_url {url}"]
 
 
-async def _about_server(served: ServedModel) -> list[str]:
-    found = await served.upstream.find()
-    names = await listed_names(served)
+async def _about_server(served: ServedModel, upstream: Upstream) -> list[str]:
+    """Return what is known of a server for all its models, in lines."""
+    try:
+        found = await upstream.find()
+    except ProviderError as error:
+        return [f"the upstream does not answer yet: {error.detail}"]
     lines = [f"lane {found.lane} of {found.server}: {found.why}"]
+    names = served.listed_of(found)
     if found.lane == "raw":
         of = {"+".join(dialect_names(served.options.dialect or name)) for name in names}
         lines.append(f"dialect {', '.join(sorted(of)) or 'by the model of each request'}")
     return [*lines, f"models {', '.join(names) or 'unknown'}"]
 
 
-async def _about_model(served: ServedModel) -> list[str]:
-    found = await served.upstream.find()
+async def _about_model(served: ServedModel, upstream: Upstream) -> str:
+    """Return where a model is, and how it is asked there, in one line."""
+    url = shown_url(upstream.url)
+    try:
+        found = await upstream.find()
+    except ProviderError as error:
+        return f"at {url}, which does not answer yet: {error.detail}"
     model = served.model_in(found)
-    names = ", ".join(served.names)
-    dialect = f", dialect {'+'.join(dialect_names(served.options.dialect or model))}" if found.lane == "raw" else ""
-    return [f"{names}: {model} at {served.upstream.url}, lane {found.lane} of {found.server}{dialect}"]
+    said = f"{model} at {url}, lane {found.lane} of {found.server}"
+    return (
+        f"{said}, dialect {'+'.join(dialect_names(served.options.dialect or model))}" if found.lane == "raw" else said
+    )

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, Self
 import httpx2
 
 from ...events.errors import ProviderError, UsageError, shown_url
-from ...sources.base.sdk_fields import Fields
+from ...sources.base.sdk_fields import Fields, fields_of
 from ..upstream_body import Lane
 from .api_errors import upstream_error
 from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server, models_in
@@ -145,9 +145,12 @@ async def source_of(response: httpx2.Response) -> Any:
     finally:
         await response.aclose()
     try:
-        return [json.loads(body)]
+        answer = json.loads(body)
     except ValueError as error:
         raise upstream_error(502, body) from error
+    if fields_of(answer) is None:
+        raise upstream_error(502, body)
+    return [answer]
 
 
 def _checked(url: str) -> str:

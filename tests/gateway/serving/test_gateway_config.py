@@ -15,8 +15,10 @@ import pytest
 from app_server import serving
 from looped import looped
 from scripted_upstream import ScriptedUpstream, body_of, text_chunks
+from starlette.responses import JSONResponse
 
 from penstock import UsageError
+from penstock.gateway.serving.answer_guards import REDACTED
 from penstock.gateway.serving.gateway_app import Gateway
 from penstock.gateway.serving.gateway_config import read_config
 
@@ -44,6 +46,11 @@ WRONG = [
     (LOCAL + '[models.a]\nupstreams = ["locl"]', "models.a.upstreams: unknown 'locl'; did you mean 'local'?"),
     (LOCAL + "[models.a]\naliases = []", "models.a.aliases: must not be empty"),
     (LOCAL + '[models.a]\naliases = [""]', "models.a.aliases.0: must not be empty"),
+    ("allow_tools = []\n" + LOCAL, "allow_tools: must not be empty"),
+    (LOCAL + '[models.a]\nroot = "nowhere"', "models.a: --root must be a folder that is there, got 'FOLDER/nowhere'"),
+    ('redact = ["key"]\n' + LOCAL, "redact.0: must be 'keys', 'email', 'card', 'phone' or 'all', got 'key'"),
+    ("[watchdog]\nfrst = 3\n" + LOCAL, "watchdog.frst: unknown key; did you mean 'first'?"),
+    (LOCAL + "[models.a.watchdog]\nfirst = 0", "models.a.watchdog.first: must be greater than 0, got 0"),
     (LOCAL + '[models."claude-*"]', 'models."claude-*": clients see this name, so it cannot be a pattern; move it to the aliases of a model'),
     (LOCAL + '[models.a]\nmodle = "x"', "models.a.modle: unknown key; did you mean 'model'?"),
     (LOCAL + '[models.a]\ndialect = "herms"', "models.a.dialect: unknown dialect 'herms'; did you mean 'hermes'?"),
@@ -62,7 +69,7 @@ def test_what_is_wrong_is_told_with_its_key_and_what_to_do(text: str, complaint:
     path = written(tmp_path, text)
     with pytest.raises(UsageError) as raised:
         read_config(path, {})
-    assert str(raised.value) == f"{path}: {complaint}"
+    assert str(raised.value) == f"{path}: {complaint.replace('FOLDER', str(tmp_path))}"
 
 
 def test_a_file_that_is_not_there_is_told(tmp_path: Path):
@@ -76,7 +83,7 @@ def test_a_file_that_is_not_there_is_told(tmp_path: Path):
 def test_what_the_file_leaves_out_is_left_to_the_defaults(tmp_path: Path):
     models, options, running = read_config(written(tmp_path, LOCAL), {})
     assert (options, running) == ({}, {})
-    assert [(each.names, each.upstream.url, each.is_any) for each in models] == [
+    assert [(each.names, each.upstreams[0].url, each.is_any) for each in models] == [
         (("*",), "http://127.0.0.1:8080", True)
     ]
 
@@ -187,3 +194,67 @@ def test_an_unknown_name_is_told_in_the_words_of_the_api(tmp_path: Path):
             assert answer.status_code == 404
             assert error["message"] == "model: unknown 'gpt-5'; known are coder, small"
             assert error.get("code", error["type"]) in ("model_not_found", "not_found_error")
+
+
+def test_the_next_server_of_a_model_is_asked_where_one_fails(tmp_path: Path):
+    broken = ScriptedUpstream(JSONResponse({"error": {"message": "no"}}, 500))
+    models = '[models.coder]\nupstreams = ["a", "b"]\nmodel = "x"'
+    with configured(tmp_path, (broken, several("x", "y")), models, KEY="theirs") as url:
+        answer = httpx2.post(f"{url}/v1/responses", json={"model": "coder", "input": "Go."}).json()
+    assert answer["output"][0]["content"][0]["text"] == "Hi"
+    assert len(broken.requests) == 1
+
+
+GUARDS = """
+allow_tools = ["read"]
+redact = ["all"]
+root = "work"
+[watchdog]
+first = 30
+
+[upstreams.a]
+url = "http://127.0.0.1:1"
+dialect = "hermes"
+
+[models.plain]
+
+[models.own]
+dialect = "qwen3_coder"
+allow_tools = ["read", "write"]
+redact = ["keys", "email"]
+[models.own.watchdog]
+between = 10
+"""
+
+
+def test_what_a_model_says_comes_before_its_server_and_the_top(tmp_path: Path):
+    (tmp_path / "work").mkdir()
+    plain, own = (each.options for each in read_config(written(tmp_path, GUARDS), {}).models)
+    assert (plain.dialect, own.dialect) == ("hermes", "qwen3_coder")
+    assert (plain.allow_tools, own.allow_tools) == (["read"], ["read", "write"])
+    assert (plain.redact, own.redact) == ([*REDACTED.values()], [REDACTED["keys"], REDACTED["email"]])
+    assert (plain.watchdog, own.watchdog) == ({"first": 30.0}, {"between": 10.0})
+    assert plain.root == own.root == tmp_path / "work"
+
+
+def test_guards_of_a_model_are_for_its_answers_and_redaction_for_all_that_is_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+):
+    call = '<tool_call>{"name": "f", "arguments": {}}</tool_call> me@example.org'
+    upstreams = [several("qwen"), several("x")]
+    for each in upstreams:
+        each.scripts = [body_of(text_chunks([call]))]
+    models = (
+        '[models.guarded]\nupstreams = ["a"]\ndialect = "hermes"\nallow_tools = ["g"]\nredact = ["email"]\n'
+        '[models.free]\nupstreams = ["b"]\ndialect = "hermes"'
+    )
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}]
+    with caplog.at_level("INFO", "penstock.gateway"), configured(tmp_path, upstreams, models, KEY="theirs") as url:
+        for model, is_free in (("guarded", False), ("free", True)):
+            body = {"model": model, "messages": [{"role": "user", "content": "Go."}], "tools": tools}
+            said = httpx2.post(f"{url}/v1/chat/completions", json=body).text
+            assert ('"tool_calls":[' in said) is is_free
+            assert ("me@example.org" in said) is is_free
+        httpx2.post(f"{url}/v1/chat/completions", json={**body, "model": "me@example.org"})
+    assert "blocked=f(allowed_tools)" in caplog.text
+    assert "me@example.org" not in caplog.text

@@ -134,14 +134,17 @@ def test_it_takes_a_file_and_options_beside_it_win(tmp_path: Path):
         config.write_text(
             f'port = 1\nkey_env = "OURS"\nrecord = "kept"\n[upstreams.here]\nurl = "http://{address}"\n'
             '[upstreams.there]\nurl = "http://127.0.0.1:1"\n'
-            '[models.coder]\nupstreams = ["here"]\naliases = ["claude-*"]\ndialect = "hermes"\n'
+            '[models.coder]\nupstreams = ["here", "there"]\naliases = ["claude-*"]\ndialect = "hermes"\n'
             '[models.far]\nupstreams = ["there"]\n'
         )
         with running(None, "--config", str(config), OURS="secret") as (_, url, lines):
             said = "".join(lines)
-            assert f"in front of http://{address}, http://127.0.0.1:1\n" in said
-            assert f"coder, claude-*: m-1 at http://{address}, lane raw of llamacpp, dialect hermes\n" in said
-            assert "far: the upstream http://127.0.0.1:1 does not answer yet: " in said
+            assert "until Ctrl-C, with 2 models\n" in said
+            assert (
+                f"coder, claude-*: m-1 at http://{address}, lane raw of llamacpp, dialect hermes; if that fails: "
+                "at http://127.0.0.1:1, which does not answer yet: "
+            ) in said
+            assert "far: at http://127.0.0.1:1, which does not answer yet: " in said
             assert httpx2.get(f"{url}/v1/models").status_code == 401
             body = {"model": "claude-4", "max_tokens": 9, "messages": USER}
             answer = httpx2.post(f"{url}/v1/messages", json=body, headers={"x-api-key": "secret"})
@@ -180,9 +183,9 @@ def test_it_refuses_what_it_cannot_do(arguments: list[str], complaint: str, pens
 def test_a_file_is_refused_with_what_it_says_itself_and_for_what_is_wrong_in_it(penstock: Penstock, tmp_path: Path):
     code, _, said = penstock("gateway", "--port", "0")
     assert (code, said.startswith("penstock: pass --upstream")) == (2, True)
-    for option in (("--model", "x"), ("--dialect", "hermes"), ("--server", "vllm")):
-        code, _, said = penstock("gateway", "--config", "gateway.toml", *option)
-        assert (code, "write --model, --dialect and --server into the file" in said) == (2, True)
+    for option, value in (("--model", "x"), ("--server", "vllm"), ("--allow-tools", "a"), ("--redact", "keys")):
+        code, _, said = penstock("gateway", "--config", "gateway.toml", option, value)
+        assert (code, f"write {option} into the file" in said) == (2, True)
     (tmp_path / "gateway.toml").write_text("upstrems = 1")
     code, _, said = penstock("gateway", "--config", str(tmp_path / "gateway.toml"))
     assert (code, "upstrems: unknown key; did you mean 'upstreams'?" in said) == (2, True)

@@ -22,7 +22,7 @@ _LOGGER: Final = logging.getLogger("penstock.gateway")
 METRICS: Final = "/metrics"
 CLIENT_LEFT: Final = 499
 """What the log has as the status of a request whose client has left before the end of the answer."""
-_LONGEST: Final = 2000
+_LONGEST: Final = 3000
 """Characters of a value in the line: names of models are what clients send, and errors what servers say."""
 _MOST_MODELS: Final = 100
 """Models with series of their own: where the upstream has several, a client can ask for any name."""

@@ -190,7 +190,7 @@ def test_a_line_stays_one_line_whatever_a_client_or_a_server_sends(lines: Queue[
         httpx2.post(url + MESSAGES, json=asked(model="a\r\nPOST /forged 200\x1b[2J" + "x" * 10_000))
         line = lines.get(timeout=20)
         assert line.isprintable()
-        assert len(line) < 5000
+        assert len(line) < 7000
         httpx2.post(f"{url}/a%0APOST%20/forged")
         assert lines.get(timeout=20).isprintable()
 

@@ -183,6 +183,28 @@ def test_the_calls_beside_a_blocked_one_are_not_half_there(asked: NeutralRequest
     assert "error" not in client_frames(asked, "parsed", AnswerGuards(allow_tools=["read"]), starts)[-1]
 
 
+@looped("path", PATHS)
+def test_a_client_that_waits_for_a_held_call_gets_signs_of_life(path: str):
+    chunks = natively(GOOD)
+    server = ScriptedUpstream(
+        [*body_of(chunks[:2], done=False), None, *body_of([*chunks[2:], chunk({}, "tool_calls")])], routes=PARSED
+    )
+    body = {"model": "m", "stream": True, "max_tokens": 9, "messages": USER, "input": "Go."}
+    sign = {PATHS[0]: ": ", PATHS[1]: 'data: {"type":"keepalive"}', PATHS[2]: 'data: {"type":"ping"}'}[path]
+    with (
+        gateway(server, allow_tools=["read"], keep_alive=0.05) as url,
+        httpx2.stream("POST", url + path, json=body, timeout=WAIT) as response,
+    ):
+        lines: list[str] = []
+        for line in response.iter_lines():
+            lines.append(line)
+            if line == sign:
+                server.go()
+    text = "\n".join(lines)
+    assert text.index(sign) < text.index("notes/a.md")
+    assert not is_error(path, data_in(text)[-1])
+
+
 LEFT_OUT = [
     ('{"path": "/etc/pass', "length", "is not whole"),
     ("{'path': '/etc/passwd'}", "tool_calls", "cannot be judged (malformed)"),

@@ -92,8 +92,10 @@ def test_the_file_in_the_docs_is_read(tmp_path: Path):
     page = (ROOT / "docs/gateway.md").read_text(encoding="utf-8")
     [text] = re.findall(r"```toml\n(# gateway\.toml\n.*?)```", page, re.DOTALL)
     environment = {"GATEWAY_KEY": "ours", "VLLM_KEY": "theirs"}
+    (tmp_path / "work").mkdir()
     models, options, running = read_config(written(tmp_path, text), environment)
     assert [each.names for each in models] == [("qwen3-coder", "claude-*", "gpt-*"), ("llama",)]
+    assert [len(each.upstreams) for each in models] == [2, 1]
     assert options == {"key": "ours", "most_at_once": 16, "most_waiting": 32, "record": tmp_path / "recordings"}
     assert running == {"host": "0.0.0.0", "port": 4141, "grace": 30.0}
     fields = {*re.findall(r"(?m)^(\w+) =", text)}

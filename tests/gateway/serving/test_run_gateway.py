@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import socket
@@ -17,7 +18,7 @@ import openai
 import pytest
 from app_server import serving
 from cli_command import ENVIRONMENT, Penstock, command, penstock
-from scripted_upstream import ScriptedUpstream, body_of, text_chunks
+from scripted_upstream import ScriptedUpstream, body_of, chunk, text_chunks
 
 __all__ = ["penstock"]  # the fixture
 USER: Any = [{"role": "user", "content": "Go."}]
@@ -73,6 +74,36 @@ def test_it_says_where_it_is_which_lane_it_takes_and_why_and_ends_answers_by_ctr
         assert re.match(r"POST /v1/chat/completions 200 \d+\.\d\ds asked=m .*error=", process.stderr.read())
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(url)
+
+
+def test_its_guards_and_its_second_upstream_are_on_the_way(tmp_path: Path):
+    path = f"{tmp_path}/AKIA0123456789ABCDEF"
+    arguments = json.dumps({"path": "/etc/passwd", "other": path})
+    function = {"name": "read", "arguments": arguments}
+    chunks = [
+        chunk({"content": f"See {path}. "}),
+        chunk({"tool_calls": [{"index": 0, "id": "c", "function": function}]}),
+    ]
+    server = ScriptedUpstream([*body_of(chunks, done=False), None], routes={"/v1/models": {"data": [{"id": "m"}]}})
+    silent = ScriptedUpstream([None], routes={"/v1/models": {"data": [{"id": "m"}]}})
+    guards = ["--allow-tools", "read, write", "--root", str(tmp_path), "--redact", "all", "--watchdog", "first=0.3"]
+    with (
+        serving(server.app) as address,
+        serving(silent.app) as first,
+        running(f"http://{first}", "--upstream", f"http://{address}", *guards) as (process, url, lines),
+    ):
+        assert f"if that fails: http://{address}\n" in lines
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client:
+            said = client.chat.completions.create(model="m", messages=USER).choices[0].message.content or ""
+        assert said.startswith(f"See {tmp_path}/[redacted:aws key]. ")
+        assert f"blocked a call of read by inside_root: '/etc/passwd' is not inside {tmp_path}" in said
+        assert (silent.closed.get(timeout=15), server.closed.get(timeout=15)) == ("closed", "closed")
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=15) == 130
+        assert process.stderr is not None
+        log = process.stderr.read()
+        assert f"http://{address} is asked, for http://{first} failed before its first output" in log
+        assert "blocked=read(inside_root)" in log
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM that a process could handle")
@@ -173,6 +204,13 @@ def test_it_starts_before_its_upstream():
         ),
         (["--record", __file__], f"cannot record into {__file__}"),
         (["--most-at-once", "0"], "--most-at-once"),
+        (["--allow-tools", " , "], "--allow-tools needs the names of tools"),
+        (["--root", "/nowhere/at/all"], "--root must be a folder that is there, got '/nowhere/at/all'"),
+        (["--redact", "keys,emial"], "got 'emial'; did you mean 'email'?"),
+        (["--redact", ""], "--redact takes keys, email, card, phone and all"),
+        (["--watchdog", "frist=3"], "--watchdog takes first, between, call, total in seconds"),
+        (["--watchdog", "first=soon"], "got 'first=soon'"),
+        (["--watchdog", "first=0"], "first= must be a positive number of seconds"),
     ],
 )
 def test_it_refuses_what_it_cannot_do(arguments: list[str], complaint: str, penstock: Penstock):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -25,6 +25,7 @@ from ...operators.to_invocations import to_invocations
 from ...pipeline.chain import name_of
 from ...pipeline.pipeline import Pipeline
 from ...sinks.parts.part_reader import tool_of
+from ...sources.base.sdk_fields import entries_of
 from ...sources.watchdog import watchdog
 from ..neutral import Api, NeutralRequest, RequestError
 
@@ -98,7 +99,7 @@ class AnswerGuards:
             *(flat for flat, name in changed.items() if name in allowed),
         ]
 
-    def timed(self, source: Any) -> Any:
+    def timed(self, source: Callable[[], Any]) -> Callable[[], Any]:
         """Return a source with its time limits."""
         return watchdog(source, **self._limits) if self._limits else source
 
@@ -142,8 +143,8 @@ def _inside(root: str) -> FieldsJudgedBy:
     def inside_root(field: ClosedField) -> str | None:
         if field.path[-1] not in _PATHS:
             return None
-        values: list[Any] = field.value if isinstance(field.value, list) else [field.value]
-        said = (policy.judge_field(replace(field, value=each)) for each in values if isinstance(each, str))
+        texts = (each for each in entries_of(field.value) if isinstance(each, str))
+        said = (policy.judge_field(replace(field, value=each)) for each in texts)
         return next((why for why in said if why is not None), None)
 
     return FieldsJudgedBy(inside_root)

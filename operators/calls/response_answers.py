@@ -214,4 +214,9 @@ class ResponseAnswers(Stateful):
         )
 
 
-install(GrowingText, FragmentAggregator, ToolCallDelta, ChunkResponse, SegmentContent, CallLane, ResponseAnswers, StageChain)
+install(
+    *(GrowingText, ToolCallDelta, ChunkResponse, SegmentContent, ResponseAnswers),
+    feed_all=FragmentAggregator,
+    read=CallLane,
+    feed=StageChain,
+)

@@ -395,7 +395,7 @@ class JsonMachine(ValueMachine):
 
 pure_feed: Final = JsonMachine.feed
 """`feed` in Python, whose results the one in C has."""
-IS_NATIVE: Final = install(Fragment, Limits, JsonMachine)
+IS_NATIVE: Final = install(Fragment, Limits, feed=JsonMachine)
 """Whether `feed` is the one in C."""
 
 

@@ -21,7 +21,24 @@ def native_readers() -> Any:
     return module if getattr(module, "INTERFACE", 0) == INTERFACE else None
 
 
-def install(*classes: type) -> bool:
-    """Put the methods in C on classes; whether all are there."""
+TWINS: Final[dict[tuple[type, str], Any]] = {}
+"""The methods in Python whose place those in C took."""
+
+
+def install(*classes: type, **methods: type) -> bool:
+    """Put methods in C in the place of those of the same name; whether the module knows all classes.
+
+    `classes` are others with slots that these read.
+    """
     module = native_readers()
-    return module is not None and all([module.install(each) for each in classes])
+    if module is None:
+        return False
+    known = [module.install(each, True) for each in classes]
+    for name, each in methods.items():
+        twin = getattr(each, name)
+        method = module.install(each, twin)
+        known.append(method)
+        if method is not None:
+            TWINS[each, name] = twin
+            setattr(each, name, method)
+    return None not in known

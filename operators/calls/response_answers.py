@@ -14,10 +14,10 @@ from ..engine.stage import Completed, Failed, How, StageChain
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
-from .answer_segments import PIECES_AT_ONCE, AnswerSegments, SegmentOutput
 from ..machines.json_values import FragmentAggregator, GrowingText
 from ..machines.native_readers import install
-from .native_call import NativeCall, open_lane, CallLane
+from .answer_segments import PIECES_AT_ONCE, AnswerSegments, SegmentOutput
+from .native_call import CallLane, NativeCall, open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""

@@ -181,12 +181,14 @@ static int read_escape(PyObject *text, Py_ssize_t at, Py_UCS4 *decoded)
     int high = read_unit(text, at + 2);
     *decoded = (Py_UCS4)high;
     if (high < 0xD800 || high > 0xDFFF) return high < 0 ? high : 6;
-    /* Half of a pair is for Python, also one whose other half has not come. */
-    int low = high < 0xDC00 && at + 7 < LENGTH(text) && CHAR(text, at + 6) == '\\' && CHAR(text, at + 7) == 'u'
-        ? read_unit(text, at + 8) : WRONG;
-    if (low < 0xDC00 || low > 0xDFFF) return WRONG;
+    /* Each character of the low half is looked at as it comes: what can be none is not waited for. */
+    Py_ssize_t known = LENGTH(text) - at;
+    if (high > 0xDBFF || (known > 6 && CHAR(text, at + 6) != '\\') || (known > 7 && CHAR(text, at + 7) != 'u')
+        || (known > 8 && hex_digit(CHAR(text, at + 8)) != 0xD) || (known > 9 && hex_digit(CHAR(text, at + 9)) < 0xC))
+        return WRONG;
+    int low = read_unit(text, at + 8);
     *decoded = 0x10000 + ((Py_UCS4)(high - 0xD800) << 10) + (Py_UCS4)(low - 0xDC00);
-    return 12;
+    return low < 0 ? low : 12;
 }
 
 /* Text of a string up to where it stops: at its closing quote, at an escape that is cut, or at the end of the text. */
@@ -239,8 +241,7 @@ static PyObject *decode(PyObject *text, const Run *run)
 static PyObject *fragment(PyObject *path, int kind, PyObject *value, Py_ssize_t at)
 {
     PyObject *offset = PyLong_FromSsize_t(at), *fields[] = {path, names[kind], value, offset};
-    PyObject *made = value == NULL || offset == NULL ? NULL
-        : PyObject_Vectorcall((PyObject *)types[FRAGMENT], fields, 4, NULL);
+    PyObject *made = value && offset ? PyObject_Vectorcall((PyObject *)types[FRAGMENT], fields, 4, NULL) : NULL;
     Py_XDECREF(offset);
     Py_XDECREF(value);
     return made;
@@ -728,8 +729,7 @@ static PyObject *content(PyObject *lane, PyObject *text, PyObject *decoded, PyOb
     PyObject *said = decoded != NULL && SLOT(lane, IS_DECODED) == Py_True ? decoded : text;
     PyObject *pieces = PyList_CheckExact(items) ? PyList_AsTuple(items) : Py_NewRef(items);
     PyObject *fields[] = {SLOT(lane, SEGMENT_ID), SLOT(lane, SEGMENT_TYPE), said, SLOT(lane, TURN_ID), text, pieces};
-    PyObject *event = pieces == NULL ? NULL
-        : PyObject_Vectorcall((PyObject *)types[CONTENT], fields, 3, content_keywords);
+    PyObject *event = pieces ? PyObject_Vectorcall((PyObject *)types[CONTENT], fields, 3, content_keywords) : NULL;
     Py_XDECREF(pieces);
     PyList_SET_ITEM(events, 0, event);
     if (event == NULL) Py_CLEAR(events);
@@ -875,12 +875,12 @@ static PyObject *install(PyObject *Py_UNUSED(module), PyObject *arguments)
     if (class == MACHINE && (steps = PyObject_GetAttrString((PyObject *)type, "STEPS")) == NULL) return NULL;
     types[class] = (PyTypeObject *)Py_NewRef(type);
     twins[class] = Py_NewRef(twin);
-    return methods[class].ml_name == NULL ? Py_NewRef(twin) : PyDescr_NewMethod(type, &methods[class]);
+    return methods[class].ml_name == NULL ? Py_NewRef(Py_True) : PyDescr_NewMethod(type, &methods[class]);
 }
 
 static PyMethodDef functions[] = {
     {"install", install, METH_VARARGS,
-     "install(class, twin, /)\n--\n\nReturn the method in C for a class; None if that does not fit."},
+     "install(class, twin, /)\n--\n\nReturn the method in C of a class, True for none; None if it does not fit."},
     {NULL, NULL, 0, NULL},
 };
 

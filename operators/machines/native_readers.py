@@ -8,6 +8,8 @@ from typing import Any, Final
 
 INTERFACE: Final = 2
 """What Python and C tell each other; raised with it, here and there, so that a module that was built before is left."""
+TWINS: Final[dict[tuple[type, str], Any]] = {}
+"""By class and name the methods in Python whose place those in C took."""
 
 
 def native_readers() -> Any:
@@ -21,24 +23,20 @@ def native_readers() -> Any:
     return module if getattr(module, "INTERFACE", 0) == INTERFACE else None
 
 
-TWINS: Final[dict[tuple[type, str], Any]] = {}
-"""The methods in Python whose place those in C took."""
-
-
 def install(*classes: type, **methods: type) -> bool:
-    """Put methods in C in the place of those of the same name; whether the module knows all classes.
+    """Put methods in C in the place of those in Python, by their names; return whether all fit.
 
-    `classes` are others with slots that these read.
+    `classes` are the others whose slots these read.
     """
     module = native_readers()
     if module is None:
         return False
-    known = [module.install(each, True) for each in classes]
+    fitting = [module.install(each, None) for each in classes]
     for name, each in methods.items():
         twin = getattr(each, name)
         method = module.install(each, twin)
-        known.append(method)
+        fitting.append(method)
         if method is not None:
             TWINS[each, name] = twin
             setattr(each, name, method)
-    return None not in known
+    return None not in fitting

@@ -228,8 +228,10 @@ def test_an_exception_in_a_lane_closes_the_stages_behind_it():
 @native
 def test_the_pieces_that_are_kept_are_joined():
     chain, lane, chunk = begun_lane()
+    chunk = replace(chunk, tool_calls=(ToolCallDelta(0, arguments_delta="b"),))
     for _ in range(3 * MANY):
-        chain.feed(chunk)
+        assert chain.feed(chunk)
+    assert lane._machine.at == len('{"rows": [[1, "a') + 3 * MANY
     assert len(lane._raws) < MANY
     assert len(lane._texts) < MANY
 

@@ -2916,6 +2916,7 @@ def build(source: Path) -> None:
     distribution = Distribution({"ext_modules": [Extension(source.stem, [str(source)])]})
     command: Any = distribution.get_command_obj("build_ext")
     command.build_lib, command.build_temp = str(source.parent), str(source.parent / "build")
+    command.force = True
     command.ensure_finalized()
     command.run()
     shutil.rmtree(source.parent / "build")

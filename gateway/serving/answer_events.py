@@ -21,6 +21,8 @@ from ...sinks.web.openai_chat_frames import failure_of
 from ..neutral import Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 
+_BY_MODEL: Final = ("stop", "tool_calls")
+"""The finish reasons with which a model ends an answer by itself."""
 API: Final = "openai-chat"
 """What every upstream is asked in."""
 
@@ -42,7 +44,7 @@ def pipeline_for(asked: NeutralRequest, lane: Lane, dialect: str, options: Mappi
     if lane == "parsed":
         if tools is None:
             return Pipeline("pass_through", text_calls="off", **common)
-        return Pipeline("api_tool_call", tools=tools, text_calls="call", fields=(), **common)
+        return Pipeline("api_tool_call", tools=tools, text_calls="call", unknown_tool="pass", fields=(), **common)
     row = dialect_for(dialect, request=options)
     strategy = TextStrategy(*row.names)
     if tools is None:
@@ -91,6 +93,16 @@ class AnswerNotes:
         parts: list[Part] = [Reasoning(thought)] if thought else []
         parts += [Text(said)] if said else []
         return Message("assistant", (*parts, *self._calls))
+
+
+def finished(event: Any) -> Any:
+    """Return an event, and the end of an answer as whole if the connection broke behind the finish.
+
+    All that may be lost there is the count of tokens; a client that is told of an error makes the calls once more.
+    """
+    if isinstance(event, AnswerEnd) and event.status == "interrupted" and event.finish_reason in _BY_MODEL:
+        return replace(event, status="complete", error=None)
+    return event
 
 
 async def named_for_client(

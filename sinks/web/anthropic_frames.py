@@ -108,6 +108,8 @@ _PROVIDERS: Final = ("server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
 _OF_DELTA: Final = ("container", "stop_sequence")
 """What Anthropic says of a message at its end, which the next request may need."""
+_THOUGHTS: Final = ("thinking", "redacted_thinking")
+"""Blocks that clients do not show: an answer with these alone, or without any, they take for one that got lost."""
 _EMPTY: Final[Mapping[TextKind, dict[str, Any]]] = {
     "text": {"type": "text", "text": ""},
     "refusal": {"type": "text", "text": ""},
@@ -123,15 +125,25 @@ class AnthropicFrames:
     one that was cut before them would look like a call without arguments.
 
     - `interleave`: with False a block begins when the one before it has ended, as Anthropic itself writes them.
+    - `for_agents`: for clients that read inputs strictly, and tell the model what is wrong with them: an input that is
+      no JSON is sent as the model wrote it, as a call to be made; and an answer that shows nothing has an empty text.
     """
 
-    def __init__(self, *, model: str | None = None, message_id: str | None = None, interleave: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        message_id: str | None = None,
+        interleave: bool = True,
+        for_agents: bool = False,
+    ) -> None:
+        self._for_agents = for_agents
         self._queue = None if interleave else OneAtATime(("content_block_start",), ("content_block_stop",))
         self._model = "unknown" if model is None else model
         self._message_id = message_id
         self._of_event = EventChoices()
         self._parts = PartReader()
-        self._has_begun = self._has_refused = self._has_calls = self._has_cut_call = False
+        self._has_begun = self._has_shown = self._has_refused = self._has_calls = self._has_cut_call = False
         self._count = 0
         self._open: dict[str, int] = {}
         """The index of each open block by the id of its part."""
@@ -173,6 +185,9 @@ class AnthropicFrames:
             yield error_event({"message": broken_off(how, answer)})
             return
         yield from self._message_start(None)
+        if self._for_agents and not self._has_shown:
+            yield from self._start("", dict(_EMPTY["text"]))
+            yield self._stop("")
         reason = stop_reason(
             answer,
             has_refused=self._has_refused,
@@ -235,6 +250,7 @@ class AnthropicFrames:
     def _start(self, part_id: str, block: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from self._message_start(None)
         self._open[part_id] = self._count
+        self._has_shown = self._has_shown or block["type"] not in _THOUGHTS
         yield {"type": "content_block_start", "index": self._count, "content_block": block}
         self._count += 1
 
@@ -277,7 +293,7 @@ class AnthropicFrames:
         if kind == "tool_use" or kind in _PROVIDERS:
             of_block = native if native.get("type") == kind else {}
             block: dict[str, Any] = {"type": kind, "id": call.id, "name": call.name, "input": {}, **of_block}
-            self._calls[call.id] = CallInput(call.form), block
+            self._calls[call.id] = CallInput(call.form, as_written=self._for_agents), block
 
     def _input(self, call_id: str, text: str) -> Iterator[dict[str, Any]]:
         if not text:
@@ -294,12 +310,13 @@ class AnthropicFrames:
         yield from self._input(call_id, given.close(end.arguments, is_complete=end.status == "complete"))
         if not given.is_cut and call_id not in self._open:
             yield from self._start(call_id, block)
+        is_cut = given.is_cut and not (self._for_agents and call_id in self._open)
         if call_id in self._open:
             yield self._stop(call_id)
         del self._calls[call_id]
         if block["type"] == "tool_use":
             self._has_calls = True
-            self._has_cut_call = self._has_cut_call or given.is_cut
+            self._has_cut_call = self._has_cut_call or is_cut
 
     def _provider_event(self, event: ProviderEvent) -> Iterator[dict[str, Any]]:
         """Send what belongs to the blocks of Anthropic's own tools: their results, citations, what the end says."""

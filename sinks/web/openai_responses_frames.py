@@ -370,7 +370,7 @@ def _is_broken(end: CallEnd) -> bool:
 def _usage(usage: TokenUsage) -> dict[str, Any]:
     return {
         "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cached},
+        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
         "output_tokens": usage.completion,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.total,

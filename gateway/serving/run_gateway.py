@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import sys
 from collections.abc import Callable, Iterator
@@ -16,6 +17,11 @@ from .upstream import Upstream
 
 _LONGEST_STOP = 5
 """Seconds that answers have to end in order."""
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop that uvicorn would run in: one in C, where there is `uvicorn[standard]`."""
+    return (uvicorn.Config("", log_config=None).get_loop_factory() or asyncio.new_event_loop)()
 
 
 async def run_gateway(

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import ProviderError, UsageError
-from ...events.segment_event import SegmentContent, SegmentEvent, SegmentStart
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.calls.call_arguments import as_json
 from ...operators.catalogue.dialect_for import dialect_for
@@ -17,7 +17,7 @@ from ...operators.engine.stage import Completed
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import TextStrategy
 from ...pipeline.tool import Tool
-from ...sinks.web.openai_chat_frames import failure_of
+from ...sinks.web.openai_chat_frames import failure_of, finish_of
 from ..neutral import Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 
@@ -103,6 +103,26 @@ def finished(event: Any) -> Any:
     if isinstance(event, AnswerEnd) and event.status == "interrupted" and event.finish_reason in _BY_MODEL:
         return replace(event, status="complete", error=None)
     return event
+
+
+async def calls_at_the_end(events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
+    """Yield events, the ends of calls not before that of the answer, and only if that is whole.
+
+    Clients of Responses make a call as soon as its item is done, and ask for the whole answer again after an error.
+    """
+    held: list[Any] = []
+    async for event in events:
+        if isinstance(event, AnswerEnd):
+            if finish_of(event) not in (None, "error"):
+                for each in held:
+                    yield each
+            yield event
+        elif isinstance(event, ToolInvocation | InvocationFailed) or (
+            isinstance(event, SegmentEnd) and event.segment_type == "tool_call"
+        ):
+            held.append(event)
+        else:
+            yield event
 
 
 async def named_for_client(

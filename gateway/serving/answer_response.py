@@ -20,7 +20,7 @@ from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
 from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
 from ..neutral import Api, NeutralRequest
-from .answer_events import AnswerNotes, begun, finished, named_for_client
+from .answer_events import AnswerNotes, begun, calls_at_the_end, finished, named_for_client
 from .api_errors import CONTEXT, in_stream
 from .upstream import Upstream, source_of
 from .whole_answer import failure_in, whole_answer
@@ -80,7 +80,8 @@ class Answers:
         run = answer.pipeline.astream(opened, turn_id=answer_id)
         self._open.add(run)
         noted = self._noted(run, answer, answer_id)
-        stream = _Stream(run, named_for_client(noted, asked.names), partial(self._open.discard, run), answer_id)
+        told = calls_at_the_end(noted) if api == "openai-responses" else noted
+        stream = _Stream(run, named_for_client(told, asked.names), partial(self._open.discard, run), answer_id)
         options = _options(asked)
         try:
             if not asked.stream:

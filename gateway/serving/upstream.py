@@ -180,9 +180,11 @@ class _Peeked(httpx2.AsyncByteStream):
 
     async def begin(self) -> bytes:
         """Return the beginning of the body, without blanks in front; empty if there is nothing else."""
-        while not (said := self._first.lstrip()) and (piece := await anext(self._pieces, None)) is not None:
+        async for piece in self._pieces:
             self._first += piece
-        return said
+            if said := self._first.lstrip():
+                return said
+        return b""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         if self._first:

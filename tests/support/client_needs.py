@@ -220,7 +220,8 @@ def _whole_response(body: dict[str, Any]) -> Got:
 
 
 def _item_texts(items: list[dict[str, Any]], kind: str) -> str:
-    parts = (part for item in items if item["type"] == kind for part in item.get("content", item.get("summary")))
+    key = "summary" if kind == "reasoning" else "content"
+    parts = (part for item in items if item["type"] == kind for part in item[key])
     return "".join(part.get("text", "") for part in parts)
 
 

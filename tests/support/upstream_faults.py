@@ -195,10 +195,10 @@ def arguments_first(chunks: list[Chunk]) -> Script:
     return [*chunks]
 
 
-def two_calls(index: int, *, mixed: bool, call_id: str = "call_2") -> Change:
+def two_calls(index: int, *, mixed: bool, call_id: str = "call_2") -> Callable[[list[Chunk]], list[Any]]:
     """Return a change after which there is a second call, behind the first or between its deltas."""
 
-    def changed(chunks: list[Chunk]) -> Script:
+    def changed(chunks: list[Chunk]) -> list[Any]:
         begin = next(place for place, one in enumerate(chunks) if calls_of([one]))
         first = chunks[begin:-2]
         second = call_chunks(index, call_id, [json.dumps(OTHER)])
@@ -210,6 +210,14 @@ def two_calls(index: int, *, mixed: bool, call_id: str = "call_2") -> Change:
         return [*chunks[:begin], *between, *chunks[-2:]]
 
     return changed
+
+
+def two_without_ids(chunks: list[Chunk]) -> Script:
+    both = two_calls(1, mixed=False)(chunks)
+    for call in calls_of(both):
+        if "id" in call:
+            call["id"] = ""
+    return both
 
 
 OTHER = {"path": "other.txt", "content": "second"}
@@ -519,13 +527,7 @@ FAULTS: dict[str, Fault] = {
     "two calls at the same time": Fault(two_calls(1, mixed=True), TWO, PARSED),
     "two calls with one index": Fault(two_calls(0, mixed=False), TWO, PARSED),
     "two calls with one id": Fault(two_calls(1, mixed=False, call_id="call_1"), TWO, PARSED),
-    "two calls with empty ids": Fault(
-        lambda chunks: of_each_call(lambda call: "id" in call and call.update(id=""))(  # type: ignore[arg-type]
-            two_calls(1, mixed=False)(chunks)  # type: ignore[arg-type]
-        ),
-        TWO,
-        PARSED,
-    ),
+    "two calls with empty ids": Fault(two_without_ids, TWO, PARSED),
     "two calls in one chunk": Fault(both_in_one, TWO, PARSED),
     "the whole call at once": Fault(at_once(JSON), Answer(), PARSED),
     "the arguments as an object": Fault(at_once(ARGUMENTS), Answer(), PARSED),

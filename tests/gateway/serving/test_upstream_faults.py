@@ -13,7 +13,8 @@ from depth import some_of
 from every_client import REFUSALS, WAYS, Clients, Said
 from looped import looped
 from scripted_upstream import ScriptedUpstream, gateway
-from upstream_faults import FAULTS, TOOLS, Answer, Broken, Fault, Refused, script
+from stream_changes import TOOLS, script
+from upstream_faults import FAULTS, Answer, Broken, Fault, Refused
 
 from penstock.gateway.neutral import Api
 from penstock.gateway.upstream_body import Lane

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, Self, cast
 import httpx2
 
 from ...events.errors import ProviderError, UsageError, shown_url
+from ...sinks.running.event_pump import close_both
 from ...sources.base.endings import reported_error
 from ...sources.base.sdk_fields import Fields, fields_of
 from ..upstream_body import Lane
@@ -193,7 +194,7 @@ class _Peeked(httpx2.AsyncByteStream):
             yield piece
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        await close_both(self._pieces, self._stream)
 
 
 def _checked(url: str) -> str:

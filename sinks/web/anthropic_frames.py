@@ -163,7 +163,9 @@ class AnthropicFrames:
     def lane(self, event: SegmentContent) -> FrameLane | None:
         """Return the lane of a segment whose block is open."""
         lane = self._parts.lane(event) if self._of_event.choice_of(event) == 0 else None
-        if lane is None or lane.id not in self._open or self._citations or self._queue is not None:
+        if lane is None or (index := self._open.get(lane.id)) is None or self._citations:
+            return None
+        if self._queue is not None and not self._queue.is_open(str(index)):
             return None
         if isinstance(part := lane.part, TextDelta):
             return frame_lane(lane.take, self._text(part.id, part.kind, part.delta))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -24,6 +26,7 @@ from starlette.responses import JSONResponse
 
 from penstock.gateway.serving.gateway_app import Gateway
 from penstock.gateway.serving.upstream import Upstream
+from penstock.sources.base.request import listen
 
 NINE = (
     *("hermes", "qwen3_coder", "glm47", "kimi_k2", "deepseek_v31", "minimax_m2", "mistral_v11", "harmony", "gemma4"),
@@ -192,6 +195,28 @@ def test_an_upstream_that_is_not_there_is_a_503():
             response = post(f"http://{address}", path)
             assert response.status_code == 503
             assert "the upstream cannot be reached" in response.json()["error"]["message"]
+
+
+def test_a_connection_that_the_upstream_resets_is_a_503():
+    server = ScriptedUpstream([])
+    with serving(server.app) as models, listen("127.0.0.1", 0) as listening:
+        upstream = Upstream(f"http://{models}")
+        with serving(Gateway(upstream).app()) as address, ThreadPoolExecutor(1) as thread:
+            assert httpx2.get(f"http://{address}/v1/models").status_code == 200
+            upstream.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            for _, path in ERRORS:
+                resetting = thread.submit(reset_one, listening)
+                response = post(f"http://{address}", path)
+                resetting.result(timeout=20)
+                assert response.status_code == 503
+                assert "the upstream cannot be reached" in response.json()["error"]["message"]
+
+
+def reset_one(listening: socket.socket) -> None:
+    """Take a request, and reset its connection."""
+    with listening.accept()[0] as connection:
+        connection.recv(1 << 16)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def test_keys_and_pages_in_a_browser():

@@ -23,6 +23,8 @@ from ..upstream_body import Lane
 
 _BY_MODEL: Final = ("stop", "tool_calls")
 """The finish reasons with which a model ends an answer by itself."""
+_TOLD: Final = ("malformed", "truncated", "invalid")
+"""Why calls failed that clients get all the same, and answer with what is wrong."""
 API: Final = "openai-chat"
 """What every upstream is asked in."""
 
@@ -78,8 +80,10 @@ class AnswerNotes:
             case ToolInvocation(id=call_id, name=name, arguments=arguments):
                 self._calls.append(Call(call_id, name, as_json(arguments)))
                 self._log["calls"] = len(self._calls)
-            case InvocationFailed(reason=reason):
+            case InvocationFailed(id=call_id, name=name, raw=raw, reason=reason):
                 self._log["failed"] = reason
+                if reason in _TOLD:
+                    self._calls.append(Call(call_id, name, raw))
             case AnswerEnd():
                 self.is_whole = event.status in ("complete", "paused") and event.finish_reason is not None
                 self._log["finish"] = event.finish_reason_raw or event.status

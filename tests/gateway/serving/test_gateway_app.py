@@ -318,3 +318,21 @@ def test_a_conversation_goes_on_from_its_last_response_with_what_was_thought_bef
     said = json.dumps(server.requests[1]["messages"][1])
     assert "I will." in said
     assert "Hm." in said
+
+
+def test_a_conversation_goes_on_behind_a_call_that_is_no_json():
+    text = '<tool_call>{"name": "f", "arguments": {"a": nope}}</tool_call>'
+    server = ScriptedUpstream(body_of(text_chunks([text])), body_of(text_chunks(["Done."])))
+    tools: Any = [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": False}]
+    with (
+        gateway(server, dialect="hermes") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client,
+    ):
+        first = client.responses.create(model="m", input="Go.", tools=tools)
+        [call] = [item for item in first.output if item.type == "function_call"]
+        result: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "That is no JSON."}]
+        client.responses.create(model="m", input=result, tools=tools, previous_response_id=first.id)
+    [_, said, told] = server.requests[1]["messages"]
+    [asked] = said["tool_calls"]
+    assert asked["id"] == told["tool_call_id"] == call.call_id
+    assert json.loads(asked["function"]["arguments"]) == {"INVALID_JSON": text}

@@ -18,13 +18,15 @@ from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import TextStrategy
 from ...pipeline.tool import Tool
 from ...sinks.web.openai_chat_frames import failure_of, finish_of
-from ..neutral import Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
+from ..neutral import Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 
 _BY_MODEL: Final = ("stop", "tool_calls")
 """The finish reasons with which a model ends an answer by itself."""
 _TOLD: Final = ("malformed", "truncated", "invalid")
 """Why calls failed that clients get all the same, and answer with what is wrong."""
+_CUT: Final = frozenset(("truncated", "interrupted", "provider_error"))
+"""How calls end with their stream."""
 API: Final = "openai-chat"
 """What every upstream is asked in."""
 
@@ -109,10 +111,11 @@ def finished(event: Any) -> Any:
     return event
 
 
-async def calls_at_the_end(events: AsyncIterable[Any]) -> AsyncGenerator[Any, None]:
-    """Yield events, the ends of calls not before that of the answer, and only if that is whole.
+async def calls_at_the_end(events: AsyncIterable[Any], api: Api) -> AsyncGenerator[Any, None]:
+    """Yield events; of calls that were cut the ends only if the answer is whole, of Responses those of all calls.
 
-    Clients of Responses make a call as soon as its item is done, and ask for the whole answer again after an error.
+    Clients of Responses make a call as soon as its item is done, and ask for the whole answer again after an error. In
+    Messages a call that was cut looks wrong where its block stops, and is no reason to ask again.
     """
     held: list[Any] = []
     async for event in events:
@@ -121,12 +124,21 @@ async def calls_at_the_end(events: AsyncIterable[Any]) -> AsyncGenerator[Any, No
                 for each in held:
                     yield each
             yield event
-        elif isinstance(event, ToolInvocation | InvocationFailed) or (
-            isinstance(event, SegmentEnd) and event.segment_type == "tool_call"
-        ):
+        elif _ends_call(event) and (api == "openai-responses" or _is_cut(event)):
             held.append(event)
         else:
             yield event
+
+
+def _ends_call(event: Any) -> bool:
+    if isinstance(event, SegmentEnd):
+        return event.segment_type == "tool_call"
+    return isinstance(event, ToolInvocation | InvocationFailed)
+
+
+def _is_cut(event: SegmentEnd | ToolInvocation | InvocationFailed) -> bool:
+    words = (event.status, event.reason) if isinstance(event, SegmentEnd) else (getattr(event, "reason", None),)
+    return not _CUT.isdisjoint(words)
 
 
 async def named_for_client(

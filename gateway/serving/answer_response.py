@@ -80,7 +80,7 @@ class Answers:
         run = answer.pipeline.astream(opened, turn_id=answer_id)
         self._open.add(run)
         noted = self._noted(run, answer, answer_id)
-        told = calls_at_the_end(noted) if api == "openai-responses" else noted
+        told = noted if api == "openai-chat" else calls_at_the_end(noted, api)
         stream = _Stream(run, named_for_client(told, asked.names), partial(self._open.discard, run), answer_id)
         options = _options(asked)
         try:

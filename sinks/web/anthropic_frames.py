@@ -173,9 +173,11 @@ class AnthropicFrames:
         return frame_lane(lambda event: given.feed(take(event)), self._input(lane.id, part.delta))
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        for part in self._parts.close(how):
-            yield from self._in_order(self._frames(part))
         answer = next(reversed(self._answers.values()), None)
+        is_broken = isinstance(how, Failed) or finish_of(answer) in (None, "error")
+        for part in self._parts.close(how):
+            if not (is_broken and isinstance(part, CallEnd)):  # a call that nobody ended is none to be made
+                yield from self._in_order(self._frames(part))
         if isinstance(how, Failed):
             yield error_event(error)
             return
@@ -309,7 +311,8 @@ class AnthropicFrames:
         if call_id not in self._calls:
             return
         given, block = self._calls[call_id]
-        yield from self._input(call_id, given.close(end.arguments, is_complete=end.status == "complete"))
+        is_complete = end.status == "complete" or (self._for_agents and end.reason == "malformed")
+        yield from self._input(call_id, given.close(end.arguments, is_complete=is_complete))
         if not given.is_cut and call_id not in self._open:
             yield from self._start(call_id, block)
         is_cut = given.is_cut and not (self._for_agents and call_id in self._open)

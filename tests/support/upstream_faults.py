@@ -314,6 +314,9 @@ FAULTS: dict[str, Fault] = {
         Answer(calls=(("write", "{"),)),  # what stands in front of it
         ("raw",),
     ),
+    "no bracket behind the arguments of a call in the text": Fault(
+        only({"content": f'{TEXT}<tool_call>{{"name": "write", "arguments": {JSON}</tool_call>'}), Answer(), ("raw",)
+    ),
     "arguments that the tool does not take": Fault(
         at_once('{"path": 7}'), Answer(calls=(("write", {"path": 7}),)), PARSED
     ),

@@ -96,6 +96,8 @@ def check(outcome: Answer | Broken | Refused, has: Got, api: Api, *, stream: boo
             assert message in has.error
             assert has.status == 200 if stream else has.status >= 500
             assert not (has.calls and api == "openai-responses"), "a call that is made once more"
+            whole = all(isinstance(arguments, dict) for _, arguments in has.calls)
+            assert whole or api == "openai-chat", "a call that was cut is told as one that is wrong"
         case Refused(status, message, messages):
             assert has.error is not None
             assert message in has.error

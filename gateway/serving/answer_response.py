@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -19,7 +18,7 @@ from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
 from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
 from ..neutral import Api, NeutralRequest
-from .answer_events import AnswerNotes, begun, named_for_client
+from .answer_events import AnswerNotes, begun, calls_at_the_end, named_for_client
 from .answer_guards import AnswerGuards
 from .answer_run import Answer, AnswerRun
 from .api_errors import CONTEXT, in_stream
@@ -62,7 +61,9 @@ class Answers:
         answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
         run = AnswerRun(answer, answer_id, self._guards)
         self._open.add(run)
-        stream = _Stream(run, self._noted(run, answer, answer_id), partial(self._open.discard, run), answer_id)
+        noted = self._noted(run, answer, answer_id)
+        told = noted if api == "openai-chat" else calls_at_the_end(noted, api)
+        stream = _Stream(run, named_for_client(told, asked.names), partial(self._open.discard, run), answer_id)
         options = _options(asked)
         try:
             if not asked.stream:
@@ -82,14 +83,13 @@ class Answers:
     async def _noted(self, run: AnswerRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
         """Yield what the client gets; log how the answer ended, and keep what the next request may refer to."""
         notes = AnswerNotes(answer.log)
-        async with aclosing(run.events()) as events:
-            try:
-                async for event in events:
-                    notes.feed(event)
-                    yield named_for_client(event, answer.asked.names)
-            except ProviderError as error:
-                answer.log["error"] = str(error)
-                raise
+        try:
+            async for event in run.events:
+                notes.feed(event)
+                yield event
+        except ProviderError as error:
+            answer.log["error"] = str(error)
+            raise
         if notes.is_whole:
             said = notes.message()
             keep_reasoning(self._store, said)
@@ -133,6 +133,7 @@ class _Stream:
             if not self._first.cancelled():
                 self._first.exception()
         await self._events.aclose()
+        await self._run.aclose()
         self._left()
 
 
@@ -173,6 +174,6 @@ def _options(asked: NeutralRequest) -> dict[str, Any]:
     of_api: dict[Api, dict[str, Any]] = {
         "openai-chat": {"include_usage": asked.include_usage or not asked.stream},
         "openai-responses": {},
-        "anthropic-messages": {"interleave": False},
+        "anthropic-messages": {"interleave": False, "for_agents": True},
     }
     return {"model": asked.model, **of_api[asked.api]}

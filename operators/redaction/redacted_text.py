@@ -282,6 +282,11 @@ class RedactedText(Stateful):
         """Whether more waits than the beginning of an escape."""
         return len(self._source) > len(self.reading.cut)
 
+    @property
+    def held(self) -> str:
+        """The text that waits before such a beginning, if it stands there as it is."""
+        return self.reading.held if len(self._readings) == 1 and self.reading.is_cut_plainly else ""
+
     def feed(self, source: str) -> str:
         """Return what of the text is certain now."""
         escapes, reading = self._escapes, self.reading
@@ -308,8 +313,7 @@ class RedactedText(Stateful):
     def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
         """Return what of text with escapes is certain, decoded and as it stands.
 
-        None, with nothing done, if it is not told without the whole rules. `cut`: the beginning of an escape at the end
-        of the source.
+        None, with nothing done, if the rules have to be asked. `cut`: the beginning of an escape at the end of it.
         """
         reading = self.reading
         if not (self._is_plain or reading.is_cut_plainly):

@@ -96,7 +96,7 @@ def gateway(  # noqa: PLR0913 - the options of the command
     try:
         from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415 - what it imports is an extra
         from ...gateway.serving.gateway_app import GatewayOptions  # noqa: PLC0415
-        from ...gateway.serving.run_gateway import run_gateway  # noqa: PLC0415
+        from ...gateway.serving.run_gateway import new_loop, run_gateway  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
         from ...sources.streams.time_limits import TimeLimits  # noqa: PLC0415
@@ -122,7 +122,8 @@ def gateway(  # noqa: PLR0913 - the options of the command
     )
     known: ServerName | None = None if server == "auto" else cast("Any", server)
     asked = [Upstream(each, server=known, key=os.environ.get(UPSTREAM_KEY)) for each in upstream]
-    asyncio.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))
 
 
 def _listed(text: str) -> list[str]:

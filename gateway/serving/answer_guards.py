@@ -204,7 +204,7 @@ class HeldCalls:
             if not self._is_stopped:  # the answer ends with an error, which says it
                 return ()
             return self._told(call, call.reason, f"The gateway left out a call of {name}, which was not whole")
-        if self._judges_arguments and call.reason != "unknown_tool":
+        if self._judges_arguments:
             why = "is not whole" if call.reason == "truncated" else f"cannot be judged ({call.reason})"
             return self._told(call, call.reason, f"The gateway left out a call of {name}, which {why}")
         self._has_calls = True

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
-from contextlib import aclosing
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -28,7 +27,7 @@ from ..operating.kept_answers import (
     with_reasoning,
 )
 from ..operating.recorder import Recorder
-from .answer_events import AnswerNotes, begun, named_for_client
+from .answer_events import AnswerNotes, begun, calls_at_the_end, named_for_client
 from .answer_run import Answer, AnswerRun
 from .api_errors import CONTEXT, in_stream
 from .whole_answer import failure_in, whole_answer
@@ -84,7 +83,9 @@ class Answers:
         answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
         run = AnswerRun(answer, answer_id, self._recorder)
         self._open.add(run)
-        stream = _Stream(run, self._noted(run, answer, answer_id), partial(self._open.discard, run), answer_id)
+        noted = self._noted(run, answer, answer_id)
+        told = noted if api == "openai-chat" else calls_at_the_end(noted, api)
+        stream = _Stream(run, named_for_client(told, asked.names), partial(self._open.discard, run), answer_id)
         options = _options(asked)
         try:
             if not asked.stream:
@@ -104,14 +105,13 @@ class Answers:
     async def _noted(self, run: AnswerRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
         """Yield what the client gets; log how the answer ended, and keep what the next request may refer to."""
         notes = AnswerNotes(answer.log, answer.log["_begin"])
-        async with aclosing(run.events()) as events:
-            try:
-                async for event in events:
-                    notes.feed(event)
-                    yield named_for_client(event, answer.asked.names)
-            except ProviderError as error:
-                answer.log["error"] = error
-                raise
+        try:
+            async for event in run.events:
+                notes.feed(event)
+                yield event
+        except ProviderError as error:
+            answer.log["error"] = error
+            raise
         if notes.is_whole:
             said = notes.message()
             keep_reasoning(self._store, said)
@@ -155,6 +155,7 @@ class _Stream:
             if not self._first.cancelled():
                 self._first.exception()
         await self._events.aclose()
+        await self._run.aclose()
         self._left()
 
 
@@ -195,6 +196,6 @@ def _options(asked: NeutralRequest) -> dict[str, Any]:
     of_api: dict[Api, dict[str, Any]] = {
         "openai-chat": {"include_usage": asked.include_usage or not asked.stream},
         "openai-responses": {},
-        "anthropic-messages": {"interleave": False},
+        "anthropic-messages": {"interleave": False, "for_agents": True},
     }
     return {"model": asked.model, **of_api[asked.api]}

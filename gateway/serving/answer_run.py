@@ -16,7 +16,7 @@ from ...sinks.parts.event_words import printable
 from ..neutral import NeutralRequest
 from ..operating.recorder import ClientRequest, Recorder
 from ..operating.turns import StoppingError
-from .answer_events import begun
+from .answer_events import begun, finished
 from .answer_guards import AnswerGuards
 from .upstream import Upstream, source_of
 
@@ -63,6 +63,8 @@ class AnswerRun:
         self._stopped: str | None = None
         self.headers: dict[str, str] = {}
         """Who answers, as far as that is certain."""
+        self.events = self._answered()
+        """The events of the first upstream that answers; the error of the last one is raised if none does."""
 
     def cancel(self, reason: str) -> None:
         """End the answer with an error that has the reason. Call it from any thread."""
@@ -70,8 +72,11 @@ class AnswerRun:
         if self._run is not None:
             self._run.cancel(reason)
 
-    async def events(self) -> AsyncGenerator[Any, None]:
-        """Yield the events of the first upstream that answers; raise the error of the last one if none does."""
+    async def aclose(self) -> None:
+        """Close the upstream's answer."""
+        await self.events.aclose()
+
+    async def _answered(self) -> AsyncGenerator[Any, None]:
         asked, upstreams = self._answer.asked, self._answer.upstreams
         for upstream, following in zip(upstreams, (*upstreams[1:], None), strict=True):
             async with aclosing(self._of(upstream)) as events:
@@ -106,23 +111,27 @@ class AnswerRun:
 
         run = self._run = way.pipeline.astream(self._guards.timed(opened), turn_id=self._id)
         calls = self._guards.new_calls(self._answer.asked.api)
-        is_over, too_slow = False, None
+        too_slow: str | None = None
+        end: AnswerEnd | None = None
         try:
             if self._stopped is not None:
                 run.cancel(self._stopped)
             async for event in run:
                 if isinstance(event, Notice) and event.code == "idle":
                     too_slow = event.detail
-                for each in (event,) if calls is None else calls.feed(event):
-                    is_over = is_over or (isinstance(each, AnswerEnd) and each.status != "interrupted")
+                told = finished(event)
+                for each in (told,) if calls is None else calls.feed(told):
+                    end = each if isinstance(each, AnswerEnd) else end
                     yield each
         except ProviderError as error:
+            if error.transport and end is not None and end.status == "complete" and end.finish_reason is not None:
+                return  # all that may be lost behind a finish is the count of tokens
             self._guards.hide(error)
             raise
         finally:
             await run.aclose()
         why = self._stopped or too_slow
-        if not is_over and why is not None:
+        if why is not None and (end is None or end.status == "interrupted"):
             message = f"the answer was broken off: {why}"
             raise (ProviderError if self._stopped is None else StoppingError)(message, status=503)
 

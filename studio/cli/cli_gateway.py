@@ -126,7 +126,7 @@ def gateway(  # noqa: PLR0913 - the options of the command
     try:
         from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415 - what it imports is an extra
         from ...gateway.serving.gateway_config import GatewayConfig, given, read_config  # noqa: PLC0415
-        from ...gateway.serving.run_gateway import run_gateway  # noqa: PLC0415
+        from ...gateway.serving.run_gateway import new_loop, run_gateway  # noqa: PLC0415
         from ...gateway.serving.served_model import GatewayOptions  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
@@ -162,7 +162,8 @@ def gateway(  # noqa: PLR0913 - the options of the command
     running = {**said.running, **given(host=host, port=port, grace=grace)}
     known: ServerName | None = None if server == "auto" else cast("Any", server)
     asked = [Upstream(each, server=known, key=os.environ.get(UPSTREAM_KEY)) for each in upstream or ()]
-    asyncio.run(run_gateway(asked or said.models, options, say=typer.echo, **running))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run_gateway(asked or said.models, options, say=typer.echo, **running))
 
 
 def _listed(text: str) -> list[str]:

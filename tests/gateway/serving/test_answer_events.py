@@ -32,7 +32,7 @@ def chunk(finish: str | None = None, **delta: Any) -> dict[str, Any]:
 def events_of(lane: Lane, *chunks: dict[str, Any], asked: NeutralRequest = ASKED) -> list[Any]:
     async def main() -> list[Any]:
         run = pipeline_for(asked, lane, "hermes").astream([*chunks], turn_id="t")
-        return [named_for_client(event, asked.names) async for event in run]
+        return [event async for event in named_for_client(run, asked.names)]
 
     return asyncio.run(main())
 

@@ -14,12 +14,13 @@ from typing import Any, get_args
 import httpx2
 import pytest
 from depth import scaled
-from gateway_clients import PATHS, USER, WAYS, clients_of, data_in, is_error
+from every_client import USER, WAYS, Clients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
 from scripted_upstream import ScriptedUpstream, body_of, chunk, gateway, text_chunks
 from starlette.responses import JSONResponse, Response
+from streamed_answers import PATHS, data_in, is_error
 
 from penstock.events import UsageError
 from penstock.gateway.neutral import Api, NeutralRequest, ToolSpec
@@ -107,7 +108,7 @@ def test_a_blocked_call_is_a_text_the_calls_before_it_run_and_the_upstream_is_cl
     lane: Any, options: dict[str, Any], why: str
 ):
     server = ScriptedUpstream([], routes=lane)
-    with gateway(server, **options) as url, clients_of(url) as clients:
+    with gateway(server, **options) as url, Clients(url) as clients:
         for before in ([GOOD], []):
             calls = [*before, BAD]
             chunks = text_chunks(pieces(in_text("hermes", *calls)), None) if lane is RAW else natively(*calls)
@@ -124,7 +125,7 @@ def test_a_call_is_blocked_in_every_dialect(name: str):
     script = body_of(text_chunks(pieces(in_text(name, BAD, GOOD)), None), done=False)
     server = ScriptedUpstream([*script, None], routes=RAW)
     for options, why in GUARDS:
-        with gateway(server, **options) as url, clients_of(url) as clients:
+        with gateway(server, **options) as url, Clients(url) as clients:
             said = clients.ask("messages", name, TOOLS)
             assert (said.calls, said.finish) == ([], "stop")
             assert said.text.endswith(told(why))
@@ -309,7 +310,7 @@ def test_what_is_redacted_reaches_no_client_in_text_reasoning_and_arguments(lane
     text = in_text("hermes", CALL_WITH_KEY)
     calls = [chunk({"content": each}) for each in pieces(text)] if lane is RAW else natively(CALL_WITH_KEY)
     server = ScriptedUpstream(body_of([*thought, *said, *calls, *text_chunks([])[1:]]), routes=lane)
-    with gateway(server, **REDACTING) as url, clients_of(url) as clients:
+    with gateway(server, **REDACTING) as url, Clients(url) as clients:
         for way in WAYS:
             answer = clients.ask(way, "hermes", TOOLS)
             assert " ".join(answer.text.split()) == f"{HIDDEN}I will."
@@ -338,8 +339,8 @@ ERRORS: list[Any] = [
 def test_what_is_redacted_is_in_no_error_and_in_no_log(script: Any):
     server = ScriptedUpstream(script, routes=PARSED)
     with (
-        gateway(server, **REDACTING) as url,
         logged() as lines,
+        gateway(server, **REDACTING) as url,
         httpx2.Client(base_url=url, timeout=WAIT) as client,
     ):
         for path in PATHS:
@@ -378,7 +379,7 @@ def logged() -> Iterator[list[str]]:
 
 def test_what_is_kept_of_an_answer_is_redacted():
     server = ScriptedUpstream(body_of(text_chunks(pieces(LEAK))), routes=PARSED)
-    with gateway(server, **REDACTING) as url, clients_of(url) as clients:
+    with gateway(server, **REDACTING) as url, Clients(url) as clients:
         first = clients.openai.responses.create(model="m", input="Go.")
         clients.openai.responses.create(model="m", input="On.", previous_response_id=first.id)
     assert [each["content"] for each in server.requests[-1]["messages"]] == ["Go.", HIDDEN, "On."]
@@ -387,7 +388,7 @@ def test_what_is_kept_of_an_answer_is_redacted():
 def test_a_blocked_call_is_told_redacted_and_kept_as_it_was_told():
     script = body_of(natively(("read", {"path": f"/etc/{KEY}"})), done=False)
     server = ScriptedUpstream([*script, None], body_of(text_chunks(["Hi"])), routes=PARSED)
-    with gateway(server, root="/usr", **REDACTING) as url, clients_of(url) as clients, logged() as lines:
+    with logged() as lines, gateway(server, root="/usr", **REDACTING) as url, Clients(url) as clients:
         first = clients.openai.responses.create(model="m", input="Go.")
         assert "'/etc/[redacted:aws key]' is not inside /usr" in first.output_text
         clients.openai.responses.create(model="m", input="On.", previous_response_id=first.id)

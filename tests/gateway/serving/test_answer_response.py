@@ -13,9 +13,10 @@ import httpx2
 import openai
 import pytest
 from app_server import serving
-from gateway_clients import PATHS, USER, data_in, is_error
+from every_client import USER
 from scripted_upstream import ScriptedUpstream, body_of, chunk, gateway, text_chunks
 from starlette.responses import JSONResponse
+from streamed_answers import PATHS, data_in, is_error
 
 from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
 from penstock.gateway.serving.upstream import Upstream

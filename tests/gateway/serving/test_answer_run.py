@@ -9,10 +9,11 @@ from typing import Any
 import httpx2
 import pytest
 from app_server import serving
-from gateway_clients import PATHS, USER, WAYS, clients_of, data_in, is_error
+from every_client import USER, WAYS, Clients
 from looped import looped
 from scripted_upstream import ScriptedUpstream, body_of, chunk, gateway, nobodys_address, text_chunks
 from starlette.responses import JSONResponse
+from streamed_answers import PATHS, data_in, is_error
 
 from penstock.events import UsageError
 from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
@@ -61,7 +62,7 @@ def test_the_next_upstream_answers_and_the_client_sees_no_trace_of_the_first(nam
             for header in ("x-penstock-upstream", "x-penstock-lane"):
                 assert given.headers[header].partition("1:")[0] == expected.headers[header].partition("1:")[0]
             assert given.headers["x-penstock-lane"] == "raw; hermes; llamacpp"
-        with clients_of(url) as clients:
+        with Clients(url) as clients:
             for way in WAYS:
                 said = clients.ask(way, "m", TOOLS)
                 assert (said.text.strip(), said.calls, said.finish) == (
@@ -124,7 +125,7 @@ def test_a_call_that_is_held_is_no_output_yet():
     begun = chunk({"tool_calls": [{"index": 0, "id": "c", "function": {"name": "read", "arguments": '{"pa'}}]})
     first = ScriptedUpstream([*body_of([begun], done=False), ...], routes=PARSED)
     second = ScriptedUpstream(GOOD, routes=RAW)
-    with gateway(first, second, allow_tools=["read"]) as url, clients_of(url) as clients:
+    with gateway(first, second, allow_tools=["read"]) as url, Clients(url) as clients:
         for way in WAYS:
             assert clients.ask(way, "m", TOOLS).calls == [("read", {"path": "a"})]
     assert len(first.requests) == len(second.requests) == len(WAYS)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import socket
+import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -11,14 +14,19 @@ import anthropic
 import httpx2
 import openai
 import pytest
+from app_server import serving
 from depth import scaled
 from dialect_calls import Written, written
-from gateway_clients import USER, WAYS, Clients
+from every_client import USER, WAYS, Clients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
 from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, nobodys_address, text_chunks
 from starlette.responses import JSONResponse
+
+from penstock.gateway.serving.gateway_app import Gateway
+from penstock.gateway.serving.upstream import Upstream
+from penstock.sources.base.request import listen
 
 NINE = (
     *("hermes", "qwen3_coder", "glm47", "kimi_k2", "deepseek_v31", "minimax_m2", "mistral_v11", "harmony", "gemma4"),
@@ -187,6 +195,28 @@ def test_an_upstream_that_is_not_there_is_a_503():
             assert "the upstream cannot be reached" in response.json()["error"]["message"]
 
 
+def test_a_connection_that_the_upstream_resets_is_a_503():
+    server = ScriptedUpstream([])
+    with serving(server.app) as models, listen("127.0.0.1", 0) as listening:
+        upstream = Upstream(f"http://{models}")
+        with serving(Gateway(upstream).app()) as address, ThreadPoolExecutor(1) as thread:
+            assert httpx2.get(f"http://{address}/v1/models").status_code == 200
+            upstream.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            for _, path in ERRORS:
+                resetting = thread.submit(reset_one, listening)
+                response = post(f"http://{address}", path)
+                resetting.result(timeout=20)
+                assert response.status_code == 503
+                assert "the upstream cannot be reached" in response.json()["error"]["message"]
+
+
+def reset_one(listening: socket.socket) -> None:
+    """Take a request, and reset its connection."""
+    with listening.accept()[0] as connection:
+        connection.recv(1 << 16)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 def test_keys_and_pages_in_a_browser():
     server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
     with gateway(server, key="secret") as url:
@@ -311,3 +341,21 @@ def test_a_conversation_goes_on_from_its_last_response_with_what_was_thought_bef
     said = json.dumps(server.requests[1]["messages"][1])
     assert "I will." in said
     assert "Hm." in said
+
+
+def test_a_conversation_goes_on_behind_a_call_that_is_no_json():
+    text = '<tool_call>{"name": "f", "arguments": {"a": nope}}</tool_call>'
+    server = ScriptedUpstream(body_of(text_chunks([text])), body_of(text_chunks(["Done."])))
+    tools: Any = [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": False}]
+    with (
+        gateway(server, dialect="hermes") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client,
+    ):
+        first = client.responses.create(model="m", input="Go.", tools=tools)
+        [call] = [item for item in first.output if item.type == "function_call"]
+        result: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "That is no JSON."}]
+        client.responses.create(model="m", input=result, tools=tools, previous_response_id=first.id)
+    [_, said, told] = server.requests[1]["messages"]
+    [asked] = said["tool_calls"]
+    assert asked["id"] == told["tool_call_id"] == call.call_id
+    assert json.loads(asked["function"]["arguments"]) == {"INVALID_JSON": text}

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 from penstock.events import SegmentContent, ToolInvocation
 from penstock.operators import stage, stream_fields, to_invocations, to_segments
-from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
+from penstock.operators.machines.json_machine import JsonMachine
 from penstock.operators.parse_text import parse_text
 from penstock.sources import decode_wire
 
@@ -17,16 +16,9 @@ from .contest import Case, Peer, Read, Show
 Prepare = Callable[[list[Any], Case], Read]
 
 
-class PureMachine(JsonMachine):
-    """The machine as it is where nothing was compiled."""
-
-    __slots__ = ()
-    feed = pure_feed
-
-
-def machine(deltas: list[Any], case: Case, kind: type[JsonMachine] = JsonMachine) -> Read:
+def machine(deltas: list[Any], case: Case) -> Read:
     def read(show: Show) -> None:
-        feeds = [kind().feed for _ in case.values]
+        feeds = [JsonMachine().feed for _ in case.values]
         for number, delta in deltas:
             for fragment in feeds[number](delta):
                 show((number, fragment))
@@ -135,10 +127,8 @@ def chain() -> Peer:
     return Peer("Penstock: chain to invocations", "chunks", prepare, text_of_event, package="penstock")
 
 
-OWN_MACHINES = [
-    Peer(name, "calls", prepare, text_of_fragment, has_values=False, package="penstock", note="fragments only")
-    for name, prepare in (
-        ("Penstock: JSON machine", machine),
-        ("Penstock: JSON machine, in Python", partial(machine, kind=PureMachine)),
-    )[: 1 + IS_NATIVE]
-]
+def json_machine() -> Peer:
+    note = "fragments only"
+    return Peer(
+        "Penstock: JSON machine", "calls", machine, text_of_fragment, has_values=False, package="penstock", note=note
+    )

@@ -60,8 +60,8 @@ class About(NamedTuple):
 
 
 def references(rows: list[Measured]) -> list[Measured]:
-    """Return Penstock's readers of a group, with which the others are compared."""
-    return [each for each in rows if each.peer.is_own]
+    """Return Penstock's readers of a group as they are by default, with which the others are compared."""
+    return [each for each in rows if each.peer.is_own and not each.peer.away]
 
 
 def number(value: float | None) -> str:
@@ -86,7 +86,7 @@ def table(result: Result) -> Iterator[str]:
     growth = ["growth"] if len(labels) > 1 else []
     own = references(result.sizes[compared(result)])
     ratios = [f"times {short(each)}" for each in own]
-    header = ["reader", *labels, *growth, *ratios, "pieces seen", "result"]
+    header = ["reader", *labels, *growth, *ratios, "pieces seen", "characters behind", "result"]
     yield "| " + " | ".join(header) + " |"
     yield "|" + " --- |" + " ---: |" * (len(header) - 2) + " --- |"
     for points in zip(*result.sizes, strict=True):
@@ -94,7 +94,7 @@ def table(result: Result) -> Iterator[str]:
         name = f"**{at.peer.name}**" if at.peer.is_own else at.peer.name
         slope = [number(exponent(list(points)))] if growth else []
         times = [number(at.times(each)) for each in own]
-        cells = [name, *(number(each.cost) for each in points), *slope, *times, pieces(at), verdict(points)]
+        cells = [name, *(number(each.cost) for each in points), *slope, *times, pieces(at), behind(at), verdict(points)]
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -107,6 +107,13 @@ def pieces(row: Measured) -> str:
     if not row.seconds or not (row.peer.pieces or row.peer.snapshot) or not row.case.content:
         return "-"
     return f"{row.pieces}" if row.sees_content else "at its end"
+
+
+def behind(row: Measured) -> str:
+    if not row.behind:
+        return "-"
+    mean, most = row.behind
+    return f"{number(mean)} ({most})" if most else "0"
 
 
 def verdict(points: tuple[Measured, ...]) -> str:
@@ -211,8 +218,12 @@ parsers of inference engines. `{command}` measures it anew and writes this page.
   twice the answer takes four times as long. Readers that parse everything again, or copy the whole string, grow.
 - *pieces seen* is how often there was more of the content to show. "At its end" means that the reader shows nothing
   of a string before it is closed, which is not streaming.
+- *characters behind* is how much of the content had come and was not yet shown, after a delta on average, and in
+  brackets at most: what a user sees later than it came. It is a count, and no machine changes it.
 - *result* says whether the final arguments, and all that was shown on the way, equal the input. A run is stopped after
   {limit:.0f} CPU seconds, and is then not tried with longer inputs.
+- Penstock's readers run twice: with what was compiled in C, and *in Python*, as `PENSTOCK_PURE=1` has it, in a process
+  of their own that takes its turns among the others.
 - *floors* parse nothing, or nothing until the end. No streaming reader can be below them.
 """
 

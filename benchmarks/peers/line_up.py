@@ -10,7 +10,7 @@ from penstock.operators.catalogue.dialect_for import DIALECTS
 from .contest import Peer
 from .engine_peers import engine_peers
 from .json_peers import FLOORS, JSON_PEERS, pieces
-from .own_readers import chain, json_machine, text_reader, wire_readers
+from .own_readers import chain, json_machine, made_before, text_reader, wire_readers
 from .pure_twin import in_both_modes
 from .sdk_peers import sdk_peers
 from .wires import TEXT_WIRES, WIRES
@@ -35,8 +35,10 @@ def own_groups(work: str) -> dict[str, list[Peer]]:
                 text_reader(f"Penstock: {dialect}", language, dialect),
                 text_reader("Penstock: all dialects", language, *DIALECTS),
             ]
-    if work in ("W1", "W1u", "W1e", "W2", "W5"):
+    if work in ("W0", "W1", "W1u", "W1e", "W2", "W5"):
         found["from the deltas of the arguments"] = [json_machine(), chain()]
+    if work == "W0":
+        found["from the deltas of the arguments"].append(made_before())
     if work not in ("W1u", "W1e", "W4"):
         found |= {
             f"from the bytes of {api}": wire_readers(api) for api in (TEXT_WIRES if work in ("W1", "W3") else WIRES)

@@ -9,6 +9,7 @@ from penstock.events import SegmentContent, ToolInvocation
 from penstock.operators import stage, stream_fields, to_invocations, to_segments
 from penstock.operators.machines.json_machine import JsonMachine
 from penstock.operators.parse_text import parse_text
+from penstock.pipeline import Pipeline
 from penstock.sources import decode_wire
 
 from .contest import Case, Peer, Read, Show
@@ -125,6 +126,24 @@ def text_reader(name: str, language: str, *dialects: str) -> Peer:
 def chain() -> Peer:
     prepare = calls_through(to_segments, stream_fields, invoke)
     return Peer("Penstock: chain to invocations", "chunks", prepare, text_of_event, package="penstock")
+
+
+def made_before() -> Peer:
+    """Return a reader whose pipeline serves many streams, and is made before them."""
+    pipeline = Pipeline(keep_answer=False)
+
+    def prepare(chunks: list[Any], _: Case) -> Read:
+        def read(show: Show) -> list[Any]:
+            calls: list[Any] = []
+            for event in pipeline.stream(chunks):
+                show(event)
+                if type(event) is ToolInvocation:
+                    calls.append(event.arguments)
+            return calls
+
+        return read
+
+    return Peer("Penstock: a pipeline made before", "chunks", prepare, text_of_event, package="penstock")
 
 
 def json_machine() -> Peer:

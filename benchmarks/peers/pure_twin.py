@@ -1,4 +1,4 @@
-"""Penstock's readers as they are with `PENSTOCK_PURE=1`, in a process of their own that takes its turns among the others."""
+"""Penstock's readers with `PENSTOCK_PURE=1`, in a process of their own that takes its turns among the others."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The inputs W1 to W5, cut into deltas, in each of the formats that readers take.
+"""The inputs W0 to W5, cut into deltas, in each of the formats that readers take.
 
+W0  a call of sixty characters
 W1  one call of write_file: Python source in its argument `content`
 W2  eight such calls, whose deltas come in turns
 W3  prose without any call, for readers that look for calls in text
@@ -118,6 +119,12 @@ def poem(size: int) -> dict[str, Any]:
     return {"path": "gedicht.txt", "content": (POEM * (size // len(POEM) + 1))[:size]}
 
 
+def tiny_call(size: int, delta: int) -> Case:
+    call = {"path": PATH, "content": ""}
+    call["content"] = python_source(1000)[: size - len(json.dumps(call))]
+    return of_calls("W0", f"{size} characters", size, [call], TOOL, delta)
+
+
 def one_call(size: int, delta: int) -> Case:
     case = of_calls("W1", f"{size // 1000} KB", size, [written(size)], TOOL, delta)
     frames = case.items["bytes of gemini"] = gemini(written(size), TOOL, delta)
@@ -185,6 +192,7 @@ def small_objects(size: int, delta: int) -> Case:
 
 
 WORKS = (
+    Work("W0", "a call of sixty characters", (60,), tiny_call),
     Work("W1", "one call of write_file", (2_000, 20_000, 200_000), one_call),
     Work("W1u", "the same, with text that is not ASCII", (2_000, 20_000, 200_000), one_call_not_ascii),
     Work("W1e", "the same, with that text in escapes", (2_000, 20_000, 200_000), one_call_in_escapes),

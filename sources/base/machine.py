@@ -180,16 +180,16 @@ def merged(chunks: list[ChunkResponse]) -> list[ChunkResponse]:
         if row is None or chunk != row.like:
             text = _text_of(chunk)
             row = rows.get(text)
-        if row is None or chunk != row.like:
-            like = _with_any_text(chunk)
-            if row is not None or like is None or not all(_may_pass(chunk, text, other) for other in rows):
-                given += [_as_one(each.chunks) for each in rows.values()]
-                rows.clear()
-            if like is None:
-                row = None
-                given.append(chunk)
-                continue
-            row = rows[text] = _Row(like, [])
+            if row is None or chunk != row.like:
+                like = _with_any_text(chunk)
+                if row is not None or like is None or not all(_may_pass(chunk, text, other) for other in rows):
+                    given += [_as_one(each.chunks) for each in rows.values()]
+                    rows.clear()
+                if like is None:
+                    row = None
+                    given.append(chunk)
+                    continue
+                row = rows[text] = _Row(like, [])
         row.chunks.append(chunk)
     return given + [_as_one(each.chunks) for each in rows.values()]
 

@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import Any
 
 from load_scenarios import each_delta
-from peers.contest import BUDGET, LIMIT, ROUNDS, Measured, duel
+from peers.contest import BUDGET, LIMIT, ROUNDS, Measured, duel, plain_call
 from peers.frames import SIZE, frames_part
 from peers.frames import measured as measured_frames
 from peers.line_up import Group, groups
@@ -156,7 +156,8 @@ def main(words: list[str]) -> int:
     spent = time.monotonic() - begin
     options = shlex.join(words) if not given.print else ""
     command = f"python benchmarks/bench_peers.py {options}" if options else "make bench-peers"
-    text = page(results, About(command, (waited() - before) / spent, spent, given.delta, absent), parts)
+    about = About(command, plain_call(), (waited() - before) / spent, spent, given.delta, absent)
+    text = page(results, about, parts)
     if given.print:
         print(text)
         return 0

@@ -56,6 +56,8 @@ class About(NamedTuple):
     """How the page came to be."""
 
     command: str
+    call: float
+    """The nanoseconds of a plain call."""
     waited: float
     seconds: float
     delta: int
@@ -210,6 +212,7 @@ parsers of inference engines. `{command}` measures it anew and writes this page.
 | machine | {machine} |
 | date | {date} |
 | took | {minutes:.0f} minutes |
+| c, a plain Python call | {call:.0f} ns |
 | versions | {versions} |
 {absent}
 ## How to read the tables
@@ -287,6 +290,7 @@ def page(results: list[Result], about: About, parts: Iterable[str] = ()) -> str:
     text = [
         HEAD.format(
             command=about.command,
+            call=about.call,
             provisional=provisional,
             machine=machine(),
             date=datetime.now(UTC).date().isoformat(),

@@ -72,6 +72,7 @@ def test_the_page_of_json_readers_has_tables_verdicts_sentences_and_a_picture(be
         page,
         re.MULTILINE,
     )
+    assert re.search(r"^\| c, a plain Python call \| [1-9]\d* ns \|$", page, re.MULTILINE)
     [picture] = (tmp_path / "images").iterdir()
     assert f"(images/{picture.name})" in page
     assert "jsonriver" in picture.read_text(encoding="utf-8")

@@ -36,6 +36,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests/support"))
 from load_scenarios import each_delta
 from peers.contest import BUDGET, LIMIT, ROUNDS, Measured, duel, plain_call
 from peers.frames import SIZE, frames_part
@@ -45,7 +47,7 @@ from peers.page import FRAMES, SERVED, STARTS, About, Result, page, served_part,
 from peers.workloads import WORKS, Work
 from start_up import PROCESSES, first_answers
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 MOST_BYTES = 50_000
 """The largest case that is read from an API's bytes: SDKs take seconds for more."""
 

@@ -11,11 +11,13 @@ import json
 import signal
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import accumulate
 from statistics import median
 from time import thread_time
 from typing import Any, NamedTuple, TypeAlias
+
+from twins import in_python
 
 Show = Callable[[Any], object]
 Read = Callable[[Show], Any]
@@ -44,7 +46,6 @@ class Case(NamedTuple):
     """The final values: the arguments of the calls in order, or the text."""
     content: dict[Any, str]
     """What should be seen while it streams: the long string of each call, or the text, under 0."""
-    delta: int
     came: dict[str, Came]
     """For each item of a format, how many characters of which content have come with it and those before."""
 
@@ -65,20 +66,13 @@ class Peer(NamedTuple):
     """Whether its pieces are the JSON text of the arguments, and not decoded."""
     package: str = ""
     is_floor: bool = False
-    away: Where | None = None
-    """Where it is checked and measured, if not here."""
+    is_pure: bool = False
+    """Whether it is Penstock's as where nothing was compiled."""
     note: str = ""
 
     @property
     def is_own(self) -> bool:
         return self.package == "penstock"
-
-
-class Where(NamedTuple):
-    """How a reader is checked, and how its runs are measured."""
-
-    checked: Callable[[Peer, Case, float], Measured]
-    seconds_of: Callable[[Peer, Case, int], float]
 
 
 class TooLongError(BaseException):
@@ -161,11 +155,16 @@ def limited(seconds: float) -> Iterator[None]:
 
 def seconds_of(peer: Peer, case: Case, repeats: int) -> float:
     """Return the CPU seconds of some runs, without those of preparing them."""
-    reads = [peer.prepare(case.items[peer.takes], case) for _ in range(repeats)]
-    begin = thread_time()
-    for read in reads:
-        read(nothing)
-    return thread_time() - begin
+    with mode_of(peer):
+        reads = [peer.prepare(case.items[peer.takes], case) for _ in range(repeats)]
+        begin = thread_time()
+        for read in reads:
+            read(nothing)
+        return thread_time() - begin
+
+
+def mode_of(peer: Peer) -> AbstractContextManager[None]:
+    return in_python() if peer.is_pure else nullcontext()
 
 
 class Watched(list[Any]):
@@ -251,7 +250,7 @@ def checked(peer: Peer, case: Case, limit: float = LIMIT) -> Measured:
     watch = Watch(peer, case)
     begin = thread_time()
     try:
-        with limited(limit):
+        with mode_of(peer), limited(limit):
             read = peer.prepare(Watched(case.items[peer.takes], watch.was_read), case)
             watch.is_reading = True
             values = read(watch.look)
@@ -280,15 +279,12 @@ def loaded(texts: dict[Any, str]) -> list[Any] | None:
         return None
 
 
-HERE = Where(checked, seconds_of)
-
-
 def duel(peers: list[Peer], case: Case, *, rounds: int, budget: float, limit: float) -> list[Measured]:
     """Check the readers, then measure them in turns; the order changes from round to round.
 
     A reader whose result is wrong is measured too: it has done its work. One that raises or does not finish is not.
     """
-    found = [(peer.away or HERE).checked(peer, case, limit) for peer in peers]
+    found = [checked(peer, case, limit) for peer in peers]
     running = [each.peer for each in found if each.seconds]
     costs: dict[str, list[tuple[int, float]]] = {peer.name: [] for peer in running}
     spent = dict.fromkeys(costs, 0.0)
@@ -300,7 +296,7 @@ def duel(peers: list[Peer], case: Case, *, rounds: int, budget: float, limit: fl
             turn = number % max(1, len(running))
             for peer in [*running[turn:], *running[:turn]]:
                 if spent[peer.name] < budget:
-                    took = (peer.away or HERE).seconds_of(peer, case, repeats[peer.name])
+                    took = seconds_of(peer, case, repeats[peer.name])
                     spent[peer.name] += took
                     costs[peer.name].append((number, 1e6 * took / repeats[peer.name] / len(case.items[peer.takes])))
     finally:

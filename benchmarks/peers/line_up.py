@@ -10,8 +10,7 @@ from penstock.operators.catalogue.dialect_for import DIALECTS
 from .contest import Peer
 from .engine_peers import engine_peers
 from .json_peers import FLOORS, JSON_PEERS, pieces
-from .own_readers import chain, json_machine, made_before, text_reader, wire_readers
-from .pure_twin import in_both_modes
+from .own_readers import chain, in_both_modes, json_machine, made_before, text_reader, wire_readers
 from .sdk_peers import sdk_peers
 from .wires import TEXT_WIRES, WIRES
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from penstock.events import SegmentContent, ToolInvocation
 from penstock.operators import stage, stream_fields, to_invocations, to_segments
-from penstock.operators.machines.json_machine import JsonMachine
+from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine
 from penstock.operators.parse_text import parse_text
 from penstock.pipeline import Pipeline
 from penstock.sources import decode_wire
@@ -151,3 +151,8 @@ def json_machine() -> Peer:
     return Peer(
         "Penstock: JSON machine", "calls", machine, text_of_fragment, has_values=False, package="penstock", note=note
     )
+
+
+def in_both_modes(peer: Peer) -> list[Peer]:
+    """Return a reader, and the same in Python where something was compiled."""
+    return [peer, peer._replace(name=f"{peer.name}, in Python", is_pure=True)] if IS_NATIVE else [peer]

@@ -66,7 +66,7 @@ class About(NamedTuple):
 
 def references(rows: list[Measured]) -> list[Measured]:
     """Return Penstock's readers of a group as they are by default, with which the others are compared."""
-    return [each for each in rows if each.peer.is_own and not each.peer.away]
+    return [each for each in rows if each.peer.is_own and not each.peer.is_pure]
 
 
 def number(value: float | None) -> str:
@@ -150,7 +150,9 @@ def compared_with(own: Measured, rows: list[Measured]) -> Iterator[str]:
     cheaper = sorted((pair for pair in ratios if pair[1] < 1 / EVEN), key=itemgetter(1))
     costlier = sorted((pair for pair in ratios if pair[1] > EVEN), key=itemgetter(1))
     even = [each for each, ratio in ratios if 1 / EVEN <= ratio <= EVEN]
-    twin = next((each.times(own) for each in rows if each.peer.away and each.peer.name.startswith(own.peer.name)), None)
+    twin = next(
+        (each.times(own) for each in rows if each.peer.is_pure and each.peer.name.startswith(own.peer.name)), None
+    )
     in_python = f", and {number(twin)} times that in Python" if twin else ""
     yield f"At {own.case.label}, {own.peer.name} takes {number(own.cost)} µs a delta{in_python}."
     if cheaper:
@@ -230,8 +232,7 @@ parsers of inference engines. `{command}` measures it anew and writes this page.
   brackets at most: what a user sees later than it came. It is a count, and no machine changes it.
 - *result* says whether the final arguments, and all that was shown on the way, equal the input. A run is stopped after
   {limit:.0f} CPU seconds, and is then not tried with longer inputs.
-- Penstock's readers run twice: with what was compiled in C, and *in Python*, as `PENSTOCK_PURE=1` has it, in a process
-  of their own that takes its turns among the others.
+- Penstock's readers run twice: with what was compiled in C, and *in Python*, as they are with `PENSTOCK_PURE=1`.
 - *floors* parse nothing, or nothing until the end. No streaming reader can be below them.
 """
 

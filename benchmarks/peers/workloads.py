@@ -88,7 +88,7 @@ def of_calls(
     for api, wire in WIRES.items():
         frames = items[f"bytes of {api}"] = wire(deltas, tool)
         by_format[f"bytes of {api}"] = among(frames, wire(emptied(deltas), tool), came)
-    return Case(work, label, size, len(deltas), items, calls, content, delta, by_format)
+    return Case(work, label, size, len(deltas), items, calls, content, by_format)
 
 
 def came_with(deltas: Iterable[tuple[Any, str]], ends: dict[Any, list[int] | None]) -> Came:
@@ -156,7 +156,7 @@ def plain_text(size: int, delta: int) -> Case:
     for api, wire in TEXT_WIRES.items():
         frames = items[f"bytes of {api}"] = wire(deltas)
         by_format[f"bytes of {api}"] = among(frames, wire([""] * len(deltas)), came)
-    return Case("W3", f"{size // 1000} KB", size, len(deltas), items, [], {0: text}, delta, by_format)
+    return Case("W3", f"{size // 1000} KB", size, len(deltas), items, [], {0: text}, by_format)
 
 
 def call_in_text(size: int, delta: int) -> Case:
@@ -173,7 +173,7 @@ def call_in_text(size: int, delta: int) -> Case:
     items: dict[str, list[Any]] = {"text of hermes": cut(hermes, delta), "text of qwen3": cut(qwen3, delta)}
     came = {name: came_with([(0, piece) for piece in items[name]], {0: ends[name]}) for name in items}
     deltas = len(items["text of hermes"])
-    return Case("W4", f"{size // 1000} KB", size, deltas, items, [arguments], {0: content}, delta, came)
+    return Case("W4", f"{size // 1000} KB", size, deltas, items, [arguments], {0: content}, came)
 
 
 def small_objects(size: int, delta: int) -> Case:

@@ -77,6 +77,8 @@ class ScriptedUpstream:
         self.requests.append(await request.json())
         self.headers.append(dict(request.headers))
         script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        if callable(script) and not isinstance(script, Response):
+            script = script(self.requests[-1])
         if isinstance(script, Response):
             return script
         return StreamingResponse(self._pieces(script), media_type="text/event-stream")
@@ -89,6 +91,8 @@ class ScriptedUpstream:
                     await self._allowed()
                 elif piece is ...:
                     raise ConnectionAbortedError
+                elif isinstance(piece, float):
+                    await asyncio.sleep(piece)
                 else:
                     yield piece
         except (asyncio.CancelledError, GeneratorExit):

@@ -145,8 +145,8 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
 
 ASAN := build/asan
-ASAN_TESTS ?= tests/operators tests/laws tests/sinks/parts/test_json_text.py
-asan: $(READY) ## run the tests of operators, laws and JSON with the readers in C built to find what is read or written beside memory
+ASAN_TESTS ?= tests/operators tests/laws tests/contract/test_text_lanes.py tests/sinks/parts/test_json_text.py
+asan: $(READY) ## run the tests of operators, lanes, laws and JSON with the C built to find what is read or written beside memory
 	rm -rf $(ASAN) && mkdir -p $(ASAN)
 	cp -r penstock $(ROOMS) tests examples pyproject.toml $(ASAN)
 	find $(ASAN) -name '_native*.so' -delete

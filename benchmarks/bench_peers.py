@@ -25,12 +25,14 @@ import sys
 import time
 from pathlib import Path
 
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests/support"))
 from peers.contest import BUDGET, LIMIT, ROUNDS, Measured, duel
 from peers.line_up import Group, groups
 from peers.page import About, Result, page
 from peers.workloads import WORKS, Work
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 MOST_BYTES = 50_000
 """The largest case that is read from an API's bytes: SDKs take seconds for more."""
 

@@ -1,7 +1,7 @@
 """What a server holds: one process, clients on the loopback, and the same app without the library beside it.
 
-    make load                                               all scenarios, six minutes
-    python benchmarks/load.py --quick                       the same but for the searches, 50 seconds
+    make load                                               all scenarios, seven minutes
+    python benchmarks/load.py --quick                       the same but for the searches, a minute
     python benchmarks/load.py --scenario stalled
 
 A client's call is write_file with 20,000 characters, 50 at a time, 50 times a second; `connected` gets 2 a second.
@@ -12,6 +12,8 @@ A client's call is write_file with 20,000 characters, 50 at a time, 50 times a s
     stalled      100 clients, one in ten of which stops reading
     highest      the most clients, coalesced to 50 ms, with a p99 below 250 ms
     thousand     the most clients, up to 1,000, that get 20 frames a second, one for each delta, with a p99 below 250 ms
+    gateway      200 clients of three APIs at `penstock gateway`, 30 chunks a second each, beside the upstream itself
+    gateway-idle 2,000 clients whose streams are silent for 25 seconds, and then end in order
 
 Of `each-delta` there is a row with Python's own event loop and HTTP parser too, where uvicorn takes others if it finds
 them: those of `uvicorn[standard]`.
@@ -37,10 +39,15 @@ import signal
 import sys
 from typing import Any
 
-from load_scenarios import QUICK, SCENARIOS, WAIT, Report, Row
+from load_gateway import GATEWAY_QUICK, GATEWAY_SCENARIOS
+from load_scenarios import QUICK as SERVER_QUICK
+from load_scenarios import SCENARIOS as SERVER_SCENARIOS
+from load_scenarios import WAIT, Report, Row
 
-FILES = 4096
-"""Open files for a thousand connections and the search, in each of two processes."""
+SCENARIOS = {**SERVER_SCENARIOS, **GATEWAY_SCENARIOS}
+QUICK = {**SERVER_QUICK, **GATEWAY_QUICK}
+FILES = 8192
+"""Open files for the searches, and for the gateway with two connections for each of 2,000 clients."""
 BUSY = 0.1
 """The most `waited` of a run whose delays are the server's own."""
 HEADER = ("scenario", "app", "clients", "p50 ms", "p99 ms", "frames/s", "memory KB", "cpu", "waited", "gc ms", "lag ms")

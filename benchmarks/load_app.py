@@ -139,6 +139,7 @@ def main() -> None:
     server: dict[str, Any] = {"loop": "asyncio", "http": "h11"} if "plain" in sys.argv else {}
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each frame for a client that has given up
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # which asyncio does for its own sockets only
         if send_buffer:  # connections have the listener's
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         gc.callbacks.append(note_pause)

@@ -49,6 +49,8 @@ class Measured(msgspec.Struct):
     calls: int
     lost: int
     late: int
+    signs: int = 0
+    """Signs of life that came while nothing else did."""
     memory: float = 0
     """What the server held most, above what it held before."""
     cpu: float = 0

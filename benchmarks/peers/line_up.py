@@ -10,7 +10,7 @@ from penstock.operators.catalogue.dialect_for import DIALECTS
 from .contest import Peer
 from .engine_peers import engine_peers
 from .json_peers import FLOORS, JSON_PEERS, pieces
-from .own_readers import OWN_MACHINES, chain, text_reader, wire_readers
+from .own_readers import OWN_MACHINES, chains, text_reader, wire_readers
 from .sdk_peers import sdk_peers
 from .wires import TEXT_WIRES, WIRES
 
@@ -36,7 +36,9 @@ def groups(work: str, absent: list[str]) -> list[Group]:
             ]
             found.append(Group(f"from the text of a {model} model", [*own, *engine_peers(language, absent)]))
     if work in ("W1", "W1u", "W1e", "W2", "W5"):
-        found.append(Group("from the deltas of the arguments", [*FLOORS, *OWN_MACHINES, chain(), *json_peers(absent)]))
+        found.append(
+            Group("from the deltas of the arguments", [*FLOORS, *OWN_MACHINES, *chains(), *json_peers(absent)])
+        )
     if work not in ("W1u", "W1e", "W4"):
         sdks = sdk_peers(work)
         for api in TEXT_WIRES if work in ("W1", "W3") else WIRES:

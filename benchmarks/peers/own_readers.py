@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
+from twins import in_python
+
 from penstock.events import SegmentContent, ToolInvocation
 from penstock.operators import stage, stream_fields, to_invocations, to_segments
 from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
@@ -130,9 +132,29 @@ def text_reader(name: str, language: str, *dialects: str) -> Peer:
     return Peer(name, f"text of {language}", prepare, text_of_text_call, package="penstock")
 
 
-def chain() -> Peer:
+def as_in_python(prepare: Prepare) -> Prepare:
+    """Return a reader that reads as where nothing was compiled."""
+
+    def prepare_it(items: list[Any], case: Case) -> Read:
+        read_it = prepare(items, case)
+
+        def read(show: Show) -> Any:
+            with in_python():
+                return read_it(show)
+
+        return read
+
+    return prepare_it
+
+
+def chains() -> list[Peer]:
+    """Return the chain, and that in Python where there is one in C."""
     prepare = calls_through(to_segments, stream_fields, invoke)
-    return Peer("Penstock: chain to invocations", "chunks", prepare, text_of_event, package="penstock")
+    ways = (("", prepare), (", in Python", as_in_python(prepare)))[: 1 + IS_NATIVE]
+    return [
+        Peer(f"Penstock: chain to invocations{how}", "chunks", way, text_of_event, package="penstock")
+        for how, way in ways
+    ]
 
 
 OWN_MACHINES = [

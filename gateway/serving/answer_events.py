@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import ProviderError, UsageError
-from ...events.segment_event import SegmentContent, SegmentEvent, SegmentStart
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
 from ...events.tool_invocation import InvocationFailed, ToolInvocation
 from ...operators.calls.call_arguments import as_json
 from ...operators.catalogue.dialect_for import dialect_for
@@ -17,10 +17,16 @@ from ...operators.engine.stage import Completed
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import TextStrategy
 from ...pipeline.tool import Tool
-from ...sinks.web.openai_chat_frames import failure_of
-from ..neutral import Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
+from ...sinks.web.openai_chat_frames import failure_of, finish_of
+from ..neutral import Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 
+_BY_MODEL: Final = ("stop", "tool_calls")
+"""The finish reasons with which a model ends an answer by itself."""
+_TOLD: Final = ("malformed", "truncated", "invalid")
+"""Why calls failed that clients get all the same, and answer with what is wrong."""
+_CUT: Final = frozenset(("truncated", "interrupted", "provider_error"))
+"""How calls end with their stream."""
 API: Final = "openai-chat"
 """What every upstream is asked in."""
 
@@ -42,7 +48,7 @@ def pipeline_for(asked: NeutralRequest, lane: Lane, dialect: str, options: Mappi
     if lane == "parsed":
         if tools is None:
             return Pipeline("pass_through", text_calls="off", **common)
-        return Pipeline("api_tool_call", tools=tools, text_calls="call", fields=(), **common)
+        return Pipeline("api_tool_call", tools=tools, text_calls="call", unknown_tool="pass", fields=(), **common)
     row = dialect_for(dialect, request=options)
     strategy = TextStrategy(*row.names)
     if tools is None:
@@ -76,8 +82,10 @@ class AnswerNotes:
             case ToolInvocation(id=call_id, name=name, arguments=arguments):
                 self._calls.append(Call(call_id, name, as_json(arguments)))
                 self._log["calls"] = len(self._calls)
-            case InvocationFailed(reason=reason):
+            case InvocationFailed(id=call_id, name=name, raw=raw, reason=reason):
                 self._log["failed"] = reason
+                if reason in _TOLD:
+                    self._calls.append(Call(call_id, name, raw))
             case AnswerEnd():
                 self.is_whole = event.status in ("complete", "paused") and event.finish_reason is not None
                 self._log["finish"] = event.finish_reason_raw or event.status
@@ -91,6 +99,46 @@ class AnswerNotes:
         parts: list[Part] = [Reasoning(thought)] if thought else []
         parts += [Text(said)] if said else []
         return Message("assistant", (*parts, *self._calls))
+
+
+def finished(event: Any) -> Any:
+    """Return an event, and the end of an answer as whole if the connection broke behind the finish.
+
+    All that may be lost there is the count of tokens; a client that is told of an error makes the calls once more.
+    """
+    if isinstance(event, AnswerEnd) and event.status == "interrupted" and event.finish_reason in _BY_MODEL:
+        return replace(event, status="complete", error=None)
+    return event
+
+
+async def calls_at_the_end(events: AsyncIterable[Any], api: Api) -> AsyncGenerator[Any, None]:
+    """Yield events; of calls that were cut the ends only if the answer is whole, of Responses those of all calls.
+
+    Clients of Responses make a call as soon as its item is done, and ask for the whole answer again after an error. In
+    Messages a call that was cut looks wrong where its block stops, and is no reason to ask again.
+    """
+    held: list[Any] = []
+    async for event in events:
+        if isinstance(event, AnswerEnd):
+            if finish_of(event) not in (None, "error"):
+                for each in held:
+                    yield each
+            yield event
+        elif _ends_call(event) and (api == "openai-responses" or _is_cut(event)):
+            held.append(event)
+        else:
+            yield event
+
+
+def _ends_call(event: Any) -> bool:
+    if isinstance(event, SegmentEnd):
+        return event.segment_type == "tool_call"
+    return isinstance(event, ToolInvocation | InvocationFailed)
+
+
+def _is_cut(event: SegmentEnd | ToolInvocation | InvocationFailed) -> bool:
+    words = (event.status, event.reason) if isinstance(event, SegmentEnd) else (getattr(event, "reason", None),)
+    return not _CUT.isdisjoint(words)
 
 
 async def named_for_client(

@@ -20,7 +20,7 @@ from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
 from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
 from ..neutral import Api, NeutralRequest
-from .answer_events import AnswerNotes, begun, named_for_client
+from .answer_events import AnswerNotes, begun, calls_at_the_end, finished, named_for_client
 from .api_errors import CONTEXT, in_stream
 from .upstream import Upstream, source_of
 from .whole_answer import failure_in, whole_answer
@@ -80,7 +80,8 @@ class Answers:
         run = answer.pipeline.astream(opened, turn_id=answer_id)
         self._open.add(run)
         noted = self._noted(run, answer, answer_id)
-        stream = _Stream(run, named_for_client(noted, asked.names), partial(self._open.discard, run), answer_id)
+        told = noted if api == "openai-chat" else calls_at_the_end(noted, api)
+        stream = _Stream(run, named_for_client(told, asked.names), partial(self._open.discard, run), answer_id)
         options = _options(asked)
         try:
             if not asked.stream:
@@ -101,14 +102,16 @@ class Answers:
         notes = AnswerNotes(answer.log)
         try:
             async for event in run:
-                notes.feed(event)
-                yield event
+                told = finished(event)
+                notes.feed(told)
+                yield told
             if self._stopped is not None and not notes.is_whole:
                 message = f"the answer was broken off: {self._stopped}"
                 raise ProviderError(message, status=503)  # noqa: TRY301 - it is logged as any other
         except ProviderError as error:
             answer.log["error"] = str(error)
-            raise
+            if not (error.transport and notes.is_whole):  # all that may be lost behind a finish is the count of tokens
+                raise
         if notes.is_whole:
             said = notes.message()
             keep_reasoning(self._store, said)
@@ -193,6 +196,6 @@ def _options(asked: NeutralRequest) -> dict[str, Any]:
     of_api: dict[Api, dict[str, Any]] = {
         "openai-chat": {"include_usage": asked.include_usage or not asked.stream},
         "openai-responses": {},
-        "anthropic-messages": {"interleave": False},
+        "anthropic-messages": {"interleave": False, "for_agents": True},
     }
     return {"model": asked.model, **of_api[asked.api]}

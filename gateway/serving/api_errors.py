@@ -133,4 +133,4 @@ def in_stream(error: Exception) -> dict[str, Any]:
         code, message = RATE, f"{message}. Please try again in {wait}s"
     status = error.status or (503 if error.transport else 502)
     said = {"detail": message, "status": status}
-    return said if code is None else {**said, "code": code}
+    return said if code is None or code.isdecimal() else {**said, "code": code}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
-import socket
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
@@ -11,12 +11,17 @@ from types import FrameType
 import uvicorn
 
 from ...events.errors import ProviderError, UsageError
-from ...sources.base.request import is_this_machine
+from ...sources.base.request import is_this_machine, listen
 from .gateway_app import Gateway, GatewayOptions, dialect_names
 from .upstream import Upstream
 
 _LONGEST_STOP = 5
 """Seconds that answers have to end in order."""
+
+
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Return the event loop that uvicorn would run in: one in C, where there is `uvicorn[standard]`."""
+    return (uvicorn.Config("", log_config=None).get_loop_factory() or asyncio.new_event_loop)()
 
 
 async def run_gateway(
@@ -30,7 +35,7 @@ async def run_gateway(
         message = f"other machines can reach {host}; pass --key too, which clients then must send"
         raise UsageError(message)
     gateway = Gateway(upstream, options)
-    with _listening(host, port) as listening:
+    with listen(host, port) as listening:
         for line in await _introduction(upstream, options, listening.getsockname()[1], host):
             say(line)
         config = uvicorn.Config(
@@ -50,15 +55,6 @@ class _Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._stop_answers()
         super().handle_exit(sig, frame)
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        message = f"cannot listen on {host}:{port}: {error.strerror or error}; choose another --port"
-        raise UsageError(message) from error
 
 
 async def _introduction(upstream: Upstream, options: GatewayOptions, port: int, host: str) -> Iterator[str]:

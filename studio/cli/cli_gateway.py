@@ -64,7 +64,7 @@ def gateway(
     """
     try:
         from ...gateway.serving.gateway_app import GatewayOptions  # noqa: PLC0415 - what it imports is an extra
-        from ...gateway.serving.run_gateway import run_gateway  # noqa: PLC0415
+        from ...gateway.serving.run_gateway import new_loop, run_gateway  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
     except ModuleNotFoundError as error:
@@ -80,4 +80,5 @@ def gateway(
     options = GatewayOptions(model=model, dialect=dialect, key=key, most_at_once=most_at_once)
     known: ServerName | None = None if server == "auto" else cast("Any", server)
     asked = Upstream(upstream, server=known, key=os.environ.get(UPSTREAM_KEY))
-    asyncio.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))

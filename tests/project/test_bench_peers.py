@@ -45,15 +45,18 @@ def test_the_page_of_json_readers_has_tables_verdicts_sentences_and_a_picture(be
     options = ("--work", "W1", "--groups", "deltas", "--sizes", "1000,2000", "--into", str(tmp_path))
     bench(*options)
     page = (tmp_path / "benchmarks.md").read_text(encoding="utf-8")
-    twin = r" times JSON machine, in Python \|" if IS_NATIVE else ""
+    machine, chain = (
+        rf" times {each}, in Python \|" if IS_NATIVE else "" for each in ("JSON machine", "chain to invocations")
+    )
     assert f"python benchmarks/bench_peers.py {' '.join(options)} --rounds 1`" in page
     assert re.search(
-        rf"^\| reader \| 1 KB \| 2 KB \| growth \| times JSON machine \|{twin} times chain to invocations \| pieces seen \| result \|$",
+        rf"^\| reader \| 1 KB \| 2 KB \| growth \| times JSON machine \|{machine} times chain to invocations \|{chain} pieces seen \| result \|$",
         page,
         re.MULTILINE,
     )
     for reader, pieces, result in (
         (r"\*\*Penstock: chain to invocations\*\*", r"\d+", "right"),
+        *([(r"\*\*Penstock: chain to invocations, in Python\*\*", r"\d+", "right")] * IS_NATIVE),
         (r"\*\*Penstock: JSON machine\*\*", r"\d+", r"right \(fragments only\)"),
         ("jiter, all again per delta", r"\d+", "right"),
         ("jsonriver", r"\d+", "right"),
@@ -62,7 +65,7 @@ def test_the_page_of_json_readers_has_tables_verdicts_sentences_and_a_picture(be
         ("json.loads once, at the end", "-", "right"),
     ):
         assert re.search(
-            "^" + ROW.format(reader=reader, figures=5 + IS_NATIVE, pieces=pieces, result=result), page, re.MULTILINE
+            "^" + ROW.format(reader=reader, figures=5 + 2 * IS_NATIVE, pieces=pieces, result=result), page, re.MULTILINE
         ), page
     assert re.search(
         r"At 2 KB, Penstock: chain to invocations takes [\d.]+ µs a delta\. It (loses|is even|beats)",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import anthropic
 import httpx2
@@ -15,6 +17,7 @@ import pytest
 from app_server import serving
 from depth import scaled
 from dialect_calls import Written, written
+from every_client import USER, WAYS, Clients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
@@ -23,85 +26,12 @@ from starlette.responses import JSONResponse
 
 from penstock.gateway.serving.gateway_app import Gateway
 from penstock.gateway.serving.upstream import Upstream
+from penstock.sources.base.request import listen
 
 NINE = (
     *("hermes", "qwen3_coder", "glm47", "kimi_k2", "deepseek_v31", "minimax_m2", "mistral_v11", "harmony", "gemma4"),
 )
 MODELS = {"/v1/models": {"data": [{"id": name, "owned_by": "vllm"} for name in NINE]}}
-WAYS = ("chat", "chat whole", "responses", "responses whole", "messages", "messages whole")
-USER: Any = [{"role": "user", "content": "Go."}]
-
-
-class Said(NamedTuple):
-    """What a client got: the text, the calls with their arguments, why it ended, and the tokens."""
-
-    text: str
-    calls: list[tuple[str, Any]]
-    finish: str
-    tokens: tuple[int, int]
-
-
-class Clients:
-    """The official clients of both providers, in front of one gateway."""
-
-    def __init__(self, url: str) -> None:
-        self.url = url
-        self.openai = openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0)
-        self.anthropic = anthropic.Anthropic(base_url=url, api_key="-", max_retries=0)
-
-    def close(self) -> None:
-        self.openai.close()
-        self.anthropic.close()
-
-    def ask(self, way: str, model: str, tools: dict[str, Any]) -> Said:
-        api, _, whole = way.partition(" ")
-        asked = getattr(self, f"_{api}")
-        said: Said = asked(model, tools, is_whole=bool(whole))
-        return said
-
-    def _chat(self, model: str, tools: dict[str, Any], *, is_whole: bool) -> Said:
-        given: Any = [
-            {"type": "function", "function": {"name": name, "parameters": schema}} for name, schema in tools.items()
-        ]
-        if is_whole:
-            answer: Any = self.openai.chat.completions.create(model=model, messages=USER, tools=given)
-        else:
-            with self.openai.chat.completions.stream(
-                model=model, messages=USER, tools=given, stream_options={"include_usage": True}
-            ) as stream:
-                answer = stream.get_final_completion()
-        [choice] = answer.choices
-        calls = [(call.function.name, json.loads(call.function.arguments)) for call in choice.message.tool_calls or ()]
-        assert all(call.id for call in choice.message.tool_calls or ())
-        tokens = (answer.usage.prompt_tokens, answer.usage.completion_tokens)
-        return Said(choice.message.content or "", calls, choice.finish_reason, tokens)
-
-    def _responses(self, model: str, tools: dict[str, Any], *, is_whole: bool) -> Said:
-        given: Any = [
-            {"type": "function", "name": name, "parameters": schema, "strict": False} for name, schema in tools.items()
-        ]
-        if is_whole:
-            answer: Any = self.openai.responses.create(model=model, input="Go.", tools=given)
-        else:
-            with self.openai.responses.stream(model=model, input="Go.", tools=given) as stream:
-                answer = stream.get_final_response()
-        calls = [(item.name, json.loads(item.arguments)) for item in answer.output if item.type == "function_call"]
-        assert answer.status == "completed"
-        tokens = (answer.usage.input_tokens, answer.usage.output_tokens)
-        return Said(answer.output_text, calls, "tool_calls" if calls else "stop", tokens)
-
-    def _messages(self, model: str, tools: dict[str, Any], *, is_whole: bool) -> Said:
-        given: Any = [{"name": name, "input_schema": schema} for name, schema in tools.items()]
-        asked: Any = {"model": model, "max_tokens": 99, "messages": USER, "tools": given}
-        if is_whole:
-            answer: Any = self.anthropic.messages.create(**asked)
-        else:
-            with self.anthropic.messages.stream(**asked) as stream:
-                answer = stream.get_final_message()
-        text = "".join(block.text for block in answer.content if block.type == "text")
-        calls = [(block.name, block.input) for block in answer.content if block.type == "tool_use"]
-        finish = {"tool_use": "tool_calls", "end_turn": "stop"}[answer.stop_reason]
-        return Said(text, calls, finish, (answer.usage.input_tokens, answer.usage.output_tokens))
 
 
 @pytest.fixture(scope="module")
@@ -267,6 +197,28 @@ def test_an_upstream_that_is_not_there_is_a_503():
             assert "the upstream cannot be reached" in response.json()["error"]["message"]
 
 
+def test_a_connection_that_the_upstream_resets_is_a_503():
+    server = ScriptedUpstream([])
+    with serving(server.app) as models, listen("127.0.0.1", 0) as listening:
+        upstream = Upstream(f"http://{models}")
+        with serving(Gateway(upstream).app()) as address, ThreadPoolExecutor(1) as thread:
+            assert httpx2.get(f"http://{address}/v1/models").status_code == 200
+            upstream.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            for _, path in ERRORS:
+                resetting = thread.submit(reset_one, listening)
+                response = post(f"http://{address}", path)
+                resetting.result(timeout=20)
+                assert response.status_code == 503
+                assert "the upstream cannot be reached" in response.json()["error"]["message"]
+
+
+def reset_one(listening: socket.socket) -> None:
+    """Take a request, and reset its connection."""
+    with listening.accept()[0] as connection:
+        connection.recv(1 << 16)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
 def test_keys_and_pages_in_a_browser():
     server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
     with gateway(server, key="secret") as url:
@@ -366,3 +318,21 @@ def test_a_conversation_goes_on_from_its_last_response_with_what_was_thought_bef
     said = json.dumps(server.requests[1]["messages"][1])
     assert "I will." in said
     assert "Hm." in said
+
+
+def test_a_conversation_goes_on_behind_a_call_that_is_no_json():
+    text = '<tool_call>{"name": "f", "arguments": {"a": nope}}</tool_call>'
+    server = ScriptedUpstream(body_of(text_chunks([text])), body_of(text_chunks(["Done."])))
+    tools: Any = [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": False}]
+    with (
+        gateway(server, dialect="hermes") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client,
+    ):
+        first = client.responses.create(model="m", input="Go.", tools=tools)
+        [call] = [item for item in first.output if item.type == "function_call"]
+        result: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "That is no JSON."}]
+        client.responses.create(model="m", input=result, tools=tools, previous_response_id=first.id)
+    [_, said, told] = server.requests[1]["messages"]
+    [asked] = said["tool_calls"]
+    assert asked["id"] == told["tool_call_id"] == call.call_id
+    assert json.loads(asked["function"]["arguments"]) == {"INVALID_JSON": text}

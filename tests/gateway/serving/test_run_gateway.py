@@ -95,6 +95,6 @@ def test_a_port_that_is_taken_and_an_address_that_is_none_are_told_in_one_line(p
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         _, _, said = penstock("gateway", "--upstream", "http://127.0.0.1:1", "--port", port)
-    assert f"cannot listen on 127.0.0.1:{port}" in said
+    assert f"cannot listen on 127.0.0.1, port {port}: " in said
     _, _, said = penstock("gateway", "--upstream", "nonsense", "--port", "0")
     assert "--upstream must be an address such as http://127.0.0.1:8000, got nonsense" in said

@@ -16,10 +16,18 @@ from ...events.segment_event import SegmentEnd, SegmentStart
 from ...operators.engine.stage import Completed
 from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
-from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
 from ..neutral import Api, NeutralRequest
+from ..operating.kept_answers import (
+    DiskStore,
+    MemoryStore,
+    Store,
+    keep_answer,
+    keep_reasoning,
+    with_previous,
+    with_reasoning,
+)
+from ..operating.recorder import Recorder
 from .answer_events import AnswerNotes, begun, calls_at_the_end, named_for_client
-from .answer_guards import AnswerGuards
 from .answer_run import Answer, AnswerRun
 from .api_errors import CONTEXT, in_stream
 from .whole_answer import failure_in, whole_answer
@@ -29,16 +37,30 @@ _PREFIXES: Final[Mapping[Api, str]] = {
     "openai-responses": "resp_",
     "anthropic-messages": "msg_",
 }
+_CONVERSATIONS: Final = "conversations.sqlite"
 
 
 class Answers:
-    """Makes the responses, and knows the streams that are open."""
+    """Makes the responses, and knows the streams that are open.
 
-    def __init__(self, guards: AnswerGuards, keep_alive: float) -> None:
-        self._guards = guards
+    With a recorder all streams are recorded, and conversations are kept in its folder, where a further start of the
+    gateway finds them.
+    """
+
+    def __init__(self, keep_alive: float, recorder: Recorder | None = None) -> None:
         self._keep_alive = keep_alive
+        self._recorder = recorder
         self._open: set[AnswerRun] = set()
-        self._store = MemoryStore()
+        self._store: Store = MemoryStore() if recorder is None else DiskStore(recorder.folder / _CONVERSATIONS)
+
+    @property
+    def open_streams(self) -> int:
+        """How many answers are on their way."""
+        return len(self._open)
+
+    def close(self) -> None:
+        """Close what keeps the conversations."""
+        self._store.close()
 
     def remembered(self, asked: NeutralRequest) -> NeutralRequest:
         """Return a request with the conversation that it goes on from, and what was thought before its calls.
@@ -59,7 +81,7 @@ class Answers:
         """
         asked, api = answer.asked, answer.asked.api
         answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
-        run = AnswerRun(answer, answer_id, self._guards)
+        run = AnswerRun(answer, answer_id, self._recorder)
         self._open.add(run)
         noted = self._noted(run, answer, answer_id)
         told = noted if api == "openai-chat" else calls_at_the_end(noted, api)
@@ -82,13 +104,13 @@ class Answers:
 
     async def _noted(self, run: AnswerRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
         """Yield what the client gets; log how the answer ended, and keep what the next request may refer to."""
-        notes = AnswerNotes(answer.log)
+        notes = AnswerNotes(answer.log, answer.log["_begin"])
         try:
             async for event in run.events:
                 notes.feed(event)
                 yield event
         except ProviderError as error:
-            answer.log["error"] = str(error)
+            answer.log["error"] = error
             raise
         if notes.is_whole:
             said = notes.message()

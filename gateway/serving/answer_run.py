@@ -14,6 +14,8 @@ from ...pipeline.async_run import AsyncRun
 from ...pipeline.pipeline import Pipeline
 from ...sinks.parts.event_words import printable
 from ..neutral import NeutralRequest
+from ..operating.recorder import ClientRequest, Recorder
+from ..operating.turns import StoppingError
 from .answer_events import begun, finished
 from .answer_guards import AnswerGuards
 from .upstream import Upstream, source_of
@@ -37,12 +39,14 @@ class Answer(NamedTuple):
     """One request on its way.
 
     - `upstreams`: whom to ask, one after the other. `way`: says how.
-    - `log`: what its line of the log will say.
+    - `request`: what the client sent. `log`: what its line of the log will say.
     """
 
     asked: NeutralRequest
     upstreams: Sequence[Upstream]
     way: Callable[[Upstream], Awaitable[Way]]
+    guards: AnswerGuards
+    request: ClientRequest
     log: dict[str, Any]
     is_codex: bool = False
 
@@ -50,10 +54,11 @@ class Answer(NamedTuple):
 class AnswerRun:
     """One answer, whose upstream may change until its first output; of a whole answer, until its end."""
 
-    def __init__(self, answer: Answer, answer_id: str, guards: AnswerGuards) -> None:
+    def __init__(self, answer: Answer, answer_id: str, recorder: Recorder | None = None) -> None:
         self._answer = answer
         self._id = answer_id
-        self._guards = guards
+        self._guards = answer.guards
+        self._recorder = recorder
         self._run: AsyncRun | None = None
         self._stopped: str | None = None
         self.headers: dict[str, str] = {}
@@ -96,8 +101,13 @@ class AnswerRun:
         if len(self._answer.upstreams) == 1:
             self._note(upstream)
 
-        async def opened() -> Any:
+        async def asked_for() -> Any:
             return await source_of(await upstream.stream(way.body, way.headers))
+
+        async def opened() -> Any:
+            if self._recorder is None:
+                return await asked_for()
+            return await self._recorder.recorded(asked_for, self._id, self._answer.request, self._answer.log)
 
         run = self._run = way.pipeline.astream(self._guards.timed(opened), turn_id=self._id)
         calls = self._guards.new_calls(self._answer.asked.api)
@@ -123,7 +133,7 @@ class AnswerRun:
         why = self._stopped or too_slow
         if why is not None and (end is None or end.status == "interrupted"):
             message = f"the answer was broken off: {why}"
-            raise ProviderError(message, status=503)
+            raise (ProviderError if self._stopped is None else StoppingError)(message, status=503)
 
     def _note(self, upstream: Upstream) -> None:
         """Note who answers."""

@@ -100,6 +100,11 @@ def api_error(api: Api, status: int, message: str, *, code: str | None = None) -
     return ApiError(status, {"error": {"message": message, "type": kind, "param": None, "code": code}}, {})
 
 
+def busy_error(api: Api, message: str) -> ApiError:
+    """Return what a client is told that must try again: each API's own status for it."""
+    return api_error(api, 529 if api == "anthropic-messages" else 503, message)._replace(headers={"retry-after": "1"})
+
+
 def told(api: Api, error: ProviderError) -> ApiError:
     """Return what a client is told of an error of the upstream before anything else was sent.
 
@@ -119,10 +124,13 @@ def told(api: Api, error: ProviderError) -> ApiError:
 
 
 def in_stream(error: Exception) -> dict[str, Any]:
-    """Return what is told of an error in the middle of a stream, for `describe_error=` of `to_sse`."""
+    """Return what is told of an error in the middle of a stream, for `describe_error=` of `to_sse`.
+
+    There is no status then: of a connection that broke, opencode knows by these words alone that it may ask again.
+    """
     if not isinstance(error, ProviderError):
         return {"class": type(error).__name__}
-    code, message = error.code, error.detail
+    code, message = error.code, f"connection lost: {error.detail}" if error.transport else error.detail
     if error.status == 429:
         wait = getattr(error, "retry_after", None) or "1"
         code, message = RATE, f"{message}. Please try again in {wait}s"

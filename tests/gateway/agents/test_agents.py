@@ -19,6 +19,7 @@ KEEP_ALIVE = 0.5
 SILENCE = 2 * PATIENCE
 """Seconds without a byte after which the gateway gives up an upstream."""
 LONGEST = 120
+"""Seconds after which a client is stopped."""
 FAULTS: dict[str, Fault] = {
     "cut": Fault("cut", "edit"),
     "error": Fault("error", "create"),
@@ -40,7 +41,7 @@ class Ran(NamedTuple):
     outside: list[str]
 
 
-def ran(client: str, dialect: str, folder: Path, fault: Fault | None = None, *, seconds: float = LONGEST) -> Ran:
+def ran(client: str, dialect: str, folder: Path, fault: Fault | None = None) -> Ran:
     installed(client)
     work = folder / "work"
     work.mkdir()
@@ -49,7 +50,7 @@ def ran(client: str, dialect: str, folder: Path, fault: Fault | None = None, *, 
     listed = {"data": [{"id": dialect, "owned_by": "llamacpp"}]}
     upstream = ScriptedUpstream(model, routes={"/v1/models": listed})
     with gateway(upstream, silence=SILENCE, keep_alive=KEEP_ALIVE) as url, no_way_out() as (proxy, outside):
-        done = run_client(client, url, dialect, work, proxy, seconds=seconds)
+        done = run_client(client, url, dialect, work, proxy, seconds=LONGEST)
     text = path.read_text(encoding="utf-8") if path.exists() else None
     return Ran(done, text, model, upstream.requests, outside)
 
@@ -90,7 +91,7 @@ def test_a_client_gets_over_a_fault_or_says_that_it_cannot(client: str, fault: s
 @pytest.mark.parametrize("kind", ["cut", "error"])
 @pytest.mark.parametrize("client", CLIENTS)
 def test_no_client_asks_for_ever_or_runs_half_a_call(client: str, kind: Any, tmp_path: Path):
-    run = ran(client, "qwen3_coder", tmp_path, Fault(kind, "create", times=10**6), seconds=40)
+    run = ran(client, "qwen3_coder", tmp_path, Fault(kind, "create", times=10**6))
     assert run.done.code != 0, run.done.said
     assert 0 < len(run.model.asked) <= 12
     assert run.text is None

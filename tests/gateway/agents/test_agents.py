@@ -46,7 +46,7 @@ def ran(client: str, dialect: str, folder: Path, fault: Fault | None = None) -> 
     work = folder / "work"
     work.mkdir()
     path = work / "notes.txt"
-    model = ActingModel(dialect, path, seed=[*CLIENTS].index(client), fault=fault)
+    model = ActingModel(dialect, path, seed=f"{client} {dialect}", fault=fault)
     listed = {"data": [{"id": dialect, "owned_by": "llamacpp"}]}
     upstream = ScriptedUpstream(model, routes={"/v1/models": listed})
     with gateway(upstream, silence=SILENCE, keep_alive=KEEP_ALIVE) as url, no_way_out() as (proxy, outside):
@@ -103,16 +103,17 @@ def check_done(run: Ran, asked: list[Step]) -> None:
     assert run.model.asked == asked, said
     assert run.done.code == 0, said
     assert run.outside == []
-    check_conversation(run.requests[-1]["messages"], made_once=len(asked) == len(STEPS))
+    check_conversation(run, is_plain=len(asked) == len(STEPS))
 
 
-def check_conversation(messages: list[dict[str, Any]], *, made_once: bool) -> None:
-    """Check what the model is shown of its own answers: all of it, and each call with one result."""
+def check_conversation(run: Ran, *, is_plain: bool) -> None:
+    """Check what the model is shown of its own answers: each call once, with one result, and all that it said."""
+    messages = run.requests[-1]["messages"]
     calls = [call["id"] for message in messages for call in message.get("tool_calls") or ()]
     assert [message["tool_call_id"] for message in messages if message["role"] == "tool"] == calls
-    assert len(made_calls(messages)) == 2 or not made_once
-    told = [message for message in messages if message.get("tool_calls")]
-    for step, message in zip(STEPS, told, strict=False):
-        if made_once:
-            assert message["content"].strip() == PROSE[step]
-            assert message["reasoning_content"].strip() == THOUGHT[step]
+    told = [(run.model.step_of(call), message) for message in messages for call in made_calls([message])]
+    assert [step for step, _ in told if step is not None] == ["create", "edit"]
+    if is_plain:
+        assert [(message["content"].strip(), message["reasoning_content"].strip()) for _, message in told] == [
+            (PROSE[step], THOUGHT[step]) for step in STEPS[:2]
+        ]

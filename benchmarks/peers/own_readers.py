@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
-
-from twins import in_python
 
 from penstock.events import SegmentContent, ToolInvocation
 from penstock.operators import stage, stream_fields, to_invocations, to_segments
-from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
+from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine
 from penstock.operators.parse_text import parse_text
+from penstock.pipeline import Pipeline
 from penstock.sources import decode_wire
 
 from .contest import Case, Peer, Read, Show
@@ -19,16 +17,9 @@ from .contest import Case, Peer, Read, Show
 Prepare = Callable[[list[Any], Case], Read]
 
 
-class PureMachine(JsonMachine):
-    """The machine as it is where nothing was compiled."""
-
-    __slots__ = ()
-    feed = pure_feed
-
-
-def machine(deltas: list[Any], case: Case, kind: type[JsonMachine] = JsonMachine) -> Read:
+def machine(deltas: list[Any], case: Case) -> Read:
     def read(show: Show) -> None:
-        feeds = [kind().feed for _ in case.values]
+        feeds = [JsonMachine().feed for _ in case.values]
         for number, delta in deltas:
             for fragment in feeds[number](delta):
                 show((number, fragment))
@@ -132,35 +123,36 @@ def text_reader(name: str, language: str, *dialects: str) -> Peer:
     return Peer(name, f"text of {language}", prepare, text_of_text_call, package="penstock")
 
 
-def as_in_python(prepare: Prepare) -> Prepare:
-    """Return a reader that reads as where nothing was compiled."""
+def chain() -> Peer:
+    prepare = calls_through(to_segments, stream_fields, invoke)
+    return Peer("Penstock: chain to invocations", "chunks", prepare, text_of_event, package="penstock")
 
-    def prepare_it(items: list[Any], case: Case) -> Read:
-        read_it = prepare(items, case)
 
-        def read(show: Show) -> Any:
-            with in_python():
-                return read_it(show)
+def made_before() -> Peer:
+    """Return a reader whose pipeline serves many streams, and is made before them."""
+    pipeline = Pipeline(keep_answer=False)
+
+    def prepare(chunks: list[Any], _: Case) -> Read:
+        def read(show: Show) -> list[Any]:
+            calls: list[Any] = []
+            for event in pipeline.stream(chunks):
+                show(event)
+                if type(event) is ToolInvocation:
+                    calls.append(event.arguments)
+            return calls
 
         return read
 
-    return prepare_it
+    return Peer("Penstock: a pipeline made before", "chunks", prepare, text_of_event, package="penstock")
 
 
-def chains() -> list[Peer]:
-    """Return the chain, and that in Python where there is one in C."""
-    prepare = calls_through(to_segments, stream_fields, invoke)
-    ways = (("", prepare), (", in Python", as_in_python(prepare)))[: 1 + IS_NATIVE]
-    return [
-        Peer(f"Penstock: chain to invocations{how}", "chunks", way, text_of_event, package="penstock")
-        for how, way in ways
-    ]
+def json_machine() -> Peer:
+    note = "fragments only"
+    return Peer(
+        "Penstock: JSON machine", "calls", machine, text_of_fragment, has_values=False, package="penstock", note=note
+    )
 
 
-OWN_MACHINES = [
-    Peer(name, "calls", prepare, text_of_fragment, has_values=False, package="penstock", note="fragments only")
-    for name, prepare in (
-        ("Penstock: JSON machine", machine),
-        ("Penstock: JSON machine, in Python", partial(machine, kind=PureMachine)),
-    )[: 1 + IS_NATIVE]
-]
+def in_both_modes(peer: Peer) -> list[Peer]:
+    """Return a reader, and the same in Python where something was compiled."""
+    return [peer, peer._replace(name=f"{peer.name}, in Python", is_pure=True)] if IS_NATIVE else [peer]

@@ -15,8 +15,6 @@ from ..neutral import Api
 
 CONTEXT: Final = "context_length_exceeded"
 RATE: Final = "rate_limit_exceeded"
-_SHOWN: Final = 500
-"""Characters that are told of an error in no known form."""
 _KINDS: Final[Mapping[int, str]] = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 """OpenAI's types of errors; below 500 any other is `invalid_request_error`, from there on `server_error`."""
 _TOO_LONG: Final = re.compile(
@@ -66,7 +64,7 @@ def upstream_error(status: int, body: bytes, retry_after: str | None = None) -> 
     known = fields_of(fields)
     told = None if known is None else reported_error(known)
     body_of_error = None if told is None else told.body
-    found = error_in_body(text.strip()[:_SHOWN] if told is None else body_of_error)
+    found = error_in_body(text.strip() if told is None else body_of_error)
     detail, code = found.detail, found.code
     if 400 <= status < 500 and _TOO_LONG.search(text):
         status, code, detail = 400, CONTEXT, _too_long(text, body_of_error) or detail
@@ -100,6 +98,11 @@ def api_error(api: Api, status: int, message: str, *, code: str | None = None) -
         return ApiError(status, error_event({"message": message, "status": status}), {})
     kind = _KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
     return ApiError(status, {"error": {"message": message, "type": kind, "param": None, "code": code}}, {})
+
+
+def busy_error(api: Api, message: str) -> ApiError:
+    """Return what a client is told that must try again: each API's own status for it."""
+    return api_error(api, 529 if api == "anthropic-messages" else 503, message)._replace(headers={"retry-after": "1"})
 
 
 def told(api: Api, error: ProviderError) -> ApiError:

@@ -200,7 +200,7 @@ class _Peeked(httpx2.AsyncByteStream):
 def _checked(url: str) -> str:
     given = httpx2.URL(url) if "://" in url else None
     if given is None or given.scheme not in ("http", "https") or not given.host:
-        message = f"--upstream must be an address such as http://127.0.0.1:8000, got {shown_url(url)}"
+        message = f"an upstream must be an address such as http://127.0.0.1:8000, got {shown_url(url)}"
         raise UsageError(message)
     return url.rstrip("/").removesuffix("/v1")
 

@@ -2785,7 +2785,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "deltas of different calls are merged",
-        (Edit("sources/base/machine.py", "        if like is None or chunk != like:\n", "        if like is None:\n"),),
+        (Edit("sources/base/machine.py", "delta = ToolCallDelta(call.index, ", "delta = ToolCallDelta(ANY_TEXT, "),),
+        ("tests/sources/base/test_machine.py",),
+    ),
+    Mutant(
+        "a read's text passes what ends it",
+        (
+            Edit(
+                "sources/base/machine.py", "return chunk.usage is None and (text", "return chunk.usage is None or (text"
+            ),
+        ),
         ("tests/sources/base/test_machine.py",),
     ),
     Mutant(

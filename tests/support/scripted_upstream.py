@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from queue import Queue
 from typing import Any, TypeAlias
 
@@ -110,9 +111,17 @@ class ScriptedUpstream:
 
 
 @contextmanager
-def gateway(upstream: ScriptedUpstream, *, silence: float = 20.0, **options: Any) -> Iterator[str]:
-    """Yield the address of a gateway in front of a scripted server."""
-    with serving(upstream.app) as server:
-        app = Gateway(Upstream(f"http://{server}", silence=silence), GatewayOptions(**options)).app()
-        with serving(app) as address:
-            yield f"http://{address}"
+def gateway(*upstreams: ScriptedUpstream | str, silence: float = 20.0, **options: Any) -> Iterator[str]:
+    """Yield the address of a gateway in front of scripted servers, or of addresses where none may be."""
+    with ExitStack() as stack:
+        urls = [
+            each if isinstance(each, str) else f"http://{stack.enter_context(serving(each.app))}" for each in upstreams
+        ]
+        asked = [Upstream(each, silence=silence) for each in urls]
+        yield f"http://{stack.enter_context(serving(Gateway(asked, GatewayOptions(**options)).app()))}"
+
+
+def nobodys_address() -> str:
+    """Return an address of this machine at which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}"

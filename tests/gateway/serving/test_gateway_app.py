@@ -21,7 +21,7 @@ from every_client import USER, WAYS, Clients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
-from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, text_chunks
+from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, nobodys_address, text_chunks
 from starlette.responses import JSONResponse
 
 from penstock.gateway.serving.gateway_app import Gateway
@@ -188,11 +188,9 @@ def test_what_llama_cpp_can_never_do_is_no_error_that_clients_repeat(upstream: S
 
 
 def test_an_upstream_that_is_not_there_is_a_503():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with serving(Gateway(Upstream(f"http://127.0.0.1:{port}/v1")).app()) as address:
+    with gateway(f"{nobodys_address()}/v1") as url:
         for _, path in ERRORS:
-            response = post(f"http://{address}", path)
+            response = post(url, path)
             assert response.status_code == 503
             assert "the upstream cannot be reached" in response.json()["error"]["message"]
 
@@ -237,17 +235,42 @@ def test_keys_and_pages_in_a_browser():
 
 def test_bodies_are_bounded():
     server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
-    with gateway(server, longest_body=200) as url:
-        assert post(url, "/v1/messages").status_code == 200
-        refused = post(url, "/v1/messages", messages=[{"role": "user", "content": "x" * 300}])
-        assert (refused.status_code, kind_of(refused)) == (413, "request_too_large")
-        assert len(server.requests) == 1
+    with gateway(server, longest_body=2_000_000) as url:
+        for api, path in ERRORS:
+            assert post(url, path).status_code == 200
+            for more in (1_999_990, 3_900_000):  # a client must have sent all of it before it reads the error
+                refused = post(url, path, metadata={"pad": "x" * more})
+                kind = "request_too_large" if api == "anthropic-messages" else "invalid_request_error"
+                assert (refused.status_code, kind_of(refused)) == (413, kind)
+        assert len(server.requests) == 3
+
+
+def test_a_path_that_is_not_served_is_told_in_the_words_of_the_api():
+    with gateway(ScriptedUpstream([])) as url:
+        openais = httpx2.post(f"{url}/chat/completions")
+        assert (openais.status_code, kind_of(openais)) == (404, "invalid_request_error")
+        assert "POST /chat/completions is not served; the paths are /v1/chat/completions" in openais.text
+        other = httpx2.post(f"{url}/v1/complete", headers={"anthropic-version": "2023-06-01"})
+        assert (other.status_code, other.json()["type"], kind_of(other)) == (404, "error", "not_found_error")
+        wrong = httpx2.get(f"{url}/v1/messages")
+        assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
+
+
+def test_no_page_of_another_origin_is_let_in():
+    with gateway(ScriptedUpstream([])) as url:
+        for method, path in (("OPTIONS", "/v1/messages"), ("GET", "/v1/models"), ("GET", "/")):
+            answer = httpx2.request(method, url + path, headers={"origin": "http://a", **PREFLIGHT})
+            assert [name for name in answer.headers if name.startswith("access-control")] == []
+            assert path == "/" or answer.status_code in (403, 405)
+
+
+PREFLIGHT = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
 
 
 def test_further_requests_than_are_allowed_at_once_are_refused():
     server = ScriptedUpstream([*body_of(text_chunks(["Hi"], None), done=False), None, *body_of(text_chunks([]))])
     with (
-        gateway(server, most_at_once=1) as url,
+        gateway(server, most_at_once=1, most_waiting=0) as url,
         httpx2.stream(
             "POST", f"{url}/v1/messages", json={"model": "m", "max_tokens": 9, "stream": True, "messages": USER}
         ) as first,

@@ -144,6 +144,7 @@ def test_each_cut_of_a_rich_text_is_read_alike(name: str):
 
 
 @native
+@pytest.mark.laws
 def test_a_value_is_that_of_python_whatever_the_fragments_are():
     random = Random(0)
     values: tuple[Any, ...] = ("[", "{", '"', "", "a", 1, None, b"", ("x",))

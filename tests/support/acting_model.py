@@ -87,24 +87,29 @@ class ActingModel:
       them.
     """
 
-    def __init__(self, dialect: str, path: Path, *, seed: int, fault: Fault | None = None) -> None:
+    def __init__(self, dialect: str, path: Path, *, seed: str, fault: Fault | None = None) -> None:
         self.asked: list[Step] = []
         self.created = "".join(("the first line\n", _LINE, *(f"a {each} b\n" for each in markers(DIALECTS[dialect]))))
         self.edited = self.created.replace(_LINE, _ADDED)
         self._dialect, self._path, self._random = DIALECTS[dialect], str(path), Random(seed)
+        self._calls: dict[Step, Call] = {}
         self._fault, self._left = fault, 0 if fault is None else fault.times
 
     def __call__(self, body: Mapping[str, Any]) -> Response | Sequence[Any]:
         tools: dict[str, Any] = {each["function"]["name"]: each["function"] for each in body.get("tools", ())}
         if not tools:
             return self._pieces(spoken(self._dialect, "Hm.", "A file", ""))
-        calls = self._calls(tools)
+        hand = next(each for each in HANDS if {each.write, each.edit} <= tools.keys())
+        self._calls = {
+            "create": Call(hand.write, hand.written(self._path, self.created)),
+            "edit": Call(hand.edit, hand.edited(self._path, _LINE, _ADDED)),
+        }
         made = made_calls(body["messages"])
-        step: Step = next((each for each in STEPS[:2] if not any(_is_it(calls[each], one) for one in made)), "end")
+        done = {self.step_of(each) for each in made}
+        step: Step = next((each for each in self._calls if each not in done), "end")
         self.asked.append(step)
-        pieces = self._pieces(
-            spoken(self._dialect, THOUGHT[step], PROSE[step], self._written(calls, step, tools, made))
-        )
+        call = self._written(step, tools, len(made))
+        pieces = self._pieces(spoken(self._dialect, THOUGHT[step], PROSE[step], call))
         fault = self._fault
         if fault is None or step != fault.step or not self._left:
             return pieces
@@ -114,29 +119,24 @@ class ActingModel:
         middle = len(pieces) * 3 // 4
         return [*pieces[:middle], *((...,) if fault.kind == "cut" else (fault.seconds, *pieces[middle:]))]
 
-    def _calls(self, tools: Mapping[str, Any]) -> dict[Step, Call]:
-        hand = next(each for each in HANDS if {each.write, each.edit} <= tools.keys())
-        return {
-            "create": Call(hand.write, hand.written(self._path, self.created)),
-            "edit": Call(hand.edit, hand.edited(self._path, _LINE, _ADDED)),
-        }
+    def step_of(self, made: Call) -> Step | None:
+        """Return which step a call of a conversation was, if it is whole; clients add what a tool takes by default."""
+        for step, call in self._calls.items():
+            if call.name == made.name and call.arguments.items() <= made.arguments.items():
+                return step
+        return None
 
-    def _written(self, calls: Mapping[Step, Call], step: Step, tools: Mapping[str, Any], made: Sequence[Call]) -> str:
+    def _written(self, step: Step, tools: Mapping[str, Any], count: int) -> str:
         if step == "end":
             return ""
-        name, arguments = calls[step]
+        name, arguments = self._calls[step]
         # Kimi counts its calls; the other dialects have no ids, or the server's.
-        call_id = f"functions.{name}:{len(made)}" if self._dialect.name == "kimi_k2" else None
+        call_id = f"functions.{name}:{count}" if self._dialect.name == "kimi_k2" else None
         return render_call(self._dialect, name, arguments, call_id=call_id, schema=tools[name].get("parameters"))
 
     def _pieces(self, text: str) -> list[bytes]:
         places = [self._random.randint(0, len(text)) for _ in range(len(text) // 5)]
         return body_of(text_chunks(each for each in cut_at(text, places) if each))
-
-
-def _is_it(call: Call, made: Call) -> bool:
-    """Return whether a call of the conversation is this one; clients add what a tool takes by default."""
-    return call.name == made.name and call.arguments.items() <= made.arguments.items()
 
 
 def made_calls(messages: Sequence[Mapping[str, Any]]) -> list[Call]:

@@ -56,7 +56,7 @@ def test_what_is_not_set_so_is_found():
 
 @looped("name", PAGES)
 def test_a_page_of_a_client_or_a_server_is_short_and_starts_the_gateway(name: str):
-    assert 15 <= len(page(name).splitlines()) <= 45
+    assert 12 <= len(page(name).splitlines()) <= 45
     assert re.search(r"^    penstock gateway --upstream http://127\.0\.0\.1:\d+", page(name), re.MULTILINE)
 
 

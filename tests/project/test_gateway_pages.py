@@ -155,7 +155,9 @@ def test_opencode_in_its_container_is_set_as_its_page_says_but_for_the_address_a
     assert beyond(json.loads(said), opencode_set_to(tmp_path)) == []
     assert "./opencode.json:/root/.config/opencode/opencode.json:ro" in compose["opencode"]["volumes"]
     package = json.loads((ROOT / "tests/gateway/agents/package.json").read_text(encoding="utf-8"))
-    assert f"opencode-ai@{package['dependencies']['opencode-ai']}\n" in compose["opencode"]["build"]["dockerfile_inline"]
+    assert (
+        f"opencode-ai@{package['dependencies']['opencode-ai']}\n" in compose["opencode"]["build"]["dockerfile_inline"]
+    )
 
 
 def test_the_context_of_the_containers_server_is_the_one_that_opencode_is_told(compose: dict[str, Any]):

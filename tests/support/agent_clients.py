@@ -20,7 +20,7 @@ import pytest
 
 PATIENCE = 3
 """Seconds of silence after which Codex and opencode take a stream for broken: the least that each lets one set."""
-CONTEXT = 32768
+CONTEXT = 65536
 """Tokens that clients are told a model's context has."""
 TASK = "Create the file notes.txt, then add a line to it."
 
@@ -80,7 +80,7 @@ stream_idle_timeout_ms = {PATIENCE * 1000}
 
 def _opencode(sdk: str, home: Path, url: str, model: str) -> Start:
     options = {"baseURL": f"{url}/v1", "apiKey": "-", "chunkTimeout": PATIENCE * 1000}
-    models = {model: {"name": model, "limit": {"context": CONTEXT, "output": CONTEXT // 4}}}
+    models = {model: {"name": model, "limit": {"context": CONTEXT, "output": CONTEXT // 8}}}
     provider = {"npm": sdk, "name": "penstock", "options": options, "models": models}
     config = {
         "autoupdate": False,

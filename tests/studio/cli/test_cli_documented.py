@@ -88,7 +88,9 @@ def test_wrong_command_lines_are_found() -> None:
 
 
 def test_a_line_that_goes_on_in_the_next_one_is_one_command() -> None:
-    assert lines_of(LINE, "    penstock replay a.sse \\\n        --emit deltas\n") == [["replay", "a.sse", "--emit", "deltas"]]
+    assert lines_of(LINE, "    penstock replay a.sse \\\n        --emit deltas\n") == [
+        ["replay", "a.sse", "--emit", "deltas"]
+    ]
 
 
 def test_a_pipe_a_file_and_a_remark_are_not_arguments() -> None:

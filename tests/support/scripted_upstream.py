@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from queue import Queue
-from typing import Any
+from typing import Any, TypeAlias
 
 from app_server import serving
 from starlette.applications import Starlette
@@ -39,15 +39,19 @@ def body_of(chunks: Iterable[Any], *, done: bool = True) -> list[bytes]:
     return [b"data: %b\n\n" % json.dumps(each).encode() for each in chunks] + [b"data: [DONE]\n\n"] * done
 
 
+Script: TypeAlias = Response | Sequence[Any] | Callable[[dict[str, Any]], Response | Sequence[Any]]
+
+
 class ScriptedUpstream:
     """Answers each request with the next script, the last one for all further ones.
 
-    A script is a response, or the pieces of a body. Of pieces, `None` waits for `go` and `...` cuts the connection.
+    A script is a response, or the pieces of a body, or a function that returns one of both for the body of a request.
+    Of pieces, `None` waits for `go` and `...` cuts the connection.
 
     - `requests`: the bodies that were asked. `closed`: gets an item when a stream was left before its end.
     """
 
-    def __init__(self, *scripts: Response | Sequence[Any], routes: dict[str, Any] | None = None) -> None:
+    def __init__(self, *scripts: Script, routes: dict[str, Any] | None = None) -> None:
         self.scripts = list(scripts)
         self.requests: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
@@ -77,6 +81,8 @@ class ScriptedUpstream:
         self.requests.append(await request.json())
         self.headers.append(dict(request.headers))
         script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        if callable(script) and not isinstance(script, Response):
+            script = script(self.requests[-1])
         if isinstance(script, Response):
             return script
         return StreamingResponse(self._pieces(script), media_type="text/event-stream")

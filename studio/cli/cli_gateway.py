@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shlex
 from typing import Annotated, Any, cast
 
 import typer
 
 from ...events.errors import UsageError, how_to_install
 from ...operators.catalogue.dialect_for import dialects_named
+from .cli_doctor import run_doctor
 from .cli_parts import beginning_with
 
 GATEWAY_EXAMPLES = """\b
@@ -18,6 +20,7 @@ Examples:
   penstock gateway --upstream http://127.0.0.1:8000/v1 --server vllm --dialect qwen3_coder
   penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --port 4141
   penstock gateway --upstream http://127.0.0.1:8080 --host 0.0.0.0 --key secret
+  penstock gateway --upstream http://127.0.0.1:8080 --doctor
 """
 UPSTREAM_KEY = "PENSTOCK_UPSTREAM_KEY"
 _SERVERS = ("auto", "vllm", "sglang", "llamacpp", "ollama", "lmstudio", "openai")
@@ -55,12 +58,16 @@ def gateway(
         ),
     ] = None,
     most_at_once: Annotated[int, typer.Option(min=1, help="The most requests at the same time.")] = 64,
+    doctor: Annotated[
+        bool, typer.Option("--doctor", help="Ask the upstream what it breaks, say what is mended, and stop.")
+    ] = False,
 ) -> None:
     """Put OpenAI's and Anthropic's APIs in front of a server of open models, and mend its calls.
 
     Clients of Chat Completions, Responses and Messages are answered, streamed or not. The key of the upstream, if it
     needs one of its own, is taken from PENSTOCK_UPSTREAM_KEY. One line of standard error tells of each request. Ctrl-C
-    ends all answers with an error, and stops.
+    ends all answers with an error, and stops. With --doctor nothing is served: the upstream is asked some questions, as
+    it is and through the gateway; the exit code is 1 if something stays broken.
     """
     try:
         from ...gateway.serving.gateway_app import GatewayOptions  # noqa: PLC0415 - what it imports is an extra
@@ -80,4 +87,8 @@ def gateway(
     options = GatewayOptions(model=model, dialect=dialect, key=key, most_at_once=most_at_once)
     known: ServerName | None = None if server == "auto" else cast("Any", server)
     asked = Upstream(upstream, server=known, key=os.environ.get(UPSTREAM_KEY))
+    if doctor:
+        given = {"--server": known, "--model": model, "--dialect": dialect}
+        named = [each for option, value in given.items() if value is not None for each in (option, value)]
+        run_doctor(asked, options, shlex.join(["penstock", "gateway", "--upstream", asked.url, *named]))
     asyncio.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))

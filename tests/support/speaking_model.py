@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, TypeAlias
+from operator import itemgetter
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from scripted_upstream import body_of, chunk, text_chunks
 from starlette.responses import JSONResponse, Response
@@ -13,6 +14,7 @@ from penstock.operators.catalogue.dialect_for import DIALECTS
 from penstock.operators.writing.call_writer import CallToRender
 from penstock.operators.writing.render_call import render_calls
 
+Row = TypeVar("Row")
 MODELS = {
     "Qwen3-8B": "hermes",
     "Qwen3-Coder-30B-A3B-Instruct": "qwen3_coder",
@@ -50,10 +52,14 @@ Serve: TypeAlias = Callable[[Said, dict[str, Any]], Chunks | Response]
 
 
 def asked_in(body: Mapping[str, Any]) -> str:
-    """Return the last text of the user in a request; what else is in that message stands before it."""
-    said = [each["content"] for each in body["messages"] if each["role"] == "user"]
-    texts = [text if isinstance(text, str) else text[-1]["text"] for text in said]
-    return texts[-1] if texts else ""
+    """Return what the user said last in a request; a gateway may have put more into that message."""
+    return next((each["content"] for each in reversed(body["messages"]) if each["role"] == "user"), "")
+
+
+def by_question(table: Mapping[str, Row], body: Mapping[str, Any], default: Row) -> Row:
+    """Return the row of the longest question that a request asks."""
+    asked = asked_in(body)
+    return max(((len(question), row) for question, row in table.items() if question in asked), key=itemgetter(0), default=(0, default))[1]
 
 
 def is_forced(body: Mapping[str, Any]) -> bool:
@@ -63,20 +69,27 @@ def is_forced(body: Mapping[str, Any]) -> bool:
     return in_words or choice == "required" or isinstance(choice, dict)
 
 
+def counted(chunks: Chunks, body: Mapping[str, Any]) -> None:
+    """Count the tokens of the request, as many as its letters are; tools count where the model sees them."""
+    for each in chunks:
+        if each.get("usage"):
+            each["usage"]["prompt_tokens"] = len(json.dumps([body["messages"], body.get("tools")])) // 4
+
+
 def answering(answers: Mapping[str, Said], serve: Serve) -> Callable[[dict[str, Any]], Any]:
     """Return a script: the answer to what the user asked last, as a server passes it on, streamed or whole.
 
-    A question is known by its last words.
+    A question is known by its words.
     """
 
     def script(body: dict[str, Any]) -> Any:
-        asked = asked_in(body)
-        said = next((answer for question, answer in answers.items() if asked.endswith(question)), Said("Yes?"))
+        said = by_question(answers, body, Said("Yes?"))
         if said.forced and is_forced(body):
             said = Said(calls=said.forced, thought=said.thought)
         served = serve(said, body)
         if isinstance(served, Response):
             return served
+        counted(served, body)
         return body_of(served) if body.get("stream") else JSONResponse(whole_of(served))
 
     return script

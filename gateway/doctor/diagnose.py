@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 import httpx2
 
 from ...events.errors import ProviderError, UsageError
+from ...sinks.parts.event_words import shortened
 from ..serving.api_errors import upstream_error
 from ..serving.gateway_app import PATHS, Gateway, GatewayOptions
 from ..serving.upstream import Found, Upstream
@@ -30,6 +31,8 @@ _PATH: Final = next(path for path, api in PATHS.items() if api == "openai-chat")
 _A_TOOL: Final = 10
 """Tokens that the shortest description of a tool has at least."""
 _REFUSED: Final = (401, 403)
+_LONGEST: Final = 400
+"""Characters that are shown of an error; those of templates have a picture of the place."""
 
 Ask: TypeAlias = Callable[[Mapping[str, Any]], Awaitable[bytes]]
 """Return the body of the answer to a request; `ProviderError` for an error."""
@@ -80,13 +83,13 @@ class Diagnosis(NamedTuple):
             return
         hidden = any(row.question == _SEES_TOOLS and row.through.by != "fine" for row in self.rows)
         if hidden:
-            yield "Start the server with a chat template that shows the model its tools, as of a model that calls tools."
+            yield "Start the server with a chat template that shows the model its tools; this one leaves them out."
         elif not self.has_called:
             yield "The model called no tool. Try a larger one, or one that was trained to call tools."
         if self.dialects:
             yield f"The model writes calls as {self.dialects[0]}: pass --dialect {self.dialects[0]}."
         elif not hidden and ("not mended" in verdicts or "worse" in verdicts):
-            yield "What is not mended is the server's: another version of it may do better, or other options."
+            yield "What is not mended comes so from the server or the model: another version of it may do better."
         if "mended" in verdicts:
             yield f"Point your clients at the gateway: {command}"
         elif self.is_well:
@@ -172,7 +175,7 @@ async def _asked(ask: Ask, question: Question, model: str) -> dict[Way, SeenAnsw
             if error.status in _REFUSED:
                 message = f"the server refuses the key ({error.detail}): set it as PENSTOCK_UPSTREAM_KEY"
                 raise UsageError(message) from error
-            answers[way] = SeenAnswer(refused=f"{error.status}, {error.detail}" if error.status else error.detail)
+            answers[way] = SeenAnswer(refused=shortened(" ".join(error.detail.split()), _LONGEST))
         except httpx2.TransportError as error:
             answers[way] = SeenAnswer(refused=str(error) or type(error).__name__)
         else:

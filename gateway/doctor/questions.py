@@ -1,4 +1,4 @@
-"""The questions of the doctor: what a model is asked, and what of its answer is not as it should be, and whose doing."""
+"""The questions of the doctor, and what is found of an answer: whether it is right, and whose fault it is if not."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ from ..typed_body import Body
 from .seen_answer import SeenAnswer, SeenCall
 
 Way: TypeAlias = Literal["whole", "streamed"]
-MOST_TOKENS: Final = 2048
+MOST_TOKENS: Final = 1024
 
 
 class Finding(NamedTuple):
     """What is found of an answer.
 
-    - `by`: "fine", or whose doing it is: the server's, between the model and the client, or the model's.
+    - `by`: "fine"; or "model" where the answer is whole, and the model did not do what it was asked; or "server" where
+      it is broken, by the server or, as broken arguments may be, already by the model.
     """
 
     by: Literal["fine", "server", "model"]
@@ -142,7 +143,9 @@ QUESTIONS: Final = (
     ),
     Question(
         "thoughts before a call",
-        _user("Think first: which is more, 0.9 or 0.11? Then keep a note with the title 'more' and the number as text."),
+        _user(
+            "Think first: which is more, 0.9 or 0.11? Then keep a note with the title 'more' and the number as text."
+        ),
         ("keep_note",),
     ),
     Question(
@@ -304,5 +307,3 @@ def _texts_in(value: Any) -> str:
         inner: Sequence[Any] = [*value.values()] if isinstance(value, dict) else value
         return "\n".join(map(_texts_in, inner))
     return str(value)
-
-

@@ -46,8 +46,6 @@ def _print(found: Diagnosis, url: str) -> None:
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    from ...gateway.doctor.questions import ERROR  # noqa: PLC0415 - what it imports is an extra
-
     server = found.found
     typer.echo(printable(f"{url}: {server.server}, model {found.model}, lane {server.lane}: {server.why}"))
     table = Table("", "question", "the server alone", "through the gateway", box=box.SIMPLE_HEAD, pad_edge=False)

@@ -26,7 +26,7 @@ UPSTREAM_KEY = "PENSTOCK_UPSTREAM_KEY"
 _SERVERS = ("auto", "vllm", "sglang", "llamacpp", "ollama", "lmstudio", "openai")
 
 
-def gateway(
+def gateway(  # noqa: PLR0913 - the options of the command
     *,
     upstream: Annotated[
         str, typer.Option(metavar="URL", help="The server of the model, with OpenAI's chat completions.")

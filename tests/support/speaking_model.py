@@ -59,7 +59,11 @@ def asked_in(body: Mapping[str, Any]) -> str:
 def by_question(table: Mapping[str, Row], body: Mapping[str, Any], default: Row) -> Row:
     """Return the row of the longest question that a request asks."""
     asked = asked_in(body)
-    return max(((len(question), row) for question, row in table.items() if question in asked), key=itemgetter(0), default=(0, default))[1]
+    return max(
+        ((len(question), row) for question, row in table.items() if question in asked),
+        key=itemgetter(0),
+        default=(0, default),
+    )[1]
 
 
 def is_forced(body: Mapping[str, Any]) -> bool:

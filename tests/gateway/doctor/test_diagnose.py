@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 from app_server import serving
+from doctor_answers import ANSWERS, FAULTS, YES, faulty
 from scripted_upstream import ScriptedUpstream
 from speaking_model import (
     Said,
     Serve,
     answering,
-    asked_in,
-    by_question,
-    in_reasoning,
     parsed,
     unparsed,
     vllm_without_parser,
-    with_objects,
-    with_one_index,
-    without_ids,
 )
 from starlette.responses import JSONResponse
 
@@ -32,22 +26,7 @@ from penstock.gateway.doctor.questions import QUESTIONS, Finding, Question
 from penstock.gateway.serving.gateway_app import GatewayOptions
 from penstock.gateway.serving.upstream import Upstream
 
-OSLO, LIMA = (("weather", {"city": city}) for city in ("Oslo", "Lima"))
-GUESTS = [{"name": "Ann", "age": 31}, {"name": "Bo", "age": 44}]
-SAID: Mapping[str, Said] = {
-    "one call": Said("I will look.", (OSLO,)),
-    "two calls at once": Said(calls=(OSLO, LIMA)),
-    "no call wanted": Said("5"),
-    "nested arguments": Said(calls=(("book_table", {"guests": GUESTS, "place": {"town": "Lima", "floor": 2}}),)),
-    "Unicode": Said(calls=(("keep_note", {"title": "Blåbær", "text": "東京 “quoted” \\n 🫐"}),)),
-    "no arguments": Said(calls=(("time_now", {}),)),
-    "a forced call": Said("Lima is old.", forced=(LIMA,)),
-    "after a result": Said("7 degrees and rain.", thought="I have it."),
-    "thoughts before a call": Said(calls=(("keep_note", {"title": "more", "text": "0.9"}),), thought="0.9 is."),
-}
-YES = Said("Yes.")
 CALLING = [each.name for each in QUESTIONS if each.calls]
-ANSWERS = {asked_in({"messages": each.messages}): SAID.get(each.name, YES) for each in QUESTIONS}
 
 
 def found_at(serve: Serve, model: str = "Qwen3-8B", owner: str = "library", **options: Any) -> Diagnosis:
@@ -69,69 +48,15 @@ def verdicts(found: Diagnosis) -> dict[str, str]:
     return {row.question: row.verdict for row in found.rows}
 
 
-def refusing(status: int, message: str) -> Serve:
-    """Return a server that refuses what the client said; what the gateway makes of it, it answers."""
-    good = parsed()
-
-    def serve(said: Said, body: dict[str, Any]) -> Any:
-        roles = [each["role"] for each in body["messages"]]
-        is_strict = "system" in roles[1:] or "developer" in roles or "user user" in " ".join(roles)
-        has_broken = any(call["function"]["arguments"] == '{"city": "Os' for call in calls_in(body))
-        if is_strict or has_broken:
-            return JSONResponse({"error": {"message": message, "code": status, "type": "server_error"}}, status)
-        return good(said, body)
-
-    return serve
-
-
-def calls_in(body: dict[str, Any]) -> list[dict[str, Any]]:
-    return [call for each in body["messages"] for call in each.get("tool_calls", ())]
-
-
-def without_arguments(pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [each for each in pieces if "name" in each["function"]]
-
-
-def with_guests_as_a_text(pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    [call] = with_objects(pieces)
-    arguments = call["function"]["arguments"]
-    text = json.dumps({**arguments, "guests": json.dumps(arguments["guests"])})
-    return [{**call, "function": {**call["function"], "arguments": text}}]
-
-
-STRICT = "System message must be at the beginning."
-BROKEN = "Failed to parse tool call arguments as JSON"
-FAULTS: Mapping[str, tuple[Serve, str, str]] = {
-    "one call": (unparsed("Qwen3-8B"), "the call is left in the text", "mended"),
-    "two calls at once": (parsed(with_one_index), "streamed: two calls have one index", "mended"),
-    "no call wanted": (parsed(finish="eos"), "the finish reason is 'eos', which clients do not know", "mended"),
-    "nested arguments": (parsed(with_guests_as_a_text), "guests: a text in place of an array", "not mended"),
-    "Unicode": (parsed(with_objects), "arguments are an object, not a text", "mended"),
-    "no arguments": (parsed(without_arguments), "arguments are no JSON: ''", "mended"),
-    "a forced call": (parsed(without_ids, finish="stop"), "a call has no id; an answer with calls ends as 'stop'", "mended"),
-    "after a result": (unparsed("Qwen3-8B"), "the thoughts are left in the text", "mended"),
-    "thoughts before a call": (in_reasoning("Qwen3-8B"), "the call is left in the reasoning", "mended"),
-    "a late system message": (refusing(400, STRICT), f"an error: 400, {STRICT}", "mended"),
-    "developer messages, and two of the user": (refusing(400, STRICT), f"an error: 400, {STRICT}", "mended"),
-    "an earlier call with broken arguments": (refusing(500, BROKEN), f"an error: 400, {BROKEN}", "mended"),
-}
-"""For each question a server that breaks the answer, what is found of it alone, and what through the gateway."""
-
-
 def test_each_fault_is_found_and_told_as_mended_where_it_is():
-    serves = {asked_in({"messages": each.messages}): FAULTS[each.name][0] for each in QUESTIONS}
-
-    def serve(said: Said, body: dict[str, Any]) -> Any:
-        return by_question(serves, body, parsed())(said, body)
-
-    found = found_at(serve, questions=QUESTIONS)
+    found = found_at(faulty, questions=QUESTIONS)
     assert [(row.question, row.alone.what, row.verdict) for row in found.rows] == [
         *((name, what, verdict) for name, (_, what, verdict) in FAULTS.items()),
         ("the model sees its tools", "ok", "ok"),
     ]
     assert not found.is_well
     assert [*found.advice("penstock gateway")] == [
-        "What is not mended is the server's: another version of it may do better, or other options.",
+        "What is not mended comes so from the server or the model: another version of it may do better.",
         "Point your clients at the gateway: penstock gateway",
     ]
 
@@ -157,7 +82,9 @@ def test_a_model_that_calls_no_tool_is_not_the_servers_fault():
     assert verdicts(found) == {row.question: "the model" if row.question in CALLING else "ok" for row in found.rows}
     assert {row.through.what for row in found.rows if row.question in CALLING} == {"called no tool"}
     assert not found.is_well
-    assert [*found.advice("-")] == ["The model called no tool. Try a larger one, or one that was trained to call tools."]
+    assert [*found.advice("-")] == [
+        "The model called no tool. Try a larger one, or one that was trained to call tools."
+    ]
 
 
 def test_a_model_that_makes_one_call_of_two_is_well_enough():
@@ -201,7 +128,7 @@ def test_what_an_answer_is_cut_by_is_told_and_never_mended():
 
 def test_a_server_that_answers_nothing_is_told_once():
     found = found_at(lambda *_: JSONResponse({"error": {"message": "out of memory"}}, 500))
-    assert {row.through.what for row in found.rows} == {"an error: 500, out of memory"}
+    assert {row.through.what for row in found.rows} == {"an error: out of memory"}
     assert [*found.advice("-")] == ["The server answers nothing at all: the error says why, or its log does."]
 
 

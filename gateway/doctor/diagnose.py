@@ -77,19 +77,21 @@ class Diagnosis(NamedTuple):
     def advice(self, command: str) -> Iterator[str]:
         """Yield what to do; `command` starts the gateway as it was asked."""
         verdicts = [row.verdict for row in self.rows]
-        errors = {row.through.what for row in self.rows if row.through.what.startswith(ERROR)}
-        if len(errors) == 1 and all(row.through.what in errors for row in self.rows if row.question != _SEES_TOOLS):
+        asked = [each.what for row in self.rows if row.question != _SEES_TOOLS for each in (row.alone, row.through)]
+        if all(what.startswith(ERROR) for what in asked):
             yield "The server answers nothing at all: the error says why, or its log does."
             return
         hidden = any(row.question == _SEES_TOOLS and row.through.by != "fine" for row in self.rows)
         if hidden:
             yield "Start the server with a chat template that shows the model its tools; this one leaves them out."
-        elif not self.has_called:
+        elif not self.has_called and "the model" in verdicts:
             yield "The model called no tool. Try a larger one, or one that was trained to call tools."
         if self.dialects:
             yield f"The model writes calls as {self.dialects[0]}: pass --dialect {self.dialects[0]}."
-        elif not hidden and ("not mended" in verdicts or "worse" in verdicts):
+        elif not hidden and "not mended" in verdicts:
             yield "What is not mended comes so from the server or the model: another version of it may do better."
+        if "worse" in verdicts:
+            yield "What is worse through the gateway may be right with --server openai: the server parses then."
         if "mended" in verdicts:
             yield f"Point your clients at the gateway: {command}"
         elif self.is_well:

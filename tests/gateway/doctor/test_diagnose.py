@@ -111,6 +111,19 @@ def test_a_dialect_that_nobody_could_know_is_named():
     assert found_at(unparsed("Kimi-K2-Instruct"), model="Qwen3-8B", owner="sglang", dialect="kimi_k2").is_well
 
 
+def test_what_is_worse_through_the_gateway_is_told_with_the_other_lane():
+    def serve(said: Said, body: dict[str, Any]) -> Any:
+        return (parsed() if body["tool_choice"] != "none" else unparsed("Kimi-K2-Instruct"))(said, body)
+
+    found = found_at(lambda said, body: serve(said, body) if "tools" in body else parsed()(YES, body), owner="llamacpp")
+    assert found.rows[0].verdict == "worse"
+    assert not found.is_well
+    assert [*found.advice("-")] == [
+        "The model writes calls as kimi_k2: pass --dialect kimi_k2.",
+        "What is worse through the gateway may be right with --server openai: the server parses then.",
+    ]
+
+
 def test_a_call_that_is_lost_when_it_is_streamed_is_the_servers_fault():
     def serve(said: Said, body: dict[str, Any]) -> Any:
         return parsed()(Said("Well.") if body["stream"] else said, body)

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..engine.state import Stateful
 from .escapes import ANY_ESCAPES, ESCAPES_BY_NAME, JSON_ESCAPES, Escapes, decoded_text
 from .rules import NUMBER_TAIL, Rules
+
+_SIGNS: Final = frozenset('"\\/')
+"""The characters that an escape of JSON ends with and stands for."""
+_LONGEST: Final = len("\\u0041")
+"""The length of the longest escape of JSON."""
 
 
 class Edit(NamedTuple):
@@ -23,7 +28,7 @@ class _Reading(Stateful):
     - `settled`: the offset in the source up to which it is decided what is redacted.
     """
 
-    STATE = ("_before", "_end", "_held", "_places", "_tail", "cut", "last", "settled")
+    STATE = ("_before", "_end", "_places", "_tail", "cut", "held", "last", "settled")
     __slots__ = (*STATE, "_escapes", "_rules")
 
     def __init__(self, rules: Rules, escapes: Escapes | None) -> None:
@@ -32,11 +37,11 @@ class _Reading(Stateful):
         self.settled = 0
         self._end = 0
         """The offset behind the last decoded character."""
-        self._before = ""
+        self._before: str = ""
         """The last characters that are decided, for patterns that look at them."""
         self.last = ""
         """The piece behind them, if nothing in it may be a match; its offsets are not counted."""
-        self._held = ""
+        self.held: str = ""
         """The characters that may still become a match."""
         self._places: list[int] | None = None
         """The offset of each of them; None if they stand there as they are."""
@@ -48,12 +53,17 @@ class _Reading(Stateful):
     @property
     def is_clear(self) -> bool:
         """Whether nothing waits and no match goes on."""
-        return self._tail == -1 and not self._held and not self.cut
+        return self._tail == -1 and not self.held and not self.cut
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing waits but characters that stand there as they are."""
-        return self._tail == -1 and self._places is None and not self.cut
+        return not self.cut and self.is_cut_plainly
+
+    @property
+    def is_cut_plainly(self) -> bool:
+        """Whether nothing waits but such characters, and behind them an escape that may go on."""
+        return self._tail == -1 and self._places is None
 
     def passes(self, source: str) -> bool:
         """Read a piece behind which nothing waits, if nothing in it may be a match; return whether that is so."""
@@ -73,43 +83,39 @@ class _Reading(Stateful):
         """Note a piece, decoded, in which nothing may be a match."""
         self.last = text if len(text) >= self._rules.before else self.looked_at() + text
 
-    def take(self, source: str) -> str | None:
-        """Return what of further plain text is certain; None, with nothing done, if there is a match."""
-        rules = self._rules
-        text = self._held + source
-        if self._held and rules.suspect is not None and rules.suspect(text) is None:
-            self.note(text)
-            self._held = ""
-            self.settled += len(text)
-            self._end = self.settled
-            return text
-        before = self.looked_at()
-        at = len(before)
-        text = before + text
-        place = rules.begin(text, at)
+    def take(self, text: str) -> str | None:
+        """Return what of further decoded text is certain; None, with nothing done, if there is a match.
+
+        Nothing is redacted in it, so its offsets are not counted.
+        """
+        before = self._before if not self.last else self.looked_at()
+        at, size = len(before), self._rules.before
+        text = before + self.held + text
+        place = self._rules.certain_to(text, at)
         if place < 0:
-            place = len(text)
-        elif rules.is_cut(text, place) is None:
             return None
-        self._held = text[place:]
-        size = rules.before
-        self._before = text[max(0, place - size) : place] if size else ""
-        self.settled += place - at
-        self._end += len(source)
+        self.held = text[place:]
+        self._before = text[place - size : place] if place > size else text[:place] if size else ""
+        self._end = self.settled + len(self.held)
         return text[at:place]
 
-    def take_escaped(self, source: str) -> str | None:
-        """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
-        suspect, escapes = self._rules.suspect, self._escapes
-        if suspect is None or escapes is None or self._held or self._tail != -1:
+    def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
+        """Return what of text with escapes is certain, decoded, and what of its source waits.
+
+        None, with nothing done, if there is a match, or the source of what waits says it by an escape. `source` is all
+        that waits, `cut` the beginning of an escape at its end.
+        """
+        before, held = self.looked_at(), self.held
+        certain = self.take(decoded)
+        if certain is None:
             return None
-        source = self.cut + source
-        decoded, _, end = decoded_text(source, escapes, is_whole=False)
-        if suspect(decoded) is not None:
+        waits = self.held + cut
+        if self.held and not _stands(self.held, source, len(source) - len(waits), len(source) - len(cut)):
+            self._before, self.held = before, held
+            self._end = self.settled + len(held)
             return None
-        self.note(decoded)
-        self.cut = source[end:]
-        return source[:end]
+        self.cut = cut
+        return certain, waits
 
     def looked_at(self) -> str:
         """Return the last characters that are decided."""
@@ -121,14 +127,14 @@ class _Reading(Stateful):
     def read(self, source: str, *, is_whole: bool, is_json: bool = False) -> list[Edit]:
         """Return what is redacted in further source text; `is_json`: whether numbers have to stay numbers."""
         text, places = self._decoded(source, is_whole=is_whole)
-        if self._held:
+        if self.held:
             if places is None and self._places is not None:
                 places = [*range(self._end - len(text), self._end)]
             elif places is not None and self._places is None:
-                self._places = [*range(self.settled, self.settled + len(self._held))]
+                self._places = [*range(self.settled, self.settled + len(self.held))]
             if places is not None and self._places is not None:
                 places = self._places + places
-            text = self._held + text
+            text = self.held + text
         return self._edits(text, places, is_whole=is_whole, is_json=is_json)
 
     def decode(self, escapes: Escapes | None) -> None:
@@ -186,7 +192,7 @@ class _Reading(Stateful):
                     self._tail = NUMBER_TAIL
                 at = certain
         self.settled = offset(certain)
-        self._held, self._places = text[certain:], (places[certain:] or None) if places else None
+        self.held, self._places = text[certain:], (places[certain:] or None) if places else None
         self._before = rules.end_of(whole[: size + certain])
         if is_whole:
             self._tail = -1
@@ -276,6 +282,11 @@ class RedactedText(Stateful):
         """Whether more waits than the beginning of an escape."""
         return len(self._source) > len(self.reading.cut)
 
+    @property
+    def held(self) -> str:
+        """The text that waits before such a beginning, if it stands there as it is."""
+        return self.reading.held if len(self._readings) == 1 and self.reading.is_cut_plainly else ""
+
     def feed(self, source: str) -> str:
         """Return what of the text is certain now."""
         escapes, reading = self._escapes, self.reading
@@ -291,20 +302,30 @@ class RedactedText(Stateful):
         elif self.is_idle and reading.passes(source):
             return source
         elif escapes is not None and (reading.cut or escapes.signs(source) is not None):
-            if (certain := self.take_escaped(source)) is not None:
-                return certain
+            waiting = reading.cut + source
+            decoded, _, end = decoded_text(waiting, escapes, is_whole=False)
+            if len(self._readings) == 1 and (taken := self.take_escaped(decoded, source, waiting[end:])) is not None:
+                return taken[1]
         elif (certain := self.take(source)) is not None:
             return certain
         return self._take(source, is_whole=False)
 
-    def take_escaped(self, source: str) -> str | None:
-        """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
+    def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
+        """Return what of text with escapes is certain, decoded and as it stands.
+
+        None, with nothing done, if the rules have to be asked. `cut`: the beginning of an escape at the end of it.
+        """
         reading = self.reading
-        certain = reading.take_escaped(source) if len(self._readings) == 1 else None
-        if certain is not None:
-            self._source = reading.cut
-            self._is_plain = self.is_idle = not reading.cut
-        return certain
+        if not (self._is_plain or reading.is_cut_plainly):
+            return None
+        source = self._source + source
+        taken = reading.take_escaped(decoded, source, cut)
+        if taken is None:
+            return None
+        certain, self._source = taken
+        self._is_plain = not cut
+        self.is_idle = not self._source
+        return certain, source[: len(source) - len(self._source)]
 
     def take(self, source: str) -> str | None:
         """Return what of plain text is certain; None, with nothing done, if something is redacted in it."""
@@ -312,8 +333,7 @@ class RedactedText(Stateful):
             return None
         certain = self.reading.take(source)
         if certain is not None:
-            self._source = (self._source + source)[len(certain) :]
-            self._at += len(certain)
+            self._source = self.reading.held
             self.is_idle = not self._source
         return certain
 
@@ -386,6 +406,13 @@ class RedactedText(Stateful):
         self._source, self._at = source[end - begin :], end
         self.is_idle = self._is_plain and not self._source
         return "".join(out)
+
+
+def _stands(text: str, source: str, begin: int, end: int) -> bool:
+    """Return whether a text stands in a place of its source as it is, and is not what an escape says."""
+    if source[begin:end] != text or not _SIGNS.isdisjoint(text):
+        return False
+    return source.find("\\u", max(0, begin - _LONGEST + 1), end) < 0
 
 
 def _place(edit: Edit) -> tuple[int, bool]:

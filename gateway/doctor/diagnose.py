@@ -139,7 +139,7 @@ async def diagnose(
 def _model(found: Found, options: GatewayOptions) -> str:
     if options.model is not None:
         return options.model
-    names = [each["id"] for each in found.models]
+    names: list[str] = [each["id"] for each in found.models]
     if len(names) == 1:
         return names[0]
     has = f"has several models: {', '.join(names)}" if names else "lists no models; if it wants a key, set it, too"

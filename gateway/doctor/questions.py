@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 from ...events.segment_event import SegmentContent
@@ -13,6 +13,7 @@ from ...operators.catalogue.dialect_for import IN_ORDER
 from ...operators.engine.drive import drive
 from ...operators.parse_text import parse_text
 from ...operators.to_invocations import to_invocations
+from ...sources.base.sdk_fields import entries_of, fields_of
 from ..typed_body import Body
 from .seen_answer import SeenAnswer, SeenCall
 
@@ -298,12 +299,11 @@ def _unlike(value: Any, schema: Body, where: str) -> Iterator[str]:
             if key in value:
                 yield from _unlike(value[key], inner, key)
     elif isinstance(value, list):
-        for each in value:
+        for each in entries_of(value):
             yield from _unlike(each, schema["items"], where)
 
 
 def _texts_in(value: Any) -> str:
-    if isinstance(value, dict | list):
-        inner: Sequence[Any] = [*value.values()] if isinstance(value, dict) else value
-        return "\n".join(map(_texts_in, inner))
-    return str(value)
+    if (fields := fields_of(value)) is not None:
+        value = [*fields.values()]
+    return "\n".join(map(_texts_in, entries_of(value))) if isinstance(value, list) else str(value)

@@ -47,8 +47,10 @@ class Said(NamedTuple):
 
 
 Chunks: TypeAlias = list[dict[str, Any]]
+Parse: TypeAlias = Callable[[Said, dict[str, Any]], Chunks]
+"""What a server makes of an answer to a request: the chunks of a stream."""
 Serve: TypeAlias = Callable[[Said, dict[str, Any]], Chunks | Response]
-"""What a server makes of an answer to a request: the chunks of a stream, or a refusal."""
+"""As `Parse`, or a refusal."""
 
 
 def asked_in(body: Mapping[str, Any]) -> str:
@@ -126,7 +128,7 @@ def _messages_of_harmony(said: Said) -> Iterator[str]:
         yield render_calls(DIALECTS["harmony"], [CallToRender(name, arguments)]).removeprefix(_HARMONY_START)
 
 
-def unparsed(model: str, size: int = 3) -> Serve:
+def unparsed(model: str, size: int = 3) -> Parse:
     """Return a server that leaves the text as it is, in pieces of `size` characters."""
 
     def serve(said: Said, body: dict[str, Any]) -> Chunks:
@@ -149,7 +151,7 @@ def vllm_without_parser(model: str) -> Serve:
     return serve_or_refuse
 
 
-def parsed(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list, finish: str | None = None) -> Serve:
+def parsed(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list, finish: str | None = None) -> Parse:
     """Return a server that makes calls of what the model wrote.
 
     - `change`: makes other pieces of calls of the right ones, which are a beginning and the arguments of each call.
@@ -163,7 +165,7 @@ def parsed(change: Callable[[list[dict[str, Any]]], list[dict[str, Any]]] = list
             pieces.append({**begun, "function": {"name": name, "arguments": ""}})
             text = json.dumps(arguments, ensure_ascii=False)
             pieces += [{"index": index, "function": {"arguments": each}} for each in (text[:3], text[3:]) if each]
-        deltas = [{"reasoning_content": said.thought}] if said.thought else []
+        deltas: list[dict[str, Any]] = [{"reasoning_content": said.thought}] if said.thought else []
         deltas += [{"content": said.text}] if said.text else []
         deltas += [{"tool_calls": [each]} for each in change(pieces)]
         end = text_chunks([], finish or ("tool_calls" if pieces else "stop"))[1:]
@@ -193,7 +195,7 @@ def with_objects(pieces: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return whole
 
 
-def in_reasoning(model: str) -> Serve:
+def in_reasoning(model: str) -> Parse:
     """Return a server that takes all that the model writes for its thoughts, calls too."""
 
     def serve(said: Said, body: dict[str, Any]) -> Chunks:
@@ -204,7 +206,7 @@ def in_reasoning(model: str) -> Serve:
     return serve
 
 
-def without_opener(model: str) -> Serve:
+def without_opener(model: str) -> Parse:
     """Return a server that loses the first marker of the calls, and leaves the rest in the text."""
 
     def serve(said: Said, body: dict[str, Any]) -> Chunks:

@@ -7,7 +7,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import httpx2
 
-from ...events.errors import ProviderError, UsageError
+from ...events.errors import ProviderError, UsageError, shown_url
 from ...sinks.parts.event_words import shortened
 from ..serving.api_errors import upstream_error
 from ..serving.gateway_app import PATHS, Gateway, GatewayOptions
@@ -111,7 +111,7 @@ async def diagnose(
     try:
         found = await upstream.find()
     except ProviderError as error:
-        message = f"nothing answers at {upstream.url} ({error.detail}): start the server, or check --upstream"
+        message = f"nothing answers at {shown_url(upstream.url)} ({error.detail}): start the server, or check --upstream"
         raise UsageError(message) from error
     model = _model(found, options)
     gateway = Gateway(upstream, options).app()

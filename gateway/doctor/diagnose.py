@@ -111,7 +111,8 @@ async def diagnose(
     try:
         found = await upstream.find()
     except ProviderError as error:
-        message = f"nothing answers at {shown_url(upstream.url)} ({error.detail}): start the server, or check --upstream"
+        url = shown_url(upstream.url)
+        message = f"nothing answers at {url} ({error.detail}): start the server, or check --upstream"
         raise UsageError(message) from error
     model = _model(found, options)
     gateway = Gateway(upstream, options).app()

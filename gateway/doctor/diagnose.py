@@ -10,7 +10,8 @@ import httpx2
 from ...events.errors import ProviderError, UsageError, shown_url
 from ...sinks.parts.event_words import shortened
 from ..serving.api_errors import upstream_error
-from ..serving.gateway_app import PATHS, Gateway, GatewayOptions
+from ..serving.gateway_app import PATHS, Gateway
+from ..serving.served_model import GatewayOptions
 from ..serving.upstream import Found, Upstream
 from .questions import (
     ERROR,
@@ -74,8 +75,8 @@ class Diagnosis(NamedTuple):
         """Whether nothing is broken behind the gateway; without any call that is not known."""
         return self.has_called and all(row.verdict in ("ok", "mended", "the model") for row in self.rows)
 
-    def advice(self, command: str) -> Iterator[str]:
-        """Yield what to do; `command` starts the gateway as it was asked."""
+    def advice(self) -> Iterator[str]:
+        """Yield what to do."""
         verdicts = [row.verdict for row in self.rows]
         asked = [each.what for row in self.rows if row.question != _SEES_TOOLS for each in (row.alone, row.through)]
         if all(what.startswith(ERROR) for what in asked):
@@ -93,7 +94,7 @@ class Diagnosis(NamedTuple):
         if "worse" in verdicts:
             yield "What is worse through the gateway may be right with --server openai: the server parses then."
         if "mended" in verdicts:
-            yield f"Point your clients at the gateway: {command}"
+            yield "Put the gateway in front of the server: run the same command without --doctor."
         elif self.is_well:
             yield "The server needs no mending. The gateway still gives it the APIs that it has not got."
 
@@ -102,9 +103,16 @@ _SEES_TOOLS: Final = "the model sees its tools"
 
 
 async def diagnose(
-    upstream: Upstream, options: GatewayOptions, told: Told, questions: Sequence[Question] = QUESTIONS
+    upstream: Upstream,
+    told: Told,
+    *,
+    model: str | None = None,
+    dialect: str | None = None,
+    questions: Sequence[Question] = QUESTIONS,
 ) -> Diagnosis:
     """Ask a server each question, once as it is and once through the gateway in this process, and judge the answers.
+
+    - `model`, `dialect`: as in `GatewayOptions`.
 
     `UsageError` if the server does not answer, wants another key, or has several models and none is named.
     """
@@ -114,13 +122,12 @@ async def diagnose(
         url = shown_url(upstream.url)
         message = f"nothing answers at {url} ({error.detail}): start the server, or check --upstream"
         raise UsageError(message) from error
-    model = _model(found, options)
-    gateway = Gateway(upstream, options).app()
-    key = {} if options.key is None else {"authorization": f"Bearer {options.key}"}
+    model = model or _only_model(found)
+    gateway = Gateway(upstream, GatewayOptions(model=model, dialect=dialect)).app()
     rows: list[Row] = []
     answers: list[tuple[Question, SeenAnswer]] = []
     async with httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(gateway), base_url="http://gateway", headers=key, timeout=None
+        transport=httpx2.ASGITransport(gateway), base_url="http://gateway", timeout=None
     ) as client:
         alone, through = _alone(upstream), _through(client)
         for number, question in enumerate(questions):
@@ -137,9 +144,7 @@ async def diagnose(
     return Diagnosis(found, model, tuple(rows), has_called, _unread(answers) if found.lane == "raw" else ())
 
 
-def _model(found: Found, options: GatewayOptions) -> str:
-    if options.model is not None:
-        return options.model
+def _only_model(found: Found) -> str:
     names: list[str] = [each["id"] for each in found.models]
     if len(names) == 1:
         return names[0]

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
 from ...events.errors import UsageError, how_to_install, shown_url
 from ...operators.catalogue.dialect_for import dialects_named
+from ...operators.engine.known_names import known_names
 from ...sinks.parts.event_words import printable
 from .cli_parts import beginning_with
 from .stream_parts import progress_shown
 
 if TYPE_CHECKING:
-    from ...gateway.doctor.diagnose import Diagnosis, Told
-    from ...gateway.serving.gateway_app import GatewayOptions
+    from ...gateway.doctor.diagnose import Diagnosis
+    from ...gateway.serving.served_model import ServedModel
     from ...gateway.serving.upstream import Upstream
 
 GATEWAY_EXAMPLES = """\b
@@ -26,17 +29,31 @@ Examples:
   penstock gateway --upstream http://127.0.0.1:8000/v1 --server vllm --dialect qwen3_coder
   penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --port 4141
   penstock gateway --upstream http://127.0.0.1:8080 --host 0.0.0.0 --key secret
+  penstock gateway --upstream http://127.0.0.1:8080 --upstream http://127.0.0.1:8081 --watchdog first=60,between=30
+  penstock gateway --upstream http://127.0.0.1:8080 --allow-tools read,write,edit --root . --redact keys,email
+  penstock gateway --upstream http://127.0.0.1:8080 --record recordings
+  penstock gateway --config gateway.toml
   penstock gateway --upstream http://127.0.0.1:8080 --doctor
 """
 UPSTREAM_KEY = "PENSTOCK_UPSTREAM_KEY"
+GATEWAY_KEY = "PENSTOCK_GATEWAY_KEY"
 _SERVERS = ("auto", "vllm", "sglang", "llamacpp", "ollama", "lmstudio", "openai")
 
 
 def gateway(  # noqa: PLR0913 - the options of the command
     *,
     upstream: Annotated[
-        str, typer.Option(metavar="URL", help="The server of the model, with OpenAI's chat completions.")
-    ],
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="The server of the model, with OpenAI's chat completions. Several: the next one is asked where one "
+            "fails before its first output.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A TOML file with several models and servers, in place of --upstream."),
+    ] = None,
     server: Annotated[
         str,
         typer.Option(
@@ -54,34 +71,83 @@ def gateway(  # noqa: PLR0913 - the options of the command
         typer.Option(metavar="NAME", help="How the model writes calls; by default what its name says, or auto."),
     ] = None,
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="The address to listen on; for another than this machine's with --key.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 4141,
+        str | None,
+        typer.Option(
+            metavar="HOST", help="The address to listen on, by default 127.0.0.1; for other machines with --key."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The port, by default 4141; 0 picks a free one.")
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="KEY", help="What clients must send as their key; by default theirs goes to the upstream."
+            metavar="KEY",
+            envvar=GATEWAY_KEY,
+            show_envvar=True,
+            help="What clients must send as their key; by default theirs goes to the upstream.",
         ),
     ] = None,
-    most_at_once: Annotated[int, typer.Option(min=1, help="The most requests at the same time.")] = 64,
+    most_at_once: Annotated[
+        int | None, typer.Option(min=1, help="The most requests that are answered at the same time, by default 64.")
+    ] = None,
+    most_waiting: Annotated[
+        int | None, typer.Option(min=0, help="The most further requests that wait for their turn, by default 64.")
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep each request with its answer, and conversations, in this folder."),
+    ] = None,
+    grace: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="Time that SIGTERM leaves to answers, by default 8 seconds."),
+    ] = None,
+    allow_tools: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,...", help="The only tools that the model may call; any other call is blocked."),
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The folder in which paths in calls must be. Paths within a command or a patch are not looked at.",
+        ),
+    ] = None,
+    redact: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT,...", help="Replace keys, email, card, phone or all, in answers, errors and logs."),
+    ] = None,
+    watchdog: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMIT=SECONDS,...",
+            help="How long to wait: first (for the first content), between (two contents), call (one call), total.",
+        ),
+    ] = None,
     doctor: Annotated[
-        bool, typer.Option("--doctor", help="Ask the upstream what it breaks, say what is mended, and stop.")
+        bool, typer.Option("--doctor", help="Ask the servers what they break, say what is mended, and stop.")
     ] = False,
 ) -> None:
     """Put OpenAI's and Anthropic's APIs in front of a server of open models, and mend its calls.
 
     Clients of Chat Completions, Responses and Messages are answered, streamed or not. The key of the upstream, if it
-    needs one of its own, is taken from PENSTOCK_UPSTREAM_KEY. One line of standard error tells of each request. Ctrl-C
-    ends all answers with an error, and stops. With --doctor nothing is served: the upstream is asked some questions, as
-    it is and through the gateway; the exit code is 1 if something stays broken.
+    needs one of its own, is taken from PENSTOCK_UPSTREAM_KEY. One line of standard error tells of each request, and
+    /metrics tells Prometheus of all. Ctrl-C ends all answers with an error, and stops. What the guards block, the
+    client gets as a text that says why.
+
+    With --doctor nothing is served: each server is asked some questions, as it is and through the gateway without its
+    guards; the exit code is 1 if something stays broken.
     """
     try:
-        from ...gateway.serving.gateway_app import GatewayOptions  # noqa: PLC0415 - what it imports is an extra
-        from ...gateway.serving.run_gateway import run_gateway  # noqa: PLC0415
+        from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.serving.gateway_config import GatewayConfig, given, read_config  # noqa: PLC0415
+        from ...gateway.serving.run_gateway import new_loop, run_gateway  # noqa: PLC0415
+        from ...gateway.serving.served_model import GatewayOptions, ServedModel  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
+        from ...sources.streams.time_limits import TimeLimits  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("httpx2", "starlette", "uvicorn"):
+        if (error.name or "").partition(".")[0] not in ("httpx2", "prometheus_client", "starlette", "uvicorn"):
             raise
         message = f"the gateway needs {error.name}; {how_to_install('gateway')}"
         raise UsageError(message) from error
@@ -90,38 +156,98 @@ def gateway(  # noqa: PLR0913 - the options of the command
         raise UsageError(message)
     if dialect is not None:
         dialects_named(dialect)
-    options = GatewayOptions(model=model, dialect=dialect, key=key, most_at_once=most_at_once)
+    if bool(upstream) == (config is not None):
+        message = "pass --upstream with the address of the model's server, or --config with a file"
+        raise UsageError(message)
+    of_models = {
+        "model": model,
+        "dialect": dialect,
+        "allow_tools": None if allow_tools is None else _listed(allow_tools),
+        "root": root,
+        "redact": None if redact is None else _redacted(_listed(redact), REDACTED),
+        "watchdog": None if watchdog is None else _limits(_listed(watchdog), TimeLimits._fields),
+    }
+    if config is not None and (wrong := [*given(**of_models), *(["server"] if server != "auto" else [])]):
+        option = wrong[0].replace("_", "-")
+        message = f"--config says what models and servers there are; write --{option} into the file"
+        raise UsageError(message)
+    said = GatewayConfig((), {}, {}) if config is None else read_config(config)
+    own = given(key=key, most_at_once=most_at_once, most_waiting=most_waiting, record=record)
+    options = GatewayOptions(**{**said.options, **own, **given(**of_models)})
+    running = {**said.running, **given(host=host, port=port, grace=grace)}
     known: ServerName | None = None if server == "auto" else cast("Any", server)
-    asked = Upstream(upstream, server=known, key=os.environ.get(UPSTREAM_KEY))
+    asked = [Upstream(each, server=known, key=os.environ.get(UPSTREAM_KEY)) for each in upstream or ()]
     if doctor:
-        given = {"--server": known, "--model": model, "--dialect": dialect}
-        named = [each for option, value in given.items() if value is not None for each in (option, value)]
-        _run_doctor(asked, options, shlex.join(["penstock", "gateway", "--upstream", shown_url(asked.url), *named]))
-    asyncio.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))
+        _run_doctor(said.models or [ServedModel(asked, options)])
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run_gateway(asked or said.models, options, say=typer.echo, **running))
 
 
-def _run_doctor(upstream: Upstream, options: GatewayOptions, command: str) -> NoReturn:
-    """Ask the doctor's questions and print what came of them; exit with 1 if something is broken through the gateway.
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
 
-    `command`: what starts the gateway with the same options.
+
+def _redacted(names: list[str], ready: Mapping[str, Any]) -> list[Any]:
+    """Return what is redacted, by its names on the command line."""
+    known = (*ready, "all")
+    for each in names or [""]:
+        if each not in known:
+            message = f"--redact takes {', '.join(ready)} and all, got {each!r}; {known_names(each, known)}"
+            raise UsageError(message)
+    return [ready[each] for each in (ready if "all" in names else names)]
+
+
+def _limits(given: list[str], known: Sequence[str]) -> dict[str, float]:
+    """Return the limits of `watchdog` that are given as `first=60`."""
+    limits: dict[str, float] = {}
+    for each in given or [""]:
+        name, _, seconds = each.partition("=")
+        try:
+            limits[name] = float(seconds)
+        except ValueError:
+            name = ""
+        if name not in known:
+            message = f"--watchdog takes {', '.join(known)} in seconds, such as first=60,between=30; got {each!r}"
+            raise UsageError(message)
+    return limits
+
+
+def _run_doctor(models: Sequence[ServedModel]) -> NoReturn:
+    """Ask the servers of all models the doctor's questions, and print what came of them.
+
+    It exits with 1 if something is broken through the gateway.
     """
-    with progress_shown(f"asking {shown_url(upstream.url)}") as show:
-        found = asyncio.run(_asked(upstream, options, show or _untold))
-    _print(found, shown_url(upstream.url))
-    for line in found.advice(command):
-        typer.echo(line)
-    raise typer.Exit(0 if found.is_well else 1)
+    asked = [(upstream, model) for model in models for upstream in model.upstreams]
+    with progress_shown("asking") as show:
+        found = asyncio.run(_diagnosed(asked, show or _untold))
+    for (upstream, _), each in zip(asked, found, strict=True):
+        _print(each, shown_url(upstream.url))
+        for line in each.advice():
+            typer.echo(line)
+    raise typer.Exit(0 if all(each.is_well for each in found) else 1)
 
 
 def _untold(_done: int, _of: int) -> None:
     """Take the place of a progress bar where there is no terminal."""
 
 
-async def _asked(upstream: Upstream, options: GatewayOptions, told: Told) -> Diagnosis:
+async def _diagnosed(
+    asked: Sequence[tuple[Upstream, ServedModel]], show: Callable[[int, int], None]
+) -> list[Diagnosis]:
     from ...gateway.doctor.diagnose import diagnose  # noqa: PLC0415 - what it imports is an extra
 
-    async with upstream:
-        return await diagnose(upstream, options, told)
+    found: list[Diagnosis] = []
+    async with AsyncExitStack() as stack:
+        for upstream in {upstream for upstream, _ in asked}:
+            await stack.enter_async_context(upstream)
+        for upstream, model in asked:
+
+            def told(done: int, of: int) -> None:
+                show(len(found) * of + done, len(asked) * of)
+
+            name = model.options.model or (None if model.is_any else model.names[0])
+            found.append(await diagnose(upstream, told, model=name, dialect=model.options.dialect))
+    return found
 
 
 def _print(found: Diagnosis, url: str) -> None:

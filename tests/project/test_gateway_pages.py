@@ -23,7 +23,9 @@ from penstock.studio.cli.cli_commands import imported
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 URL, MODEL = "http://127.0.0.1:4141", "Qwen3-8B"
-PAGES = [page for page in navigation()["The gateway"] if page not in ("gateway.md", "gateway-compose.md")]
+PAGES = [
+    page for page in navigation()["The gateway"] if page not in ("gateway.md", "gateway-mends.md", "gateway-compose.md")
+]
 EXAMPLE = ROOT / "examples/gateway_compose"
 
 

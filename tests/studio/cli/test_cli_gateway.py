@@ -40,7 +40,7 @@ def test_the_picture_in_the_docs_is_what_it_prints(penstock: Penstock, monkeypat
     with serving(server(faulty, "me").app) as address:
         _, said, _ = penstock("gateway", "--doctor", "--upstream", f"http://{address}")
     picture = said.replace(address, "127.0.0.1:8080")
-    assert f"```text\n{picture}```\n" in (ROOT / "docs/gateway.md").read_text(encoding="utf-8")
+    assert f"```text\n{picture}```\n" in (ROOT / "docs/gateway-mends.md").read_text(encoding="utf-8")
 
 
 def test_what_stays_broken_is_an_exit_code_of_one(penstock: Penstock):

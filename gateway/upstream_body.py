@@ -30,6 +30,7 @@ class Server(NamedTuple):
     takes_parallel: bool = True
     takes_any_effort: bool = False
     """Whether it takes an effort for models that do not reason; Claude Code sends one for each."""
+    takes_schema: bool = True
     forces_schema: bool = True
     """Whether a schema of the answer forbids calls."""
     reasoning: str = "reasoning_content"
@@ -57,7 +58,7 @@ def upstream_body(
     request: NeutralRequest,
     *,
     lane: Lane,
-    server: str,
+    server: str | Server,
     model: str,
     images: bool = True,
     most_tokens: int | None = None,
@@ -75,7 +76,7 @@ def upstream_body(
     ('qwen', 99, 'none')
 
     - `lane`: "raw" for a model whose calls are parsed here, "parsed" where the server does it.
-    - `server`: a name of `SERVERS`; `UsageError` for another one.
+    - `server`: a name of `SERVERS`, `UsageError` for another one; or what the server takes.
     - `images`: whether the model sees images; else words stand for them.
     - `most_tokens`: the most that a client may ask for.
     - `dropped`: gets a word for what the server is not asked.
@@ -86,17 +87,17 @@ def upstream_body(
     call whose arguments are not a JSON object has them in one, as servers read them again. What the client wants and
     the server does not take as a field is said in the system's message.
     """
-    if server not in SERVERS:
+    row = server if isinstance(server, Server) else SERVERS.get(server)
+    if row is None:
         message = f"unknown server {server!r}; known are {', '.join(SERVERS)}"
         raise UsageError(message)
-    row = SERVERS[server]
     lost: list[str] = [] if dropped is None else dropped
     is_unparsed = lane == "raw" and row.raw_choice is not None
     tools = [*_tools(request, row, is_unparsed=is_unparsed)]
     choice, sentences = _choice(request, row, is_unparsed=is_unparsed)
     is_alone = request.parallel_calls is False and bool(tools)
     takes_parallel = row.takes_parallel and bool(tools) and not is_unparsed
-    says_schema = request.schema is not None and row.forces_schema and bool(tools)
+    says_schema = request.schema is not None and (not row.takes_schema or (row.forces_schema and bool(tools)))
     said = [
         *(sentences if tools else ()),
         *(["Call at most one tool in an answer."] if is_alone and not takes_parallel else ()),

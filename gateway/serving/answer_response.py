@@ -22,7 +22,7 @@ from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previo
 from ..neutral import Api, NeutralRequest
 from .answer_events import AnswerNotes, begun, named_for_client
 from .api_errors import CONTEXT, in_stream
-from .upstream import Upstream, source_of
+from .upstream import CHAT, Upstream, source_of
 from .whole_answer import failure_in, whole_answer
 
 _PREFIXES: Final[Mapping[Api, str]] = {
@@ -33,7 +33,7 @@ _PREFIXES: Final[Mapping[Api, str]] = {
 
 
 class Answer(NamedTuple):
-    """One request on its way: what is asked, how the answer is read, and what its line of the log will say."""
+    """One request on its way: what is asked, and where, how the answer is read, and what the log will say."""
 
     asked: NeutralRequest
     pipeline: Pipeline
@@ -41,6 +41,7 @@ class Answer(NamedTuple):
     headers: Mapping[str, str]
     log: dict[str, Any]
     is_codex: bool = False
+    path: str = CHAT
 
 
 class Answers:
@@ -74,7 +75,7 @@ class Answers:
         asked, api = answer.asked, answer.asked.api
 
         async def opened() -> Any:
-            return await source_of(await self._upstream.stream(answer.body, answer.headers))
+            return await source_of(await self._upstream.stream(answer.body, answer.headers, answer.path))
 
         answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
         run = answer.pipeline.astream(opened, turn_id=answer_id)

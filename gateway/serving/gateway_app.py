@@ -20,13 +20,15 @@ from starlette.types import Receive, Scope, Send
 from ...events.errors import ProviderError
 from ...operators.catalogue.dialect_for import dialect_for
 from ...pipeline.pipeline import Pipeline
+from ..chat_template import ChatTemplate
+from ..completion_body import completion_body
 from ..neutral import Api, NeutralRequest, RequestError
 from ..read_request import read_request
 from ..upstream_body import upstream_body
 from .answer_events import pipeline_for
 from .answer_response import Answer, Answers
 from .api_errors import ApiError, api_error, told
-from .upstream import Found, Upstream
+from .upstream import CHAT, Found, Upstream
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 PATHS: Final[Mapping[str, Api]] = {
@@ -46,6 +48,7 @@ class GatewayOptions(NamedTuple):
     - `model`: the upstream's model for all requests. By default the only model that the upstream has answers to every
       name, and of several each to its own.
     - `dialect`: in which the model writes calls; by default what its name says.
+    - `template`: the model's chat template: the upstream gets the prompt that it makes, and its text is read raw.
     - `key`: what clients must send; it is not passed on. Without it the client's own goes to the upstream.
     - `most_at_once`: requests at the same time; further ones are refused. `longest_body`: of a request, in bytes.
     - `keep_alive`: seconds of silence after which a client gets a sign of life.
@@ -54,6 +57,7 @@ class GatewayOptions(NamedTuple):
 
     model: str | None = None
     dialect: str | None = None
+    template: ChatTemplate | None = None
     key: str | None = None
     most_at_once: int = 64
     longest_body: int = 64 * 1024 * 1024
@@ -110,19 +114,17 @@ class Gateway:
             found = await self._upstream.find()
             model = self._model_for(asked, found)
             dropped = [*asked.dropped]
-            upstream = upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
+            question = self._question(asked, found, model, dropped)
             log["dropped"] = ",".join(dropped)
             headers = self._passed_on(request)
             if request.url.path == _COUNTING:
-                return await self._counted(upstream, headers)
-            dialect = self._options.dialect or model
-            lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(dialect_names(dialect))}"
-            pipeline = pipeline_for(asked, found.lane, dialect, upstream)
+                return await self._counted(question, headers)
+            lane, pipeline = question.lane, question.pipeline
             if self._options.change is not None:
                 pipeline = self._options.change(pipeline, asked)
             log |= {"model": model, "lane": lane}
             is_codex = request.headers.get("originator", "").startswith("codex")
-            answer = Answer(asked, pipeline, upstream, headers, log, is_codex=is_codex)
+            answer = Answer(asked, pipeline, question.body, headers, log, is_codex=is_codex, path=question.path)
             return await self._answers.response(answer, {"x-penstock-lane": f"{lane}; {found.server}"})
         except _RefusedError as refused:
             error = refused.error
@@ -133,11 +135,35 @@ class Gateway:
             error = told(api, failed)
         return as_response(error)
 
-    async def _counted(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> Response:
-        number = await self._upstream.count_tokens(body, headers)
+    def _question(self, asked: NeutralRequest, found: Found, model: str, dropped: list[str]) -> _Question:
+        dialect, template = self._options.dialect or model, self._options.template
+        names = dialect_names(dialect)
+        if template is None:
+            body = upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
+            lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(names)}"
+            return _Question(CHAT, body, lane, pipeline_for(asked, found.lane, dialect, body))
+        if asked.tools and not template.habits.shows_tools:
+            dropped.append("tools, which the template does not show")
+        completion = completion_body(
+            asked,
+            template.prompt,
+            server=found.server,
+            model=model,
+            dialects=dialect_for(dialect).names,
+            ends=template.ends,
+            reasoning=template.habits.reasoning,
+            dropped=dropped,
+        )
+        pipeline = pipeline_for(
+            asked, "raw", dialect, api=completion.api, starts_in_reasoning=completion.starts_in_reasoning
+        )
+        return _Question(completion.path, completion.body, f"raw by template; {'+'.join(names)}", pipeline)
+
+    async def _counted(self, question: _Question, headers: Mapping[str, str]) -> Response:
+        number = await self._upstream.count_tokens(question.body, headers) if question.path == CHAT else None
         how = "estimated" if number is None else "counted"
         if number is None:
-            number = len(json.dumps(body, ensure_ascii=False)) // _LETTERS_A_TOKEN
+            number = len(json.dumps(question.body, ensure_ascii=False)) // _LETTERS_A_TOKEN
         return JSONResponse({"input_tokens": number}, headers={"x-penstock-tokens": how})
 
     async def _models(self, request: Request) -> Response:
@@ -181,6 +207,15 @@ class Gateway:
         if self._options.model is not None:
             return self._options.model
         return found.models[0]["id"] if len(found.models) == 1 else asked.model
+
+
+class _Question(NamedTuple):
+    """What the upstream is asked, where, and how its answer is read."""
+
+    path: str
+    body: Mapping[str, Any]
+    lane: str
+    pipeline: Pipeline
 
 
 class _RefusedError(Exception):

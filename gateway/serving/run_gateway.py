@@ -12,8 +12,9 @@ import uvicorn
 
 from ...events.errors import ProviderError, UsageError
 from ...sources.base.request import is_this_machine
+from ..chat_template import ChatTemplate
 from .gateway_app import Gateway, GatewayOptions, dialect_names
-from .upstream import Upstream
+from .upstream import Found, Upstream
 
 _LONGEST_STOP = 5
 """Seconds that answers have to end in order."""
@@ -61,6 +62,18 @@ def _listening(host: str, port: int) -> socket.socket:
         raise UsageError(message) from error
 
 
+def _lane(found: Found, template: ChatTemplate | None) -> Iterator[str]:
+    """Yield what is said of the lane, and of a template that leaves something out."""
+    if template is None:
+        yield f"lane {found.lane} of {found.server}: {found.why}"
+        return
+    yield f"lane raw by template of {found.server}: it is asked to complete the prompts of {template.name}"
+    if not template.habits.shows_tools:
+        yield "warning: the template does not show tools, so the model will not know them; pass another --template"
+    elif not template.habits.takes_calls:
+        yield "warning: the template takes no calls in a conversation; pass another --template for agents"
+
+
 async def _introduction(upstream: Upstream, options: GatewayOptions, port: int, host: str) -> Iterator[str]:
     shown = f"[{host}]" if ":" in host else host
     url = f"http://{shown}:{port}"
@@ -71,8 +84,8 @@ async def _introduction(upstream: Upstream, options: GatewayOptions, port: int, 
         lines.append(f"the upstream does not answer yet: {error.detail}")
     else:
         names = [options.model] if options.model else [each["id"] for each in found.models]
-        lines.append(f"lane {found.lane} of {found.server}: {found.why}")
-        if found.lane == "raw":
+        lines += _lane(found, options.template)
+        if found.lane == "raw" or options.template is not None:
             of = {"+".join(dialect_names(options.dialect or name)) for name in names}
             lines.append(f"dialect {', '.join(sorted(of)) or 'by the model of each request'}")
         lines.append(f"models {', '.join(names) or 'unknown'}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -16,14 +17,14 @@ GATEWAY_EXAMPLES = """\b
 Examples:
   penstock gateway --upstream http://127.0.0.1:8080
   penstock gateway --upstream http://127.0.0.1:8000/v1 --server vllm --dialect qwen3_coder
-  penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --port 4141
+  penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --template qwen3/tokenizer_config.json
   penstock gateway --upstream http://127.0.0.1:8080 --host 0.0.0.0 --key secret
 """
 UPSTREAM_KEY = "PENSTOCK_UPSTREAM_KEY"
 _SERVERS = ("auto", "vllm", "sglang", "llamacpp", "ollama", "lmstudio", "openai")
 
 
-def gateway(
+def gateway(  # noqa: PLR0913 - the options of the command
     *,
     upstream: Annotated[
         str, typer.Option(metavar="URL", help="The server of the model, with OpenAI's chat completions.")
@@ -44,6 +45,13 @@ def gateway(
         str | None,
         typer.Option(metavar="NAME", help="How the model writes calls; by default what its name says, or auto."),
     ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The model's chat_template.jinja or tokenizer_config.json: the upstream completes its prompts.",
+        ),
+    ] = None,
     host: Annotated[
         str, typer.Option(metavar="HOST", help="The address to listen on; for another than this machine's with --key.")
     ] = "127.0.0.1",
@@ -63,12 +71,13 @@ def gateway(
     ends all answers with an error, and stops.
     """
     try:
-        from ...gateway.serving.gateway_app import GatewayOptions  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.chat_template import read_template  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.serving.gateway_app import GatewayOptions  # noqa: PLC0415
         from ...gateway.serving.run_gateway import run_gateway  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("httpx2", "starlette", "uvicorn"):
+        if (error.name or "").partition(".")[0] not in ("httpx2", "jinja2", "starlette", "uvicorn"):
             raise
         message = f"the gateway needs {error.name}; {how_to_install('gateway')}"
         raise UsageError(message) from error
@@ -77,7 +86,8 @@ def gateway(
         raise UsageError(message)
     if dialect is not None:
         dialects_named(dialect)
-    options = GatewayOptions(model=model, dialect=dialect, key=key, most_at_once=most_at_once)
+    prompts = None if template is None else read_template(template)
+    options = GatewayOptions(model=model, dialect=dialect, template=prompts, key=key, most_at_once=most_at_once)
     known: ServerName | None = None if server == "auto" else cast("Any", server)
     asked = Upstream(upstream, server=known, key=os.environ.get(UPSTREAM_KEY))
     asyncio.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))

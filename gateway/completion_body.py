@@ -1,0 +1,109 @@
+"""`completion_body`: a request as a prompt, for servers that must not see messages and tools lest they parse calls."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from ..operators.catalogue.dialect_for import dialects_named
+from ..operators.grammar.dialect import Dialect
+from ..operators.grammar.grammar_items import leaves_of
+from .neutral import NeutralRequest
+from .typed_body import Body, Sampling
+from .upstream_body import Server, upstream_body
+
+
+class Completion(NamedTuple):
+    """What a server is asked.
+
+    - `path`, `body`: where, and with what. `api`: in which form it answers.
+    - `starts_in_reasoning`: whether the prompt ends with the opener of the reasoning.
+    """
+
+    path: str
+    body: Body
+    api: str
+    starts_in_reasoning: bool
+
+
+_ALL: Final[Mapping[str, Mapping[str, Any]]] = {
+    "vllm": {"max_tokens": None, "skip_special_tokens": False},
+    "sglang": {"max_tokens": None, "skip_special_tokens": False},
+    "lmstudio": {"max_tokens": -1},
+    "openai": {"max_tokens": None},
+}
+"""What a server is told for each completion: as many tokens as fit, for its default is 16, and no marker left out."""
+_THINK: Final = "<think>"
+_TAG: Final = re.compile(r"<[^<>]+>")
+_SHORT: Final = 2
+"""The length up to which a marker is a sign that other texts have, too."""
+
+
+def completion_body(
+    request: NeutralRequest,
+    prompt_of: Callable[[Mapping[str, Any]], str],
+    *,
+    server: str,
+    model: str,
+    dialects: Sequence[str | Dialect],
+    ends: Sequence[str] = (),
+    reasoning: str = "reasoning_content",
+    dropped: list[str] | None = None,
+) -> Completion:
+    """Return what a server is asked to complete: `/v1/completions`, or Ollama's `/api/generate` as it is.
+
+    >>> from penstock.gateway.read_request import read_request
+    >>> asked = read_request("openai-chat", {"model": "m", "messages": [{"role": "user", "content": "Hi"}]})
+    >>> write = lambda chat: f"<|user|>{chat['messages'][0]['content']}<|assistant|><think>"
+    >>> completion = completion_body(asked, write, server="ollama", model="qwen3", dialects=["hermes"])
+    >>> completion.path, completion.body["prompt"], completion.starts_in_reasoning
+    ('/api/generate', '<|user|>Hi<|assistant|><think>', True)
+
+    - `prompt_of`: makes the prompt of the body of a chat.
+    - `dialects`: in which the answer is read. `ends`: the texts with which the model ends it: the server is to stop
+      there, unless a dialect reads them.
+    - `reasoning`: the key of a message for what the model thought; empty if the prompt has no place for it.
+    - `dropped`: gets a word for what the model is not told.
+
+    A prompt has no fields: the choice of a tool, one call at a time and the form of the answer are said in words.
+    """
+    row = Server(
+        takes_choice=False, takes_parallel=False, takes_schema=False, takes_any_effort=True, reasoning=reasoning
+    )
+    chat = upstream_body(request, lane="raw", server=row, model=model, images=False, dropped=dropped)
+    read = dialects_named(*dialects)
+    prompt = prompt_of(chat)
+    openers = (_THINK, *(opener for dialect in read for opener, _ in dialect.reasoning))
+    starts_in_reasoning = prompt.rstrip().endswith(tuple(opener.rstrip() for opener in openers if opener.strip()))
+    markers = list(dict.fromkeys(marker for dialect in read for marker in _markers(dialect)))
+    stop = [*chat.get("stop", ()), *(end for end in ends if not any(_overlap(end, marker) for marker in markers))]
+    options = {key: chat[key] for key in Sampling.__struct_fields__ if key in chat and key != "chat_template_kwargs"}
+    options |= {"stop": stop} if stop else {}
+    asked: Body = {"model": model, "prompt": prompt, "stream": True}
+    if server == "ollama":
+        options["num_predict"] = chat.get("max_tokens", -1)
+        # Without `think` it takes the thinking out of the text, and without `truncate` it may cut the tools off.
+        body = {**asked, "raw": True, "think": False, "truncate": False, "options": options}
+        return Completion("/api/generate", body, "ollama", starts_in_reasoning)
+    limit = {"max_tokens": chat["max_tokens"]} if "max_tokens" in chat else {}
+    kept = {"preserved_tokens": _tokens(markers)} if server == "llamacpp" else {}
+    body = {**asked, "stream_options": {"include_usage": True}, **_ALL.get(server, {}), **kept, **options, **limit}
+    return Completion("/v1/completions", body, "openai-chat", starts_in_reasoning)
+
+
+def _markers(dialect: Dialect) -> Iterator[str]:
+    """Yield the texts that mean something in a dialect, but for the signs of JSON and the like."""
+    literals = (each for each in leaves_of(dialect.grammar) if isinstance(each, str))
+    for marker in (*literals, *(each for pair in dialect.reasoning for each in pair)):
+        if len(marker := marker.strip()) > _SHORT:
+            yield marker
+
+
+def _tokens(markers: Sequence[str]) -> list[str]:
+    """Return the tags and the markers that may be tokens of their own, which llama.cpp else leaves out."""
+    return list(dict.fromkeys(each for marker in markers for each in (marker, *_TAG.findall(marker))))
+
+
+def _overlap(end: str, marker: str) -> bool:
+    return marker in end or end in marker

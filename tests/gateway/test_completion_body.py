@@ -1,0 +1,163 @@
+"""`completion_body`: what each server is asked to complete, and what a prompt has no field for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chat_templates import TEMPLATES, TOKENS
+from looped import looped
+from msgspec.structs import replace
+
+from penstock.gateway.chat_template import ChatTemplate
+from penstock.gateway.completion_body import Completion, completion_body
+from penstock.gateway.neutral import AnswerSchema, Image, Message, NeutralRequest, Text, ToolSpec
+
+ASKED = NeutralRequest(
+    api="openai-chat",
+    model="any",
+    messages=(Message("user", (Text("Go."),)),),
+    tools=(ToolSpec("now"), ToolSpec("then")),
+    max_tokens=99,
+    stop=("END",),
+    extra={"temperature": 0.5, "seed": 7, "chat_template_kwargs": {"enable_thinking": True}},
+)
+
+
+def prompt_of(chat: Mapping[str, Any]) -> str:
+    return " ".join(each["content"] for each in chat["messages"])
+
+
+def completion(asked: NeutralRequest = ASKED, *, server: str = "lmstudio", **more: Any) -> Completion:
+    return completion_body(asked, prompt_of, server=server, model="m", **{"dialects": ["hermes"], **more})
+
+
+OPENAI = {
+    "model": "m",
+    "prompt": "Go.",
+    "stream": True,
+    "stream_options": {"include_usage": True},
+    "max_tokens": 99,
+    "stop": ["END"],
+    "temperature": 0.5,
+    "seed": 7,
+}
+
+
+@looped(
+    "server, more",
+    [
+        ("lmstudio", {}),
+        ("openai", {}),
+        ("vllm", {"skip_special_tokens": False}),
+        ("sglang", {"skip_special_tokens": False}),
+        ("llamacpp", {"preserved_tokens": ["<tool_call>", "</tool_call>", "<think>", "</think>"]}),
+    ],
+)
+def test_openais_completions_are_asked_with_what_each_server_needs(server: str, more: dict[str, Any]):
+    asked = completion(server=server)
+    assert (asked.path, asked.api) == ("/v1/completions", "openai-chat")
+    assert asked.body == {**OPENAI, **more}
+
+
+def test_ollama_is_asked_for_the_text_as_it_is():
+    asked = completion(server="ollama")
+    assert (asked.path, asked.api) == ("/api/generate", "ollama")
+    options = {"temperature": 0.5, "seed": 7, "stop": ["END"], "num_predict": 99}
+    as_it_is = {"raw": True, "think": False, "truncate": False}
+    assert asked.body == {"model": "m", "prompt": "Go.", "stream": True, **as_it_is, "options": options}
+
+
+@looped("server, limit", [("lmstudio", -1), ("vllm", None), ("sglang", None), ("openai", None)])
+def test_an_answer_that_has_no_limit_is_not_cut_at_the_default(server: str, limit: int | None):
+    body = completion(replace(ASKED, max_tokens=None), server=server).body
+    assert "max_tokens" in body
+    assert body["max_tokens"] == limit
+
+
+def test_what_has_no_limit_of_its_own_is_asked_without_one():
+    unlimited = replace(ASKED, max_tokens=None, stop=())
+    assert completion(unlimited, server="ollama").body["options"]["num_predict"] == -1
+    assert "max_tokens" not in completion(unlimited, server="llamacpp").body
+    assert "stop" not in completion(unlimited).body
+
+
+@looped(
+    "dialect, ends, stop",
+    [
+        ("hermes", ("<|im_end|>", "</s>"), ["<|im_end|>", "</s>"]),
+        ("harmony", ("<|return|>",), []),
+        ("solar_open", ("<|end|>",), []),
+        ("cohere_r7b", ("<|END_RESPONSE|><|END_OF_TURN_TOKEN|>",), []),
+        ("auto", ("<|im_end|>", "<|end|>"), ["<|im_end|>"]),
+    ],
+)
+def test_the_server_stops_at_the_ends_that_no_dialect_reads(dialect: str, ends: tuple[str, ...], stop: list[str]):
+    assert completion(dialects=[dialect], ends=ends).body["stop"] == ["END", *stop]
+
+
+@looped(
+    "dialect, prompt, starts",
+    [
+        ("hermes", "assistant\n<think>\n", True),
+        ("hermes", "assistant\n", False),
+        ("hermes", "assistant\n<think>\n\n</think>\n\n", False),
+        ("harmony", "assistant<think>", True),
+        ("mistral_v11", "[INST]Go.[/INST][THINK]", True),
+        ("gemma4", "model\n<|channel>thought\n", True),
+        ("seed_oss", "assistant\n<seed:think>", True),
+        ("llama3_json", "assistant\n\n", False),
+    ],
+)
+def test_the_end_of_the_prompt_says_whether_the_answer_starts_in_the_reasoning(dialect: str, prompt: str, starts: bool):
+    asked = completion_body(ASKED, lambda _: prompt, server="ollama", model="m", dialects=[dialect])
+    assert asked.starts_in_reasoning is starts
+
+
+def test_harmonys_tags_are_kept_one_by_one():
+    kept = completion(server="llamacpp", dialects=["harmony"]).body["preserved_tokens"]
+    assert {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>"} <= {*kept}
+
+
+@looped(
+    "asked, said",
+    [
+        (replace(ASKED, tool_choice="required"), "Answer with a call of a tool."),
+        (replace(ASKED, tool_choice="required", named_tool="now"), "Answer with a call of the tool now."),
+        (replace(ASKED, parallel_calls=False), "Call at most one tool in an answer."),
+        (replace(ASKED, schema=AnswerSchema({"type": "object"})), 'this schema, and nothing else:\n{"type": "object"}'),
+        (replace(ASKED, tools=(), schema=AnswerSchema()), "Give the final answer as a JSON object"),
+    ],
+)
+def test_what_a_prompt_has_no_field_for_is_said(asked: NeutralRequest, said: str):
+    body = completion(asked).body
+    assert said in body["prompt"]
+    assert not {"tools", "tool_choice", "parallel_tool_calls", "response_format"} & body.keys()
+
+
+def test_a_template_gets_the_tools_that_may_be_called():
+    seen: list[Any] = []
+
+    def names(chat: Mapping[str, Any]) -> str:
+        seen.append([tool["function"]["name"] for tool in chat.get("tools", ())])
+        return ""
+
+    named = replace(ASKED, tool_choice="required", named_tool="then")
+    for asked in (ASKED, replace(ASKED, tool_choice="none"), named):
+        completion_body(asked, names, server="ollama", model="m", dialects=["hermes"])
+    assert seen == [["now", "then"], [], ["then"]]
+
+
+def test_images_are_words_and_are_told():
+    dropped: list[str] = []
+    shown = replace(ASKED, messages=(Message("user", (Text("Look."), Image("data:image/png;base64,AA"))),))
+    assert "an image, which you cannot see" in completion(shown, dropped=dropped).body["prompt"]
+    assert dropped == ["images"]
+
+
+def test_an_effort_of_none_switches_the_thinking_of_the_template_off():
+    template = ChatTemplate(TEMPLATES["chatml"], tokens=TOKENS)
+    asked = replace(ASKED, extra={}, effort="none")
+    completed = completion_body(asked, template.prompt, server="ollama", model="m", dialects=["hermes"])
+    assert completed.body["prompt"].endswith("<think>\n\n</think>\n\n")
+    assert completed.starts_in_reasoning is False

@@ -218,7 +218,7 @@ def _refuse(message: object) -> None:
 class _Generation(Extension):
     """`{% generation %}` marks, for training, what the model wrote; it changes no text."""
 
-    tags = frozenset({"generation"})
+    tags = {"generation"}  # noqa: RUF012 - the type that jinja2 has
 
     def parse(self, parser: Parser) -> list[nodes.Node]:
         next(parser.stream)
@@ -246,13 +246,13 @@ def _compiled(source: str, name: str) -> jinja2.Template:
         trim_blocks=True, lstrip_blocks=True, extensions=(_Generation, loopcontrols)
     )
     environment.filters["tojson"] = _to_json
-    environment.globals |= {"raise_exception": _refuse, "strftime_now": _now}
     try:
         code = environment.compile(source, name, name)
     except jinja2.TemplateSyntaxError as error:
         message = f"{name}, line {error.lineno}, is no chat template: {error.message}"
         raise UsageError(message) from error
-    return environment.template_class.from_code(environment, code, environment.make_globals(None))
+    functions = environment.make_globals({"raise_exception": _refuse, "strftime_now": _now})
+    return environment.template_class.from_code(environment, code, functions)
 
 
 def _in_form(messages: Sequence[Body], habits: Habits) -> Iterator[Body]:

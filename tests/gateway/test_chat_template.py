@@ -18,7 +18,8 @@ from penstock.gateway.neutral import RequestError
 
 USER: dict[str, Any] = {"role": "user", "content": "Go."}
 TOOL = {"type": "function", "function": {"name": "now", "parameters": {"type": "object", "properties": {}}}}
-CALL = {"id": "call_1", "type": "function", "function": {"name": "now", "arguments": '{"zone": "<ü>", "a": 1}'}}
+ARGUMENTS = '{"zone": "<ü>", "a": 1}'
+CALL = {"id": "call_1", "type": "function", "function": {"name": "now", "arguments": ARGUMENTS}}
 CONVERSATION: list[dict[str, Any]] = [
     {"role": "system", "content": "Be kind."},
     USER,
@@ -68,7 +69,7 @@ def test_ids_and_arguments_have_the_form_that_the_template_takes():
     called, _, result = prompt.partition("[TOOL_RESULTS]")
     text = called.partition("[CALL_ID]")[2].removesuffix("</s>")
     call_id, _, arguments = text.partition("[ARGS]")
-    assert (len(call_id), arguments) == (9, CALL["function"]["arguments"])
+    assert (len(call_id), arguments) == (9, ARGUMENTS)
     assert result == f"{call_id}nownoon[/TOOL_RESULTS]"
 
 

@@ -102,7 +102,7 @@ class _Redact(Stateful):
 
     def __init__(self, detectors: tuple[Detector, ...], limits: Limits, *, true_arguments: bool) -> None:
         self._rules = rules_of(detectors)
-        self._suspect: Any = self._rules.suspect
+        self._suspect = self._rules.suspect
         self._limits = limits
         self._true_arguments = true_arguments
         self._open: dict[tuple[str | None, str], RedactedSegment] = {}
@@ -114,10 +114,14 @@ class _Redact(Stateful):
             if segment is None:
                 return self._stray(event)
             prose, delta = segment.plain_prose, event.delta
-            # Most text passes here, with one search.
-            if prose is not None and prose.is_idle and self._suspect(delta) is None and event.raw == delta:
-                prose.reading.note(delta)
-                return (event,)
+            # Most text passes here.
+            if prose is not None and event.raw == delta and not event.fragments:
+                suspect = self._suspect
+                if prose.is_idle and suspect is not None and suspect(delta) is None:
+                    prose.reading.note(delta)
+                    return (event,)
+                if (certain := prose.take(delta)) is not None:
+                    return _shown(event, certain)
             return segment.content(event)
         if kind is SegmentStart:
             return self._start(event)
@@ -158,6 +162,16 @@ class _Redact(Stateful):
             return segment.end(event)
         *_, end = events = (*segment.content(event), *segment.end(_made_end(segment, "complete")))
         return tuple(each for each in events if each is not end)
+
+
+def _shown(event: SegmentContent, text: str) -> Sequence[SegmentContent]:
+    """Return an event of prose with the text that goes on, if any does."""
+    if text == event.delta:
+        return (event,)
+    identity = event.segment_id, event.segment_type
+    return (
+        (SegmentContent(*identity, text, turn_id=event.turn_id, raw=text, fragments=event.fragments),) if text else ()
+    )
 
 
 def _made_end(segment: RedactedSegment, status: Any, reason: str | None = None) -> SegmentEnd:

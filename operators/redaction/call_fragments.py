@@ -69,18 +69,12 @@ class JsonFragments(Stateful):
         self.source.append(source)
         return True
 
-    def take_escaped(self, gone: str, waiting: str) -> None:
-        """Note text with escapes that goes on, and what waits of it."""
+    def take_text(self, path: Path, gone: str, held: str, cut: str, end: int) -> None:
+        """Note source that goes on, and what waits up to an offset: text, and the beginning of an escape."""
         self.source.append(gone)
-        self._waiting = len(waiting)
-
-    def take_text(self, path: Path, gone: str, waiting: str, end: int) -> Fragment | tuple[()]:
-        """Return the fragment of plain text that goes on, if any does, and keep that of what waits, up to an offset."""
-        begin = end - len(waiting)
-        self.source.append(gone)
-        self._waiting = len(waiting)
-        self._queue = [Fragment(path, "TEXT", waiting, begin)] if waiting else []
-        return Fragment(path, "TEXT", gone, begin - len(gone)) if gone else ()
+        size = len(held) + len(cut)
+        self._waiting = size
+        self._queue = [Fragment(path, "TEXT", held, end - size)] if held else []
 
     def take(
         self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool, holds_text: bool = True

@@ -36,6 +36,14 @@ _ONE_CHARACTER: Final = frozenset(("LITERAL", "NOT_LITERAL", "ANY", "IN"))
 _NEVER: Final = "(?!)"
 
 
+class Run(NamedTuple):
+    """A class of characters, the most that may follow each other, and the sign that has to stand behind them."""
+
+    characters: str
+    most: int
+    sign: str
+
+
 class PatternForms(NamedTuple):
     """A pattern in the forms that a stream needs, as source texts.
 
@@ -45,8 +53,11 @@ class PatternForms(NamedTuple):
     - `classes`: the classes of its first characters, as far as each is of one; `look`: what is looked at before it.
     - `looks_away`: whether only the absence of something is looked at before a match, which then may also be in a piece
       of which the text before it is not known.
+    - `first`: all characters that a match may begin with, as the contents of a class; empty if they are not known.
+    - `run`: what a match begins with, if it is as many characters of one class as there are, before a sign.
     - `tail`: the class of the characters that a match takes for as long as they come; empty for a bounded one.
-    - `width`: the most characters that wait; `before`: how many characters before a match it looks at.
+    - `width`: the most characters that wait; `least`: the fewest of a match.
+    - `before`: how many characters before a match it looks at.
     """
 
     whole: str
@@ -56,8 +67,11 @@ class PatternForms(NamedTuple):
     classes: tuple[str, ...]
     look: str
     looks_away: bool
+    first: str
+    run: Run | None
     tail: str
     width: int
+    least: int
     before: int
 
 
@@ -70,7 +84,8 @@ def analysed(pattern: re.Pattern[str]) -> PatternForms:
     ('(?:[a-z])', 5)
     """
     tree = PARSER.parse(pattern.pattern, pattern.flags)
-    if tree.getwidth()[0] == 0:
+    least = tree.getwidth()[0]
+    if least == 0:
         raise _unusable(pattern, "may match no text at all; demand at least one character")
     items, tail = _without_tail(list(tree), pattern)
     written = _Written(pattern)
@@ -91,11 +106,14 @@ def analysed(pattern: re.Pattern[str]) -> PatternForms:
         rf"(?!\Z){begin}{cut})" if first is None else first + cut,
         rf"(?!\Z){begin}{begun})" if first is None else first + begun,
         first is not None,
-        () if flags or pattern.flags & re.ASCII else _classes(head),
+        _classes(head) if can_be_literal else (),
         "".join(part.unsure or part.whole for part in _looks(head)),
         written.looks_away,
+        _first(head) if can_be_literal else "",
+        _run(head) if can_be_literal else None,
         "" if tail is None else f"{begin}{tail})",
         width,
+        least,
         written.before,
     )
 
@@ -125,6 +143,8 @@ class _Part(NamedTuple):
 
     - `whole`: the item; `cut`: what the end of a text leaves of it; `width`: its greatest width; `name`: its kind.
     - `unsure`: of a look behind, what may hold if the text before a piece is not known.
+    - `first`: the contents of a class of all characters that it may begin with; empty if they are not known.
+    - `repeats`: the class that is repeated, if it is one, at least once and at most `width` times.
     """
 
     whole: str
@@ -132,6 +152,8 @@ class _Part(NamedTuple):
     width: int
     name: str = ""
     unsure: str = ""
+    first: str = ""
+    repeats: str = ""
 
 
 def _cut(parts: Sequence[_Part]) -> str:
@@ -177,6 +199,26 @@ def _classes(parts: Sequence[_Part]) -> tuple[str, ...]:
     return tuple(takewhile(lambda each: each[0] != "^", classes))
 
 
+def _first(parts: Sequence[_Part]) -> str:
+    """Return the contents of a class of all characters that several items in a row may begin with; empty if unknown."""
+    behind = parts[len(_looks(parts)) :]
+    return behind[0].first if behind else ""
+
+
+def _run(parts: Sequence[_Part]) -> Run | None:
+    """Return the run that several items in a row begin with, if they do."""
+    match parts:
+        case [
+            _Part(name="BEHIND", whole=look),
+            _Part(repeats=repeated, width=most),
+            _Part(name="LITERAL", first=sign),
+            *_,
+        ] if repeated and look == f"(?<!{repeated})" and re.match(repeated, sign[-1]) is None:
+            return Run(repeated, most, sign[-1])
+        case _:
+            return None
+
+
 class _Written:
     """Writes the items of a parsed pattern, and notes what they look at before a match."""
 
@@ -191,8 +233,10 @@ class _Written:
             "AT": self._place,
             "ATOMIC_GROUP": lambda given: self._group("(?>", given),
             "BRANCH": lambda given: self._branch(given[1]),
-            "IN": lambda given: self._character(f"[{written_class(given)}]")._replace(name="IN"),
-            "LITERAL": lambda given: self._character(re.escape(chr(given)))._replace(name="LITERAL"),
+            "IN": self._class,
+            "LITERAL": lambda given: self._character(sign := re.escape(chr(given)))._replace(
+                name="LITERAL", first=sign
+            ),
             "NOT_LITERAL": lambda given: self._character(f"[^{re.escape(chr(given))}]"),
             "SUBPATTERN": self._subpattern,
             **{name: partial(self._repeat, sign) for name, sign in _REPEATS.items()},
@@ -209,11 +253,16 @@ class _Written:
     def _character(self, written: str) -> _Part:
         return _Part(written, r"\Z", 1)
 
+    def _class(self, given: Any) -> _Part:
+        inside = written_class(given)
+        return self._character(f"[{inside}]")._replace(name="IN", first="" if inside.startswith("^") else inside)
+
     def _group(self, begin: str, items: Any) -> _Part:
         parts = list(self.items(items))
         whole, width = "".join(each.whole for each in parts), sum(each.width for each in parts)
         cut = _cut(parts)
-        return _Part(f"{begin}{whole})", "" if cut == _NEVER else cut, width)
+        first = parts[0].first if parts else ""
+        return _Part(f"{begin}{whole})", "" if cut == _NEVER else cut, width, first=first)
 
     def _subpattern(self, given: Any) -> _Part:
         _, added, removed, items = given
@@ -227,7 +276,10 @@ class _Written:
         parts = [self._group("(?:", each) for each in branches]
         cuts = dict.fromkeys(each.cut for each in parts if each.cut)
         cut = f"(?:{'|'.join(cuts)})" if cuts else ""
-        return _Part(f"(?:{'|'.join(each.whole for each in parts)})", cut, max(each.width for each in parts))
+        first = "".join(each.first for each in parts) if all(each.first for each in parts) else ""
+        return _Part(
+            f"(?:{'|'.join(each.whole for each in parts)})", cut, max(each.width for each in parts), first=first
+        )
 
     def _repeat(self, sign: str, given: Any) -> _Part:
         least, most, items = given
@@ -243,7 +295,11 @@ class _Written:
         of_one = len(items) == 1 and str(items[0][0]) in _ONE_CHARACTER
         before = "" if most == 1 else f"{part.whole}{{0,{most - 1}}}{sign if of_one and sign == '+' else ''}"
         whole = f"(?:{part.whole}{{{least},{most}}}{sign})"
-        return _Part(whole, f"{before}{part.cut}" if part.cut else "", most * part.width)
+        cut = f"{before}{part.cut}" if part.cut else ""
+        if not least:
+            return _Part(whole, cut, most * part.width)
+        repeats = part.whole[len("(?:") : -1] if of_one else ""
+        return _Part(whole, cut, most * part.width, first=part.first, repeats=repeats)
 
     def _place(self, given: Any) -> _Part:
         name = str(given)

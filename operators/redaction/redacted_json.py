@@ -68,13 +68,16 @@ class RedactedJson(Stateful):
         """Whether more waits than the beginning of an escape."""
         return self._part.holds_text
 
-    def take_escaped(self, text: str) -> str | None:
-        """Return what of text in the open string is certain; None, with nothing done, if it may be redacted."""
-        certain = self._part.take_escaped(text)
-        if certain is not None:
-            cut = _cut_escape_at_end(self._part.waiting)
-            self._cut = "" if cut is None else cut[0]
-        return certain
+    def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
+        """Return text with escapes in the open string, with what waited before it, decoded and as it stands.
+
+        None, with nothing done, if not all is certain. `cut`: the beginning of an escape at the end of the source.
+        """
+        taken = self._part.take_escaped(decoded, source, cut)
+        if taken is not None:
+            found = _cut_escape_at_end(cut) if cut else None
+            self._cut = "" if found is None else found[0]
+        return taken
 
     def feed(self, text: str) -> str:
         """Return what of the text is certain now."""

@@ -68,7 +68,7 @@ class RedactedSegment(Stateful):
         self.is_prose = not is_call(start)
         is_free_form = metadata.get("kind") == "text"
         self.plain_prose: RedactedText | None = None
-        """The content, if it is prose that is its source, and most of it is told at once to be free of matches."""
+        """The content, if it is prose that is its source, in which no escapes are decoded."""
         self._has_begun = False
         """Whether anything but blanks came as content."""
         is_text = self.is_prose or self.is_field or is_free_form
@@ -111,7 +111,7 @@ class RedactedSegment(Stateful):
         delta, came, fragments = event.delta, event.raw, event.fragments
         if self._is_plain and came == delta:
             said, kept = self._content.feed(delta), self._fragments
-            if self.is_prose and self._rules.suspect is not None and isinstance(self._content, RedactedText):
+            if self.is_prose and isinstance(self._content, RedactedText):
                 self.plain_prose = self._content if self._content.is_read_plainly else None
             if said == delta and (kept is None or kept.goes_by(fragments, delta)):
                 return (event,)
@@ -181,7 +181,7 @@ class RedactedSegment(Stateful):
         if not isinstance(kept, JsonFragments) or kept.is_reading or not isinstance(content, RedactedJson):
             return False
         text = content.open_string
-        if text is None or self._rules.suspect is None:
+        if text is None:
             return False
         lane.check = _LaneCheck(content, text, kept, self._rules)
         return True
@@ -267,14 +267,16 @@ class _LaneCheck:
             return piece, source
         if text.is_edited:
             return None
-        if decoded is not source or self._reading.cut:
-            certain = self._json.take_escaped(source)
-            if certain is not None:
-                self._fragments.take_escaped(certain, text.waiting)
-                return (piece, certain) if certain else ()
+        begin, held, cut = piece.at, self._reading.held, reader.pending
+        if decoded is source and not self._reading.cut:
+            certain = gone = text.take(source)
+        else:
+            certain, gone = self._json.take_escaped(decoded, source, cut) or (None, None)
+        if certain is None or gone is None:
             return None
-        certain = text.take(source)
-        if certain is None:
-            return None
-        going = self._fragments.take_text(piece.path, certain, text.waiting, reader.at)
-        return (going, certain) if going else ()
+        self._fragments.take_text(piece.path, gone, self._reading.held, cut, reader.at)
+        if not gone:
+            return ()
+        return (
+            piece if certain == decoded and not held else Fragment(piece.path, "TEXT", certain, begin - len(held))
+        ), gone

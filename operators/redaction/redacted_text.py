@@ -23,7 +23,7 @@ class _Reading(Stateful):
     - `settled`: the offset in the source up to which it is decided what is redacted.
     """
 
-    STATE = ("_before", "_end", "_held", "_places", "_tail", "cut", "last", "settled")
+    STATE = ("_before", "_end", "_places", "_tail", "cut", "held", "last", "settled")
     __slots__ = (*STATE, "_escapes", "_rules")
 
     def __init__(self, rules: Rules, escapes: Escapes | None) -> None:
@@ -32,11 +32,11 @@ class _Reading(Stateful):
         self.settled = 0
         self._end = 0
         """The offset behind the last decoded character."""
-        self._before = ""
+        self._before: str = ""
         """The last characters that are decided, for patterns that look at them."""
         self.last = ""
         """The piece behind them, if nothing in it may be a match; its offsets are not counted."""
-        self._held = ""
+        self.held: str = ""
         """The characters that may still become a match."""
         self._places: list[int] | None = None
         """The offset of each of them; None if they stand there as they are."""
@@ -48,12 +48,17 @@ class _Reading(Stateful):
     @property
     def is_clear(self) -> bool:
         """Whether nothing waits and no match goes on."""
-        return self._tail == -1 and not self._held and not self.cut
+        return self._tail == -1 and not self.held and not self.cut
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing waits but characters that stand there as they are."""
-        return self._tail == -1 and self._places is None and not self.cut
+        return not self.cut and self.is_cut_plainly
+
+    @property
+    def is_cut_plainly(self) -> bool:
+        """Whether nothing waits but such characters, and behind them an escape that may go on."""
+        return self._tail == -1 and self._places is None
 
     def passes(self, source: str) -> bool:
         """Read a piece behind which nothing waits, if nothing in it may be a match; return whether that is so."""
@@ -73,43 +78,34 @@ class _Reading(Stateful):
         """Note a piece, decoded, in which nothing may be a match."""
         self.last = text if len(text) >= self._rules.before else self.looked_at() + text
 
-    def take(self, source: str) -> str | None:
-        """Return what of further plain text is certain; None, with nothing done, if there is a match."""
-        rules = self._rules
-        text = self._held + source
-        if self._held and rules.suspect is not None and rules.suspect(text) is None:
-            self.note(text)
-            self._held = ""
-            self.settled += len(text)
-            self._end = self.settled
-            return text
-        before = self.looked_at()
-        at = len(before)
-        text = before + text
-        place = rules.begin(text, at)
+    def take(self, text: str) -> str | None:
+        """Return what of further decoded text is certain; None, with nothing done, if there is a match.
+
+        Nothing is redacted in it, so its offsets are not counted.
+        """
+        before = self._before if not self.last else self.looked_at()
+        at, size = len(before), self._rules.before
+        text = before + self.held + text
+        place = self._rules.certain_to(text, at)
         if place < 0:
-            place = len(text)
-        elif rules.is_cut(text, place) is None:
             return None
-        self._held = text[place:]
-        size = rules.before
-        self._before = text[max(0, place - size) : place] if size else ""
-        self.settled += place - at
-        self._end += len(source)
+        self.held = text[place:]
+        self._before = text[place - size : place] if place > size else text[:place] if size else ""
+        self._end = self.settled + len(self.held)
         return text[at:place]
 
-    def take_escaped(self, source: str) -> str | None:
-        """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
-        suspect, escapes = self._rules.suspect, self._escapes
-        if suspect is None or escapes is None or self._held or self._tail != -1:
+    def take_escaped(self, decoded: str, cut: str) -> str | None:
+        """Return text with escapes, decoded, with what waited before it; None, with nothing done, if not all is certain.
+
+        `cut`: the beginning of an escape at the end of its source.
+        """
+        before = self.looked_at()
+        text = before + self.held + decoded
+        if self._rules.certain_to(text, len(before)) < len(text):
             return None
-        source = self.cut + source
-        decoded, _, end = decoded_text(source, escapes, is_whole=False)
-        if suspect(decoded) is not None:
-            return None
-        self.note(decoded)
-        self.cut = source[end:]
-        return source[:end]
+        self._before, self.held, self.cut = self._rules.end_of(text), "", cut
+        self._end = self.settled
+        return text[len(before) :]
 
     def looked_at(self) -> str:
         """Return the last characters that are decided."""
@@ -121,14 +117,14 @@ class _Reading(Stateful):
     def read(self, source: str, *, is_whole: bool, is_json: bool = False) -> list[Edit]:
         """Return what is redacted in further source text; `is_json`: whether numbers have to stay numbers."""
         text, places = self._decoded(source, is_whole=is_whole)
-        if self._held:
+        if self.held:
             if places is None and self._places is not None:
                 places = [*range(self._end - len(text), self._end)]
             elif places is not None and self._places is None:
-                self._places = [*range(self.settled, self.settled + len(self._held))]
+                self._places = [*range(self.settled, self.settled + len(self.held))]
             if places is not None and self._places is not None:
                 places = self._places + places
-            text = self._held + text
+            text = self.held + text
         return self._edits(text, places, is_whole=is_whole, is_json=is_json)
 
     def decode(self, escapes: Escapes | None) -> None:
@@ -186,7 +182,7 @@ class _Reading(Stateful):
                     self._tail = NUMBER_TAIL
                 at = certain
         self.settled = offset(certain)
-        self._held, self._places = text[certain:], (places[certain:] or None) if places else None
+        self.held, self._places = text[certain:], (places[certain:] or None) if places else None
         self._before = rules.end_of(whole[: size + certain])
         if is_whole:
             self._tail = -1
@@ -291,20 +287,29 @@ class RedactedText(Stateful):
         elif self.is_idle and reading.passes(source):
             return source
         elif escapes is not None and (reading.cut or escapes.signs(source) is not None):
-            if (certain := self.take_escaped(source)) is not None:
-                return certain
+            waiting = reading.cut + source
+            decoded, _, end = decoded_text(waiting, escapes, is_whole=False)
+            if len(self._readings) == 1 and (taken := self.take_escaped(decoded, source, waiting[end:])) is not None:
+                return taken[1]
         elif (certain := self.take(source)) is not None:
             return certain
         return self._take(source, is_whole=False)
 
-    def take_escaped(self, source: str) -> str | None:
-        """Return what of text with escapes is certain; None, with nothing done, if it may be redacted."""
+    def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
+        """Return text with escapes, with what waited before it, decoded and as it stands.
+
+        None, with nothing done, if not all is certain. `cut`: the beginning of an escape at the end of the source.
+        """
         reading = self.reading
-        certain = reading.take_escaped(source) if len(self._readings) == 1 else None
-        if certain is not None:
-            self._source = reading.cut
-            self._is_plain = self.is_idle = not reading.cut
-        return certain
+        if not (self._is_plain or reading.is_cut_plainly):
+            return None
+        certain = reading.take_escaped(decoded, cut)
+        if certain is None:
+            return None
+        source = self._source + source
+        self._source = cut
+        self._is_plain = self.is_idle = not cut
+        return certain, source.removesuffix(cut)
 
     def take(self, source: str) -> str | None:
         """Return what of plain text is certain; None, with nothing done, if something is redacted in it."""
@@ -312,8 +317,7 @@ class RedactedText(Stateful):
             return None
         certain = self.reading.take(source)
         if certain is not None:
-            self._source = (self._source + source)[len(certain) :]
-            self._at += len(certain)
+            self._source = self.reading.held
             self.is_idle = not self._source
         return certain
 

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 from ...events.errors import UsageError
 from .detectors import Detector
-from .pattern_analysis import PatternForms, analysed
+from .pattern_analysis import PatternForms, Run, analysed
 
 _Matcher: TypeAlias = Callable[..., "re.Match[str] | None"]
 _FIRST: Final = 3
@@ -50,7 +50,7 @@ class Rules:
       is before it, where a match may begin, or a bit more; None if too much would be suspect.
     """
 
-    __slots__ = ("_rules", "_searches", "before", "is_cut", "shown", "suspect", "width")
+    __slots__ = ("_heads", "_others", "_rules", "_runs", "_searches", "before", "is_cut", "shown", "suspect", "width")
 
     def __init__(self, detectors: tuple[Detector, ...]) -> None:
         forms = [analysed(re.compile(each.pattern)) for each in detectors]
@@ -75,8 +75,13 @@ class Rules:
         self.is_cut: Callable[[str, int], Any] = re.compile("|".join(form.cut for form in forms)).match
         kinds = ([form.begun for form in forms if form.is_literal is kind] for kind in (True, False))
         self._searches = [re.compile("|".join(several)).search for several in kinds if several]
-        suspicion = _suspicion(forms)
-        self.suspect: Callable[[str], Any] | None = re.compile(suspicion).search if suspicion else None
+        heads = [form for form in forms if form.looks_away and len(form.classes) >= _FIRST < form.least]
+        runs = [form for form in forms if form not in heads and form.run is not None]
+        others = [form for form in forms if form not in heads and form not in runs]
+        self._heads = re.compile(_suspicion(heads)).search if heads else None
+        self._runs = [_Run(form.run) for form in runs if form.run is not None]
+        self._others = re.compile(_beginning(others)).search if others else None
+        self.suspect: Callable[[str], Any] | None = None if runs or others else self._heads
 
     def read(self, text: str, at: int, *, is_whole: bool, most: int = -1) -> tuple[list[Found], int]:
         """Return the matches in a text from `at` on, and the place from which on it is undecided.
@@ -96,6 +101,27 @@ class Rules:
             else:
                 at += 1
         return found, len(text)
+
+    def certain_to(self, text: str, at: int) -> int:
+        """Return up to where a text is certain to have no match from a place on; -1 if it has one.
+
+        It is what `begin` and `is_cut` say. Most text is told by less: by the first characters of what may begin.
+        """
+        place = size = len(text)
+        is_certain = True
+        for run in self._runs:
+            start = run.begin(text, at)
+            if start < place:
+                place, is_certain = max(start, at), start >= 0
+        if self._others is not None and (found := self._others(text, at)) is not None and found.start() < place:
+            place, is_certain = found.start(), False
+        if self._heads is not None and (found := self._heads(text, at)) is not None and found.start() < place:
+            place = found.start()
+            is_certain = found.end() == size and place >= self.before
+        if is_certain or self.is_cut(text, place) is not None:
+            return place
+        place = self.begin(text, place)
+        return size if place < 0 else place if self.is_cut(text, place) is not None else -1
 
     def begin(self, text: str, at: int) -> int:
         """Return the first place from `at` on where a match is, or may be if the text goes on; -1 if there is none."""
@@ -134,26 +160,58 @@ class Rules:
         return Found(at, at, -1, is_open=False)
 
 
-def _suspicion(forms: Sequence[PatternForms]) -> str:
-    """Return a pattern that finds where a match may begin, or a bit more, by the first characters at once.
+class _Run:
+    """A run of one class of characters that a match begins with, before a sign."""
 
-    It is empty if a pattern has too few first characters, or demands something before a match, which may be in the
-    piece before.
-    """
-    if not all(form.looks_away and len(form.classes) >= _FIRST for form in forms):
-        return ""
+    __slots__ = ("_at_end", "_most", "_of_ascii", "_sign")
+
+    def __init__(self, run: Run) -> None:
+        fits = re.compile(run.characters).match
+        self._sign = run.sign
+        self._most = run.most
+        self._of_ascii = "".join(each for each in map(chr, range(128)) if fits(each))
+        self._at_end = re.compile(f"{run.characters}++\\Z").search
+
+    def begin(self, text: str, at: int) -> int:
+        """Return where the end of a text cuts a match; its end if nowhere, -1 if more has to be looked at."""
+        if self._sign in text:
+            return -1
+        size = len(text)
+        if text.isascii():
+            start = len(text.rstrip(self._of_ascii))
+        else:
+            found = self._at_end(text)
+            start = size if found is None else found.start()
+        return size if start < at else start if size - start < self._most else -1
+
+
+def _suspicion(forms: Sequence[PatternForms]) -> str:
+    """Return a pattern that finds where a match may begin, or a bit more, by the first characters at once."""
     by_look: dict[str, list[tuple[str, ...]]] = {}
     for form in forms:
         by_look.setdefault(form.look, []).append(form.classes[:_FIRST])
     groups: list[str] = []
     for look, heads in by_look.items():
         first, second, third = (_union(head[place] for head in heads) for place in range(_FIRST))
-        exact = "|".join(dict.fromkeys(f"(?<={''.join(f'[{each}]' for each in head)})" for head in heads))
+        two, three = ("|".join(dict.fromkeys(map(_behind, (head[:size] for head in heads)))) for size in (2, 3))
         # The look is repeated behind the first character, with which the search finds it fast.
         behind = f"{look[:-1]}{first})" if look.startswith("(?<") else f"(?<={look}{first})"
-        groups.append(rf"(?<={first}){behind}(?:\Z|{second}(?:\Z|{third}(?:{exact})))")
+        groups.append(rf"(?<={first}){behind}(?:\Z|{second}(?:\Z(?:{two})|{third}(?:{three})))")
     first = _union(head[0] for heads in by_look.values() for head in heads)
     return f"{first}(?:{'|'.join(groups)})"
+
+
+def _behind(classes: Iterable[str]) -> str:
+    """Return a pattern that looks for some characters before a place."""
+    return f"(?<={''.join(f'[{each}]' for each in classes)})"
+
+
+def _beginning(forms: Sequence[PatternForms]) -> str:
+    """Return a pattern that finds where a match begins, or may begin, and looks only where one of its first is."""
+    begun = "|".join(form.begun for form in forms)
+    if not all(form.first for form in forms):
+        return begun
+    return f"{_union(form.first for form in forms)}(?s:(?<=(?={begun}).))"
 
 
 def _union(classes: Iterable[str]) -> str:

@@ -166,7 +166,7 @@ def read_template(path: str | Path) -> ChatTemplate:
 def _text_of(path: Path) -> str:
     try:
         if path.stat().st_size > _LONGEST_FILE:
-            message = f"{path} is longer than {_LONGEST_FILE} bytes, and no chat template; pass a chat_template.jinja"
+            message = f"{path} is longer than {_LONGEST_FILE} bytes; pass the model's chat_template.jinja"
             raise UsageError(message)
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -249,7 +249,7 @@ def _compiled(source: str, name: str) -> jinja2.Template:
     try:
         code = environment.compile(source, name, name)
     except jinja2.TemplateSyntaxError as error:
-        message = f"{name}, line {error.lineno}, is no chat template: {error.message}"
+        message = f"the chat template {name} cannot be read, line {error.lineno}: {error.message}"
         raise UsageError(message) from error
     functions = environment.make_globals({"raise_exception": _refuse, "strftime_now": _now})
     return environment.template_class.from_code(environment, code, functions)

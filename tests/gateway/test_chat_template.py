@@ -191,9 +191,9 @@ def test_a_file_is_a_template_or_has_one(files: dict[str, str], plain: str, with
     [
         (None, "No such file"),
         (b"\xff", "it is not UTF-8"),
-        (b"\n\n{% if %}", "mine, line 3, is no chat template: Expected an expression"),
-        (b"{% for m in messages %}", "mine, line 1, is no chat template: Unexpected end of template"),
-        (b"{{ x | nothing }}", "mine, line 1, is no chat template: No filter named 'nothing'"),
+        (b"\n\n{% if %}", "mine cannot be read, line 3: Expected an expression"),
+        (b"{% for m in messages %}", "mine cannot be read, line 1: Unexpected end of template"),
+        (b"{{ x | nothing }}", "mine cannot be read, line 1: No filter named 'nothing'"),
         (b'{"eos_token": "x"}', "mine has no chat_template; newer models have it in a chat_template.jinja"),
         (b" " * 2000, "mine is longer than 1000 bytes"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from hashlib import sha256
@@ -26,6 +27,7 @@ _CONFIG: Final = "tokenizer_config.json"
 _LONGEST_FILE: Final = 16 * 1024 * 1024
 """Bytes; the configuration of a tokenizer lists all its tokens."""
 _LONGEST_PROMPT: Final = 64 * 1024 * 1024
+_TAG: Final = re.compile(r"\s*(<[^<>\n]+>)")
 _SHORT_ID: Final = 9
 """The length of the ids that Mistral's templates take; no others."""
 
@@ -36,16 +38,20 @@ class Habits(NamedTuple):
     - `shows_tools`: whether the model gets to know the tools. `takes_calls`: whether calls may be in the conversation.
     - `takes_text`: whether it wants the arguments of a call as text, and not as an object.
     - `takes_short_ids`: whether it refuses ids but those of nine letters and digits.
-    - `reasoning`: the key of a message for what the model thought; empty if it leaves that out.
-    - `end`: what it writes behind an answer, with which the model ends it.
+    - `takes_system`: whether the system may speak.
+    - `reasoning`: the key of a message for what the model thought; empty if it leaves that out. `takes_both`: whether
+      there may be text too before a call.
+    - `end`: the tag that it writes behind an answer, with which the model ends it; empty if it writes none.
     """
 
     shows_tools: bool
-    takes_calls: bool
-    takes_text: bool
-    takes_short_ids: bool
-    reasoning: str
+    takes_system: bool
     end: str
+    takes_calls: bool = False
+    takes_text: bool = False
+    takes_short_ids: bool = False
+    reasoning: str = ""
+    takes_both: bool = True
 
 
 class ChatTemplate:
@@ -215,6 +221,13 @@ def _refuse(message: object) -> None:
     raise _RefusedError(str(message))
 
 
+class _Environment(ImmutableSandboxedEnvironment):
+    """The sandbox of Hugging Face, in which templates that were changed for llama.cpp may keep queues, too."""
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        return super().is_safe_attribute(obj, attr, value) or (isinstance(obj, list) and attr in ("append", "pop"))
+
+
 class _Generation(Extension):
     """`{% generation %}` marks, for training, what the model wrote; it changes no text."""
 
@@ -242,9 +255,7 @@ def _now(form: str) -> str:
 
 
 def _compiled(source: str, name: str) -> jinja2.Template:
-    environment = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=(_Generation, loopcontrols)
-    )
+    environment = _Environment(trim_blocks=True, lstrip_blocks=True, extensions=(_Generation, loopcontrols))
     environment.filters["tojson"] = _to_json
     try:
         code = environment.compile(source, name, name)
@@ -261,7 +272,10 @@ def _in_form(messages: Sequence[Body], habits: Habits) -> Iterator[Body]:
     for message in messages:
         if calls := message.get("tool_calls"):
             names |= {each["id"]: each["function"]["name"] for each in calls}
-            yield {**message, "tool_calls": [_call_in_form(each, habits) for each in calls]}
+            thought, said = message.get(habits.reasoning), message["content"]
+            as_one = {habits.reasoning: f"{thought}\n\n{said}", "content": ""}
+            one = as_one if thought and said and not habits.takes_both else {}
+            yield {**message, **one, "tool_calls": [_call_in_form(each, habits) for each in calls]}
         elif message["role"] == "tool":
             call_id = message["tool_call_id"]
             name = {"name": names[call_id]} if call_id in names else {}
@@ -286,6 +300,7 @@ def _described(tool: Body) -> Body:
     return {**tool, "function": {"name": function["name"], "description": "", **function}}
 
 
+_SYSTEM: Final[Body] = {"role": "system", "content": "probe-system"}
 _ASKED: Final[Body] = {"role": "user", "content": "probe-question"}
 _SAID: Final = "probe-answer"
 _THOUGHT: Final = "probe-thought"
@@ -310,9 +325,9 @@ _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
 def _habits_of(render: Callable[..., str]) -> Habits:
     """Return what a template does with a few conversations; what it refuses, it does not do."""
 
-    def rendered(*said: Body, tools: Sequence[Body] = (), is_open: bool = True) -> str:
+    def rendered(*said: Body, before: Sequence[Body] = (), tools: Sequence[Body] = (), is_open: bool = True) -> str:
         try:
-            return render([_ASKED, *said], tools, is_open=is_open)
+            return render([*before, _ASKED, *said], tools, is_open=is_open)
         except _TemplateError:
             return ""
 
@@ -321,13 +336,16 @@ def _habits_of(render: Callable[..., str]) -> Habits:
         result = {"role": "tool", "tool_call_id": _CALL["id"], "content": "probe-result"}
         return rendered(*_in_form([called, result], form), tools=[_TOOL])
 
-    question, answer = rendered(is_open=False), rendered({"role": "assistant", "content": _SAID}, is_open=False)
+    tools = () if rendered() else [_TOOL]  # some are for requests with tools alone
+    question = rendered(tools=tools, is_open=False)
+    answer = rendered({"role": "assistant", "content": _SAID}, tools=tools, is_open=False)
     end = answer.partition(_SAID)[2]
-    if question == rendered():  # it begins an answer, if it does so, whether it is told to or not
+    if question == rendered(tools=tools):  # it begins an answer, if it does so, whether it is told to or not
         end = end.removesuffix(question.partition(_ASKED["content"])[2])
-    shows_tools = _TOOL["function"]["name"] in rendered(tools=[_TOOL])
     found = Habits(
-        shows_tools, takes_calls=False, takes_text=False, takes_short_ids=False, reasoning="", end=end.strip()
+        shows_tools=_TOOL["function"]["name"] in rendered(tools=[_TOOL]),
+        takes_system=bool(rendered(before=[_SYSTEM], tools=tools)),
+        end=tag[1] if (tag := _TAG.match(end)) else "",
     )
     for takes_text, takes_short_ids in product((False, True), repeat=2):
         form = found._replace(takes_calls=True, takes_text=takes_text, takes_short_ids=takes_short_ids)
@@ -339,5 +357,6 @@ def _habits_of(render: Callable[..., str]) -> Habits:
     for key in _REASONING:
         thought = {"role": "assistant", "content": _SAID, key: _THOUGHT}
         if _THOUGHT in (with_call(found, **{key: _THOUGHT}) + rendered(thought)):
-            return found._replace(reasoning=key)
+            takes_both = not found.takes_calls or bool(with_call(found, **thought))
+            return found._replace(reasoning=key, takes_both=takes_both)
     return found

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from ..operators.catalogue.dialect_for import dialects_named
 from ..operators.grammar.dialect import Dialect
 from ..operators.grammar.grammar_items import leaves_of
+from .chat_template import ChatTemplate
 from .neutral import NeutralRequest
 from .typed_body import Body, Sampling
 from .upstream_body import Server, upstream_body
@@ -42,42 +43,49 @@ _SHORT: Final = 2
 
 def completion_body(
     request: NeutralRequest,
-    prompt_of: Callable[[Mapping[str, Any]], str],
+    template: ChatTemplate,
     *,
     server: str,
     model: str,
     dialects: Sequence[str | Dialect],
-    ends: Sequence[str] = (),
-    reasoning: str = "reasoning_content",
-    dropped: list[str] | None = None,
+    dropped: list[str],
 ) -> Completion:
     """Return what a server is asked to complete: `/v1/completions`, or Ollama's `/api/generate` as it is.
 
     >>> from penstock.gateway.read_request import read_request
     >>> asked = read_request("openai-chat", {"model": "m", "messages": [{"role": "user", "content": "Hi"}]})
-    >>> write = lambda chat: f"<|user|>{chat['messages'][0]['content']}<|assistant|><think>"
-    >>> completion = completion_body(asked, write, server="ollama", model="qwen3", dialects=["hermes"])
+    >>> template = ChatTemplate("<|user|>{{ messages[0].content }}<|assistant|><think>")
+    >>> completion = completion_body(asked, template, server="ollama", model="qwen3", dialects=["hermes"], dropped=[])
     >>> completion.path, completion.body["prompt"], completion.starts_in_reasoning
     ('/api/generate', '<|user|>Hi<|assistant|><think>', True)
 
-    - `prompt_of`: makes the prompt of the body of a chat.
-    - `dialects`: in which the answer is read. `ends`: the texts with which the model ends it: the server is to stop
-      there, unless a dialect reads them.
-    - `reasoning`: the key of a message for what the model thought; empty if the prompt has no place for it.
+    - `dialects`: in which the answer is read. The server is to stop at the texts with which the template ends an
+      answer, unless a dialect reads them.
     - `dropped`: gets a word for what the model is not told.
 
     A prompt has no fields: the choice of a tool, one call at a time and the form of the answer are said in words.
     """
+    habits = template.habits
     row = Server(
-        takes_choice=False, takes_parallel=False, takes_schema=False, takes_any_effort=True, reasoning=reasoning
+        takes_system=habits.takes_system,
+        takes_choice=False,
+        takes_parallel=False,
+        takes_schema=False,
+        takes_any_effort=True,
+        reasoning=habits.reasoning,
     )
     chat = upstream_body(request, lane="raw", server=row, model=model, images=False, dropped=dropped)
+    if request.tools and not habits.shows_tools:
+        dropped.append("tools, which the template does not show")
     read = dialects_named(*dialects)
-    prompt = prompt_of(chat)
+    prompt = template.prompt(chat)
     openers = (_THINK, *(opener for dialect in read for opener, _ in dialect.reasoning))
     starts_in_reasoning = prompt.rstrip().endswith(tuple(opener.rstrip() for opener in openers if opener.strip()))
     markers = list(dict.fromkeys(marker for dialect in read for marker in _markers(dialect)))
-    stop = [*chat.get("stop", ()), *(end for end in ends if not any(_overlap(end, marker) for marker in markers))]
+    stop = [
+        *chat.get("stop", ()),
+        *(end for end in template.ends if not any(_overlap(end, marker) for marker in markers)),
+    ]
     options = {key: chat[key] for key in Sampling.__struct_fields__ if key in chat and key != "chat_template_kwargs"}
     options |= {"stop": stop} if stop else {}
     asked: Body = {"model": model, "prompt": prompt, "stream": True}

@@ -24,6 +24,8 @@ class Server(NamedTuple):
     """What leaves the model's text as it is."""
     raw_choice: str | None = None
     """The tool choice with which the model sees the tools and the server does not parse; None for the client's own."""
+    takes_system: bool = True
+    """Whether the system may speak; else the user says it first."""
     takes_choice: bool = True
     takes_names: bool = True
     """Whether a choice may be the name of a tool."""
@@ -108,7 +110,7 @@ def upstream_body(
             request,
             model=model,
             system=(),
-            messages=tuple(_messages(request, said, lost, images=images)),
+            messages=tuple(_messages(request, row, said, lost, images=images)),
             tools=tuple(tools),
             parallel_calls=request.parallel_calls if takes_parallel else None,
             max_tokens=min((each for each in (request.max_tokens, most_tokens) if each is not None), default=None),
@@ -173,7 +175,9 @@ def _effort(request: NeutralRequest, row: Server, lost: list[str]) -> str | None
     return effort if row is SERVERS["openai"] else _EFFORTS.get(effort, effort)
 
 
-def _messages(request: NeutralRequest, said: Sequence[str], lost: list[str], *, images: bool) -> Iterator[Message]:
+def _messages(
+    request: NeutralRequest, row: Server, said: Sequence[str], lost: list[str], *, images: bool
+) -> Iterator[Message]:
     """Yield the conversation: the system's message, then turns, no two of one role in a row."""
     front = [each.text for each in request.system]
     turns: list[tuple[Role, list[Part]]] = []
@@ -207,8 +211,12 @@ def _messages(request: NeutralRequest, said: Sequence[str], lost: list[str], *, 
     text = "\n\n".join(each for each in (*front, *said) if each)
     if not turns:  # templates want a question
         yield Message("user", (Text(text),))
-    elif text:
+    elif text and row.takes_system:
         yield Message("system", (Text(text),))
+    elif text:
+        if turns[0][0] != "user":
+            turns.insert(0, ("user", []))
+        turns[0][1].insert(0, Text(text))
     for role, parts in turns:
         if role == "assistant":
             parts.sort(key=lambda part: _ORDER.get(type(part), 1))

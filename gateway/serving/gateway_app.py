@@ -142,18 +142,8 @@ class Gateway:
             body = upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
             lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(names)}"
             return _Question(CHAT, body, lane, pipeline_for(asked, found.lane, dialect, body))
-        if asked.tools and not template.habits.shows_tools:
-            dropped.append("tools, which the template does not show")
-        completion = completion_body(
-            asked,
-            template.prompt,
-            server=found.server,
-            model=model,
-            dialects=dialect_for(dialect).names,
-            ends=template.ends,
-            reasoning=template.habits.reasoning,
-            dropped=dropped,
-        )
+        read = dialect_for(dialect).names
+        completion = completion_body(asked, template, server=found.server, model=model, dialects=read, dropped=dropped)
         pipeline = pipeline_for(
             asked, "raw", dialect, api=completion.api, starts_in_reasoning=completion.starts_in_reasoning
         )

@@ -39,10 +39,16 @@ def prompt_of(source: str, *messages: dict[str, Any], **more: Any) -> str:
 @looped(
     "name, habits, ends",
     [
-        ("chatml", Habits(True, True, False, False, "reasoning_content", "<|im_end|>"), ("<|im_end|>", "</s>")),
-        ("mistral", Habits(True, True, True, True, "", "</s>"), ("</s>",)),
-        ("harmony", Habits(True, True, False, False, "thinking", "<|return|>"), ("<|return|>", "</s>")),
-        ("plain", Habits(False, False, False, False, "", ""), ("</s>",)),
+        ("chatml", Habits(True, True, "<|im_end|>", True, reasoning="reasoning_content"), ("<|im_end|>", "</s>")),
+        ("mistral", Habits(True, True, "</s>", True, takes_text=True, takes_short_ids=True), ("</s>",)),
+        (
+            "harmony",
+            Habits(True, True, "<|return|>", True, reasoning="thinking", takes_both=False),
+            ("<|return|>", "</s>"),
+        ),
+        ("plain", Habits(False, True, ""), ("</s>",)),
+        ("with tools", Habits(True, True, "<|im_end|>", True), ("<|im_end|>", "</s>")),
+        ("strict", Habits(False, False, "<|end|>"), ("<|end|>", "</s>")),
     ],
 )
 def test_what_a_template_does_is_found_out_by_asking_it(name: str, habits: Habits, ends: tuple[str, ...]):
@@ -71,6 +77,12 @@ def test_ids_and_arguments_have_the_form_that_the_template_takes():
     call_id, _, arguments = text.partition("[ARGS]")
     assert (len(call_id), arguments) == (9, ARGUMENTS)
     assert result == f"{call_id}nownoon[/TOOL_RESULTS]"
+
+
+def test_text_and_thoughts_before_a_call_are_one_where_the_template_refuses_both():
+    thought = {**CONVERSATION[2], "thinking": "Hm."}
+    prompt = template_of("harmony").prompt({"messages": [USER, thought, CONVERSATION[3]], "tools": [TOOL]})
+    assert "<|channel|>analysis<|message|>Hm.\n\nI look.<|end|>" in prompt
 
 
 def test_the_beginning_that_servers_write_themselves_is_left_out():
@@ -121,6 +133,7 @@ def test_what_a_template_changes_cannot_be_gone_on_with():
         ("{% generation %}{{ messages[0].content }}{% endgeneration %}", "Go."),
         ("{{ strftime_now('%Y') }}", f"{datetime.now():%Y}"),  # noqa: DTZ005 - as the template does
         ("{{ tools }}{{ missing }}", "None"),
+        ("{% set n = [1] %}{% set _ = n.append(2) %}{{ n.pop(0) }}{{ n }}", "1[2]"),
         ("{% set n = namespace(x=1) %}{% set n.x = 2 %}{{ n.x }}", "2"),
     ],
 )
@@ -135,7 +148,8 @@ def test_the_language_is_that_of_hugging_face(source: str, text: str):
         ("{{ messages[0].a.b }}", 1, "UndefinedError: 'dict object' has no attribute 'a'"),
         ("{{ 'a' + messages[0] }}", 1, "TypeError: can only concatenate str"),
         ("\n\n{{ messages.__class__.__mro__ }}", 3, "SecurityError: access to attribute '__class__' of 'list'"),
-        ("{{ messages.append(1) }}", 1, "SecurityError: "),
+        ("{{ messages.clear() }}", 1, "SecurityError: "),
+        ("{{ messages[0].update(role='system') }}", 1, "SecurityError: "),
         ("{{ raise_exception.__globals__.sys }}", 1, "SecurityError: "),
         ("{{ '{0.__class__.__mro__}'.format(1) }}", 1, "SecurityError: "),
         ("{% for n in range(10 ** 9) %}{% endfor %}", 1, "OverflowError: "),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from chat_templates import TEMPLATES, TOKENS
@@ -24,12 +23,22 @@ ASKED = NeutralRequest(
 )
 
 
-def prompt_of(chat: Mapping[str, Any]) -> str:
-    return " ".join(each["content"] for each in chat["messages"])
+SAID = "{{ messages | map(attribute='content') | join(' ') }}"
+NAMES = "{% for tool in tools or [] %}{{ tool.function.name }} {% endfor %}"
 
 
-def completion(asked: NeutralRequest = ASKED, *, server: str = "lmstudio", **more: Any) -> Completion:
-    return completion_body(asked, prompt_of, server=server, model="m", **{"dialects": ["hermes"], **more})
+def completion(
+    asked: NeutralRequest = ASKED,
+    source: str = SAID,
+    *,
+    server: str = "lmstudio",
+    dialect: str = "hermes",
+    dropped: list[str] | None = None,
+    end: str = "",
+) -> Completion:
+    template = ChatTemplate(source, tokens={"eos_token": end})
+    lost = [] if dropped is None else dropped
+    return completion_body(asked, template, server=server, model="m", dialects=[dialect], dropped=lost)
 
 
 OPENAI = {
@@ -88,12 +97,15 @@ def test_what_has_no_limit_of_its_own_is_asked_without_one():
         ("hermes", ("<|im_end|>", "</s>"), ["<|im_end|>", "</s>"]),
         ("harmony", ("<|return|>",), []),
         ("solar_open", ("<|end|>",), []),
-        ("cohere_r7b", ("<|END_RESPONSE|><|END_OF_TURN_TOKEN|>",), []),
+        ("cohere_r7b", ("<|END_RESPONSE|>", "<|END_OF_TURN_TOKEN|>"), []),
+        ("hermes", ("\n<|END_OF_TURN|><|START_OF_TURN|>Write JSON: {}",), ["<|END_OF_TURN|>"]),
+        ("hermes", ("Done.",), []),
         ("auto", ("<|im_end|>", "<|end|>"), ["<|im_end|>"]),
     ],
 )
 def test_the_server_stops_at_the_ends_that_no_dialect_reads(dialect: str, ends: tuple[str, ...], stop: list[str]):
-    assert completion(dialects=[dialect], ends=ends).body["stop"] == ["END", *stop]
+    source = f"{SAID}{{% if not add_generation_prompt %}}{ends[0]}{{% endif %}}"
+    assert completion(source=source, dialect=dialect, end=ends[1] if ends[1:] else "").body["stop"] == ["END", *stop]
 
 
 @looped(
@@ -110,12 +122,12 @@ def test_the_server_stops_at_the_ends_that_no_dialect_reads(dialect: str, ends: 
     ],
 )
 def test_the_end_of_the_prompt_says_whether_the_answer_starts_in_the_reasoning(dialect: str, prompt: str, starts: bool):
-    asked = completion_body(ASKED, lambda _: prompt, server="ollama", model="m", dialects=[dialect])
+    asked = completion(source=f"{{{{ {prompt!r} }}}}", server="ollama", dialect=dialect)
     assert asked.starts_in_reasoning is starts
 
 
 def test_harmonys_tags_are_kept_one_by_one():
-    kept = completion(server="llamacpp", dialects=["harmony"]).body["preserved_tokens"]
+    kept = completion(server="llamacpp", dialect="harmony").body["preserved_tokens"]
     assert {"<|start|>", "<|channel|>", "<|constrain|>", "<|message|>", "<|call|>", "<|end|>"} <= {*kept}
 
 
@@ -135,29 +147,41 @@ def test_what_a_prompt_has_no_field_for_is_said(asked: NeutralRequest, said: str
     assert not {"tools", "tool_choice", "parallel_tool_calls", "response_format"} & body.keys()
 
 
-def test_a_template_gets_the_tools_that_may_be_called():
-    seen: list[Any] = []
+@looped(
+    "more, names",
+    [({}, "now then "), ({"tool_choice": "none"}, ""), ({"tool_choice": "required", "named_tool": "then"}, "then ")],
+)
+def test_a_template_gets_the_tools_that_may_be_called(more: dict[str, Any], names: str):
+    assert completion(replace(ASKED, **more), NAMES).body["prompt"] == names
 
-    def names(chat: Mapping[str, Any]) -> str:
-        seen.append([tool["function"]["name"] for tool in chat.get("tools", ())])
-        return ""
 
-    named = replace(ASKED, tool_choice="required", named_tool="then")
-    for asked in (ASKED, replace(ASKED, tool_choice="none"), named):
-        completion_body(asked, names, server="ollama", model="m", dialects=["hermes"])
-    assert seen == [["now", "then"], [], ["then"]]
+def test_tools_that_the_template_does_not_show_are_told():
+    dropped: list[str] = []
+    completion(dropped=dropped)
+    assert dropped == ["tools, which the template does not show"]
+    shown: list[str] = []
+    completion(source=NAMES, dropped=shown)
+    assert shown == []
+
+
+def test_what_the_system_says_is_said_by_the_user_where_it_may_not_speak():
+    refusing = "{% if messages[0].role == 'system' %}{{ raise_exception('No.') }}{% endif %}" + SAID
+    asked = replace(ASKED, system=(Text("Be kind."),), tools=())
+    assert completion(asked, refusing).body["prompt"] == "Be kind.\n\nGo."
+    answered = replace(asked, messages=(Message("assistant", (Text("Hi."),)), *ASKED.messages))
+    assert completion(answered, refusing).body["prompt"] == "Be kind. Hi. Go."
 
 
 def test_images_are_words_and_are_told():
     dropped: list[str] = []
     shown = replace(ASKED, messages=(Message("user", (Text("Look."), Image("data:image/png;base64,AA"))),))
     assert "an image, which you cannot see" in completion(shown, dropped=dropped).body["prompt"]
-    assert dropped == ["images"]
+    assert dropped == ["images", "tools, which the template does not show"]
 
 
 def test_an_effort_of_none_switches_the_thinking_of_the_template_off():
     template = ChatTemplate(TEMPLATES["chatml"], tokens=TOKENS)
     asked = replace(ASKED, extra={}, effort="none")
-    completed = completion_body(asked, template.prompt, server="ollama", model="m", dialects=["hermes"])
+    completed = completion_body(asked, template, server="ollama", model="m", dialects=["hermes"], dropped=[])
     assert completed.body["prompt"].endswith("<think>\n\n</think>\n\n")
     assert completed.starts_in_reasoning is False

@@ -94,6 +94,9 @@ HARMONY = """\
 {%- endif %}
 {%- for message in messages %}
     {%- if message.role == 'assistant' %}
+        {%- if message.thinking and message.content and message.tool_calls %}
+            {{- raise_exception('Either think or speak before a call.') }}
+        {%- endif %}
         {%- if message.thinking %}
             {{- '<|start|>assistant<|channel|>analysis<|message|>' + message.thinking + '<|end|>' }}
         {%- endif %}
@@ -113,5 +116,27 @@ HARMONY = """\
 
 PLAIN = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}assistant:"
 """It knows neither tools nor calls."""
-TEMPLATES = {"chatml": CHATML, "mistral": MISTRAL, "harmony": HARMONY, "plain": PLAIN}
+STRICT = """\
+{%- for message in messages %}
+    {%- if message.role not in ('user', 'assistant') %}{{ raise_exception('Unknown role.') }}{% endif %}
+    {{- '<|' + message.role + '|>' + message.content + '<|end|>\\n' }}
+{%- endfor %}
+{{- '<|assistant|>' if add_generation_prompt else eos_token }}
+"""
+WITH_TOOLS = """\
+{{ (tools | list) | tojson }}
+{% for message in messages %}<|im_start|>{{ message.role }}
+{{ message.content }}{% if message.tool_calls %}{{ message.tool_calls | tojson }}{% endif %}<|im_end|>
+{% endfor %}
+{%- if add_generation_prompt %}<|im_start|>assistant
+{% endif %}"""
+"""Of those that models have beside their own, for requests with tools."""
+TEMPLATES = {
+    "chatml": CHATML,
+    "mistral": MISTRAL,
+    "harmony": HARMONY,
+    "plain": PLAIN,
+    "strict": STRICT,
+    "with tools": WITH_TOOLS,
+}
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}

@@ -16,6 +16,7 @@ SHARED_ON ?=
 LOAD ?=
 LIVE ?=
 PEERS ?=
+PAIRWISE ?=
 PROFILE ?= repeatable
 
 READY := $(VENV)/.ready
@@ -29,7 +30,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients litellm llama lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -62,6 +63,19 @@ $(CLIENTS)/.ready: tests/clients/package.json
 	cp tests/clients/package.json $(CLIENTS)/
 	npm install --prefix $(CLIENTS) --no-audit --no-fund --no-package-lock
 	test -x $(CLIENTS)/node_modules/.bin/node
+	touch $@
+
+AGENTS := build/agents
+AGENTS_READY := $(AGENTS)/.$(if $(PAIRWISE),pairwise,all)
+agents: $(READY) $(AGENTS_READY) ## run Codex, opencode, Qwen Code, Cline and Claude Code against the gateway; PAIRWISE=1 as CI does; needs npm
+	$(COMPILE_ONCE) AGENTS=$(AGENTS) $(RUN)/python -m pytest $(ALL_CORES) $(if $(PAIRWISE),-m pairwise) tests/gateway/agents
+
+$(AGENTS_READY): tests/gateway/agents/package.json $(CLIENTS)/.ready
+	mkdir -p $(AGENTS)
+	rm -f $(AGENTS)/.pairwise $(AGENTS)/.all
+	cp $< $(AGENTS)/
+	PATH="$(abspath $(CLIENTS))/node_modules/.bin:$$PATH" \
+		npm install --prefix $(AGENTS) --no-audit --no-fund --no-package-lock $(if $(PAIRWISE),--omit=dev)
 	touch $@
 
 litellm: ## run the tests of LiteLLM's streams, with it in an environment of its own
@@ -140,8 +154,8 @@ fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones
 		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
 
 ASAN := build/asan
-ASAN_TESTS ?= tests/operators tests/laws tests/sinks/parts/test_json_text.py
-asan: $(READY) ## run the tests of operators, laws and JSON with the readers in C built to find what is read or written beside memory
+ASAN_TESTS ?= tests/operators tests/laws tests/contract/test_text_lanes.py tests/sinks/parts/test_json_text.py
+asan: $(READY) ## run the tests of operators, lanes, laws and JSON with the C built to find what is read or written beside memory
 	rm -rf $(ASAN) && mkdir -p $(ASAN)
 	cp -r penstock $(ROOMS) tests examples pyproject.toml $(ASAN)
 	find $(ASAN) -name '_native*.so' -delete

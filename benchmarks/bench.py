@@ -31,6 +31,7 @@ from client_streams import client_rows
 from pydantic import BaseModel
 from start_up import start_rows
 from strategies.marked_texts import MODEL_MARKERS
+from twins import in_python
 from way_out import way_out_rows
 
 from penstock.events import ChunkResponse, SegmentContent, SegmentStart, ToolCallDelta, ToolInvocation
@@ -445,6 +446,20 @@ def machine_rows() -> list[tuple[str, float, float]]:
     ]
 
 
+def chain_rows(deltas: list[str]) -> Iterator[tuple[str, float, float]]:
+    """Yield a row for each text and each way of the chain that is here."""
+    whole = "ChunkResponse → segments → fields → invocations"
+    texts: tuple[tuple[str, list[str], Items, tuple[int, int]], ...] = (
+        (whole, deltas, call_deltas, (34, 12)),
+        (f"{whole}, 200 small objects that nobody streams", rows_deltas(), rows_call, (80, 24)),
+    )
+    for what, pieces, as_items, (bound, bound_in_c) in texts:
+        with in_python():
+            yield f"{what}, in Python", calls_per_delta(chain, pieces, as_items), bound
+        if IS_NATIVE:
+            yield f"{what}, in C", calls_per_delta(chain, pieces, as_items), bound_in_c
+
+
 def in_mid_call(operator: Any, size: int) -> Any:
     """Return a chain in the middle of a call, each of whose deltas is gone."""
     run = stage(operator)
@@ -460,7 +475,7 @@ def main() -> int:
     words = cut(prose(SIZES[-1]))
     rows: list[tuple[str, float, float]] = [
         *machine_rows(),
-        ("ChunkResponse → segments → fields → invocations", calls_per_delta(chain, inputs[-1], call_deltas), 34),
+        *chain_rows(inputs[-1]),
         ("the same, with validate", calls_per_delta(validated_chain, inputs[-1], call_deltas), 59),
         *(
             (f"the same, with {name}", calls_per_delta(partial(guarded_chain, each), inputs[-1], call_deltas), bound)
@@ -478,7 +493,6 @@ def main() -> int:
             calls_per_delta(wholly_redacted_text, words, text_events),
             120,
         ),
-        ("the same, 200 small objects that nobody streams", calls_per_delta(chain, rows_deltas(), rows_call), 80),
         # These bounds leave a quarter for the noise. On costs an event a delta and the calls that make it.
         ("api_tool_call, updates off", calls_per_delta(strategy_updates_off, inputs[-1], call_deltas), 40),
         ("api_tool_call, updates on", calls_per_delta(strategy_updates_on, inputs[-1], call_deltas), 58),

@@ -4,6 +4,7 @@
     python benchmarks/bench_peers.py --work W1 --sizes 2000 --print
     python benchmarks/bench_peers.py --peers jsonriver,jiter
 
+    W0  a call of sixty characters
     W1  one call of write_file: Python source in its argument `content`, 2, 20 and 200 KB
     W1u the same, with text that is not ASCII and short lines
     W1e that text in JSON that is ASCII only, as many servers write it
@@ -12,7 +13,15 @@
     W4  the call of W1 in a model's text, as Hermes and as Qwen3-Coder write it
     W5  one call whose argument is a list of small objects, 20 KB
 
-The bytes of the providers' APIs are read in W1, W2, W3 and W5, up to 20 KB of calls and 50 KB of text.
+The bytes of the providers' APIs are read in W0, W1, W2, W3 and W5, up to 20 KB of calls and 50 KB of text.
+
+    python benchmarks/bench_peers.py --part frames --print
+
+    readers  the workloads above
+    frames   events on their way out, beside pydantic-ai, ag-ui-protocol and the AI SDK, which `make clients` installs
+    served   the CPU time of a server's process for each frame, beside a bare generator that yields the same bytes
+    starts   from the imports to the end of the first answer
+
 `make bench-peers` installs the parsers of vLLM and SGLang into build/peers; the other packages are there for the tests.
 What is not installed is left out, and the page says so. Figures are CPU times of one thread.
 """
@@ -23,14 +32,22 @@ import argparse
 import shlex
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-from peers.contest import BUDGET, LIMIT, ROUNDS, Measured, duel
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from load_scenarios import each_delta
+from peers.contest import BUDGET, LIMIT, ROUNDS, Measured, duel, plain_call
+from peers.frames import SIZE, frames_part
+from peers.frames import measured as measured_frames
 from peers.line_up import Group, groups
-from peers.page import About, Result, page
+from peers.page import FRAMES, SERVED, STARTS, About, Result, page, served_part, starts_part
 from peers.workloads import WORKS, Work
+from start_up import PROCESSES, first_answers
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = ROOT / "docs"
 MOST_BYTES = 50_000
 """The largest case that is read from an API's bytes: SDKs take seconds for more."""
 
@@ -69,10 +86,32 @@ def chosen(group: Group, wanted: str) -> Group:
     return group._replace(peers=keep if words else group.peers)
 
 
+def frames(rounds: int, absent: list[str]) -> Iterator[str]:
+    yield FRAMES.format(size=f"{SIZE:,}")
+    yield "\n".join(frames_part(measured_frames(rounds, absent))) + "\n"
+
+
+def served(*_: Any) -> Iterator[str]:
+    yield SERVED
+    yield "\n".join(served_part(each_delta().rows)) + "\n"
+
+
+def starts(*_: Any) -> Iterator[str]:
+    yield STARTS.format(processes=PROCESSES)
+    yield "\n".join(starts_part(first_answers())) + "\n"
+
+
+PARTS: dict[str, Callable[[int, list[str]], Iterator[str]]] = {"frames": frames, "served": served, "starts": starts}
+"""What the page has behind the readers."""
+
+
 def arguments(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--work", action="append", choices=[work.name for work in WORKS], help="only this one; may be repeated"
+    )
+    parser.add_argument(
+        "--part", action="append", choices=["readers", *PARTS], help="only this one of the page; may be repeated"
     )
     parser.add_argument("--sizes", type=sizes, help="characters, in place of each workload's own: 2000,20000")
     parser.add_argument("--delta", type=positive, default=4, help="characters of a delta; 4 unless told")
@@ -107,17 +146,20 @@ def main(words: list[str]) -> int:
     absent: list[str] = []
     results: list[Result] = []
     begin, before = time.monotonic(), waited()
-    for work in WORKS:
+    wanted = given.part or (["readers"] if given.work or given.groups or given.peers else ["readers", *PARTS])
+    for work in WORKS if "readers" in wanted else ():
         if given.work and work.name not in given.work:
             continue
         found = [chosen(group, given.peers) for group in groups(work.name, absent) if given.groups in group.title]
         results.extend(measured(work, group, given) for group in found)
+    parts = [text for name, part in PARTS.items() if name in wanted for text in part(given.rounds, absent)]
     for text in absent:
         say(f"not measured: {text}")
     spent = time.monotonic() - begin
     options = shlex.join(words) if not given.print else ""
     command = f"python benchmarks/bench_peers.py {options}" if options else "make bench-peers"
-    text = page(results, About(command, (waited() - before) / spent, spent, given.delta, absent))
+    about = About(command, plain_call(), (waited() - before) / spent, spent, given.delta, absent)
+    text = page(results, about, parts)
     if given.print:
         print(text)
         return 0

@@ -1,7 +1,7 @@
 """What a server holds: one process, clients on the loopback, and the same app without the library beside it.
 
-    make load                                               all scenarios, six minutes
-    python benchmarks/load.py --quick                       the same but for the searches, 50 seconds
+    make load                                               all scenarios, seven minutes
+    python benchmarks/load.py --quick                       the same but for the searches, a minute
     python benchmarks/load.py --scenario stalled
 
 A client's call is write_file with 20,000 characters, 50 at a time, 50 times a second; `connected` gets 2 a second.
@@ -12,11 +12,15 @@ A client's call is write_file with 20,000 characters, 50 at a time, 50 times a s
     stalled      100 clients, one in ten of which stops reading
     highest      the most clients, coalesced to 50 ms, with a p99 below 250 ms
     thousand     the most clients, up to 1,000, that get 20 frames a second, one for each delta, with a p99 below 250 ms
+    gateway      200 clients of three APIs at `penstock gateway`, 30 chunks a second each, beside the upstream itself
+    gateway-idle 2,000 clients whose streams are silent for 25 seconds, and then end in order
 
-Of `each-delta` there is a row with Python's own event loop and HTTP parser too, where uvicorn takes others if it finds
-them: those of `uvicorn[standard]`.
+Of `each-delta` and `thousand` there are rows with Python's own event loop and the HTTP parser h11 too, where uvicorn
+takes others if it finds them, uvloop and httptools; `pure` is the library without what was compiled. The server has
+the first core, the clients the second.
 
-`bare` is the same source in a generator of Starlette's, which sends the raw text of the arguments, one frame a delta.
+`bare` is the same source in a generator of Starlette's, which sends the bytes that the library sends of it, one frame a
+delta. `us/frame` is the server's CPU time for each frame.
 A delay is that from the time at which the source was due to make a piece until the client has it: a busy server counts,
 and with coalescing up to 50 ms are wanted. p99 and frames count while the load is steady, lost calls always.
 
@@ -37,19 +41,38 @@ import signal
 import sys
 from typing import Any
 
-from load_scenarios import QUICK, SCENARIOS, WAIT, Report, Row
+from load_gateway import GATEWAY_QUICK, GATEWAY_SCENARIOS
+from load_scenarios import QUICK as SERVER_QUICK
+from load_scenarios import SCENARIOS as SERVER_SCENARIOS
+from load_scenarios import WAIT, Report, Row
 
-FILES = 4096
-"""Open files for a thousand connections and the search, in each of two processes."""
+SCENARIOS = {**SERVER_SCENARIOS, **GATEWAY_SCENARIOS}
+QUICK = {**SERVER_QUICK, **GATEWAY_QUICK}
+FILES = 8192
+"""Open files for the searches, and for the gateway with two connections for each of 2,000 clients."""
 BUSY = 0.1
 """The most `waited` of a run whose delays are the server's own."""
-HEADER = ("scenario", "app", "clients", "p50 ms", "p99 ms", "frames/s", "memory KB", "cpu", "waited", "gc ms", "lag ms")
-WIDTHS = (17, 15, 8, 7, 7, 9, 10, 5, 7, 6, 7)
+HEADER = (
+    "scenario",
+    "app",
+    "clients",
+    "p50 ms",
+    "p99 ms",
+    "frames/s",
+    "memory KB",
+    "us/frame",
+    "cpu",
+    "waited",
+    "gc ms",
+    "lag ms",
+)
+WIDTHS = (17, 15, 8, 7, 7, 9, 10, 9, 5, 7, 6, 7)
 
 
 def cells(row: Row) -> list[float]:
     seen = row.measured
-    return [seen.p50, seen.p99, seen.frames, seen.memory / row.clients, seen.cpu, seen.waited, seen.pause, seen.lag]
+    memory = seen.memory / row.clients
+    return [seen.p50, seen.p99, seen.frames, memory, seen.cost, seen.cpu, seen.waited, seen.pause, seen.lag]
 
 
 def line(*words: str) -> str:
@@ -65,13 +88,13 @@ def table(rows: list[Row]) -> str:
     lines = [line(*HEADER)]
     for place, row in enumerate(rows):
         own = cells(row)
-        forms = (".1f", ".1f", ".0f", ".0f", ".0%", ".0%", ".0f", ".1f")
+        forms = (".1f", ".1f", ".0f", ".0f", ".1f", ".0%", ".0%", ".0f", ".1f")
         numbers = [format(value, form) for value, form in zip(own, forms, strict=True)]
         lines.append(line(row.name, row.app, str(row.clients), *numbers))
-        if row.app == "bare" and place and rows[place - 1].name == row.name:
+        if row.app.startswith("bare") and place and rows[place - 1].app == row.app.replace("bare", "penstock"):
             beside = rows[place - 1]
             clients = f"{beside.clients / row.clients:.2f}"
-            ratios = [f"{a / b:.2f}" if b > 0 else "-" for a, b in zip(cells(beside)[:5], own, strict=False)]
+            ratios = [f"{a / b:.2f}" if b > 0 else "-" for a, b in zip(cells(beside)[:6], own, strict=False)]
             lines.append(line("", "penstock / bare", clients, *ratios))
     return "\n".join(lines)
 

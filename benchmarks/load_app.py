@@ -72,22 +72,47 @@ async def deltas(asked: Asked) -> AsyncIterator[str]:
         open_streams -= 1
 
 
-async def chunks(asked: Asked) -> AsyncIterator[ChunkResponse]:
+async def chunks(deltas: AsyncIterator[str]) -> AsyncIterator[ChunkResponse]:
     yield ChunkResponse(tool_calls=(ToolCallDelta(0, "call_1", "write_file"),), response_id="r")
-    async for delta in deltas(asked):
+    async for delta in deltas:
         yield ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=delta),))
     yield ChunkResponse(finish_reason="tool_calls", is_complete=True)
 
 
 def with_penstock(asked: Asked) -> AsyncIterator[bytes]:
-    events: Any = pipeline.astream(partial(chunks, asked))
+    events: Any = pipeline.astream(partial(chunks, deltas(asked)))
     return to_sse(coalesce(seconds=asked.seconds)(events) if asked.seconds else events)
 
 
+async def frames() -> tuple[bytes, list[bytes], list[bytes]]:
+    """Return what the library sends before all pieces, around each, and around the text and its source behind them."""
+
+    async def one_piece() -> AsyncIterator[str]:
+        for each in (HEAD, "PIECE", TAIL):
+            yield each
+
+    body = b"".join([each async for each in to_sse(pipeline.astream(partial(chunks, one_piece())))])
+    start, *others = [each + b"\n\n" for each in body.split(b"\n\n")]
+    piece, end, *behind = others
+    return start, piece.split(b"PIECE"), b"".join([end, *behind])[:-2].split(b"PIECE")
+
+
+FRAMES = asyncio.run(frames())
+
+
 async def bare(asked: Asked) -> AsyncIterator[bytes]:
+    """Send the bytes that the library sends of these pieces, one frame for each, and nothing else."""
+    first, (begin, end), (behind, within, last) = FRAMES
+    texts: list[bytes] = []
     async for delta in deltas(asked):
-        yield b"data: %b\n\n" % msgspec.json.encode({"type": "delta", "delta": delta})
-    yield b'data: {"type":"end"}\n\n'
+        if delta is HEAD:
+            continue
+        if delta is TAIL:
+            text = b"".join(texts)
+            yield b"%b%b%b%b%b" % (behind, text, within, text.replace(b"\\", b"\\\\"), last)
+            return
+        texts.append(delta.encode())
+        yield b"%b%b%b%b" % (b"" if texts[1:] else first, begin, texts[-1], end)
 
 
 def answering(stream: Callable[[Asked], AsyncIterator[bytes]]) -> Callable[[Request], Response]:
@@ -139,6 +164,7 @@ def main() -> None:
     server: dict[str, Any] = {"loop": "asyncio", "http": "h11"} if "plain" in sys.argv else {}
     logging.getLogger("asyncio").setLevel(logging.ERROR)  # it warns of each frame for a client that has given up
     with socket.create_server(("127.0.0.1", 0), backlog=2048) as listening:
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # which asyncio does for its own sockets only
         if send_buffer:  # connections have the listener's
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
         gc.callbacks.append(note_pause)

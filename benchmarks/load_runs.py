@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -49,6 +50,8 @@ class Measured(msgspec.Struct):
     calls: int
     lost: int
     late: int
+    signs: int = 0
+    """Signs of life that came while nothing else did."""
     memory: float = 0
     """What the server held most, above what it held before."""
     cpu: float = 0
@@ -57,6 +60,11 @@ class Measured(msgspec.Struct):
     """The longest pause of the garbage collector in milliseconds."""
     states: list[State] = []
     """What the server said while the load was steady."""
+
+    @property
+    def cost(self) -> float:
+        """Return the server's CPU microseconds for each frame."""
+        return 1e6 * self.cpu / self.frames if self.frames else 0
 
 
 class Server:
@@ -82,7 +90,7 @@ class Server:
         plan = Plan(port=self.port, path=f"/{path}", **options)
         before = self.when_idle()
         states: list[State] = []
-        with _process("load_clients.py", stdin=subprocess.PIPE) as clients:
+        with _process("load_clients.py", core=1, stdin=subprocess.PIPE) as clients:
             clients.stdin.write(msgspec.json.encode(plan))
             clients.stdin.close()
             begin = time.monotonic()
@@ -107,26 +115,37 @@ class Server:
         )
 
 
+def path_of(app: str) -> str:
+    return app.partition(",")[0]
+
+
 @contextmanager
-def serving(path: str, *, send_buffer: int = 0, is_plain: bool = False) -> Iterator[Server]:
+def serving(app: str, *, send_buffer: int = 0) -> Iterator[Server]:
     """Start a server, and let it answer once, so that what is loaded on demand is no memory of the clients.
 
-    `is_plain`: with Python's own event loop and HTTP parser, whatever is installed.
+    app is that of a path, and perhaps how: "penstock, h11" with Python's own event loop and the HTTP parser h11,
+    whatever is installed; "penstock, pure" without what was compiled.
     """
-    with _process("load_app.py", str(send_buffer), *["plain"] * is_plain) as process:
+    pure = {"PENSTOCK_PURE": "1"} if app.endswith(", pure") else {}
+    plain = ["plain"] if app.endswith(", h11") else []
+    with _process("load_app.py", str(send_buffer), *plain, core=0, env={**os.environ, **pure}) as process:
         line = process.stdout.readline()
         if not line:
             message = "the server did not start; its error stands above"
             raise RuntimeError(message)
         server = Server(int(line))
-        server.run(path, clients=1, seconds=0.1, rate=50)
+        server.run(path_of(app), clients=1, seconds=0.1, rate=50)
         yield server
 
 
 @contextmanager
-def _process(name: str, *arguments: str, **options: Any) -> Iterator[Any]:
-    """Start a program of this folder in a session of its own: Ctrl-C reaches the command alone, which ends all."""
-    command = [sys.executable, str(HERE / name), *arguments]
+def _process(name: str, *arguments: str, core: int, **options: Any) -> Iterator[Any]:
+    """Start a program of this folder on a core of its own, and in a session of its own.
+
+    Ctrl-C reaches the command alone, which ends all.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    command = ["taskset", "-c", str(cores[core % len(cores)]), sys.executable, str(HERE / name), *arguments]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, **options)
     with process:  # which waits for its end
         try:

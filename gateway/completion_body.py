@@ -19,13 +19,13 @@ class Completion(NamedTuple):
     """What a server is asked.
 
     - `path`, `body`: where, and with what. `api`: in which form it answers.
-    - `starts_in_reasoning`: whether the prompt ends with the opener of the reasoning.
+    - `starts_in_reasoning`: whether the prompt ends with the opener of the reasoning; None if that is not known.
     """
 
     path: str
     body: Body
     api: str
-    starts_in_reasoning: bool
+    starts_in_reasoning: bool | None
 
 
 _ALL: Final[Mapping[str, Mapping[str, Any]]] = {
@@ -35,6 +35,8 @@ _ALL: Final[Mapping[str, Mapping[str, Any]]] = {
     "openai": {"max_tokens": None},
 }
 """What a server is told for each completion: as many tokens as fit, for its default is 16, and no marker left out."""
+GENERATE: Final = "/api/generate"
+"""Where Ollama completes a prompt."""
 _THINK: Final = "<think>"
 _TAG: Final = re.compile(r"<[^<>]+>")
 _SHORT: Final = 2
@@ -93,7 +95,7 @@ def completion_body(
         options["num_predict"] = chat.get("max_tokens", -1)
         # Without `think` it takes the thinking out of the text, and without `truncate` it may cut the tools off.
         body = {**asked, "raw": True, "think": False, "truncate": False, "options": options}
-        return Completion("/api/generate", body, "ollama", starts_in_reasoning)
+        return Completion(GENERATE, body, "ollama", starts_in_reasoning)
     limit = {"max_tokens": chat["max_tokens"]} if "max_tokens" in chat else {}
     kept = {"preserved_tokens": _tokens(markers)} if server == "llamacpp" else {}
     body = {**asked, "stream_options": {"include_usage": True}, **_ALL.get(server, {}), **kept, **options, **limit}

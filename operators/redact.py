@@ -185,9 +185,12 @@ def _redacted_event(rules: Rules, event: Any, *, true_arguments: bool) -> Any:
         case ProviderEvent(data=data):
             shown = redacted_data(rules, data)
             return event if shown is data else replace(event, data=shown)
-        case AnswerEnd(message=message, error=error):
+        case AnswerEnd(message=message, error=error, finish_reason_raw=word):
             shown, told = redacted_data(rules, message), redacted_data(rules, error)
-            return event if shown is message and told is error else replace(event, message=shown, error=told)
+            said = word if word is None else redacted_text(rules, word)
+            if shown is message and told is error and said == word:
+                return event
+            return replace(event, message=shown, error=told, finish_reason_raw=said)
         case Notice(code=code, detail=detail):
             if code == "late_arguments":  # it tells the beginning of a text, in which a match may be cut
                 return replace(event, detail=detail.partition(", but ")[0] + ", but more text arrived")

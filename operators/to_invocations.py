@@ -62,6 +62,7 @@ def to_invocations(
     keep_segments: Literal[False] = False,
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
+    unknown_tool: Literal["fail", "pass"] = "fail",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentInput, InvocationOutput]: ...
 @overload
@@ -71,6 +72,7 @@ def to_invocations(
     keep_segments: bool,
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
+    unknown_tool: Literal["fail", "pass"] = "fail",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentInput, Result]: ...
 
@@ -82,6 +84,7 @@ def to_invocations(
     keep_segments: bool = False,
     fields: Iterable[FieldSpec] = KNOWN_FILE_TOOLS,
     ignore_case: bool = False,
+    unknown_tool: Literal["fail", "pass"] = "fail",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[SegmentInput, Result]:
     """Turn each tool call into one `ToolInvocation` or one `InvocationFailed` when its segment ends.
@@ -120,6 +123,7 @@ def to_invocations(
     - `fields`: the specs of `stream_fields`, needed for segments that were read back from JSON.
     - `ignore_case`: whether the case of tool names is ignored, for models that write calls as text; the invocation has
       the tool's own name, or that of `fields`.
+    - `unknown_tool`: whether a call of another name than those of `tools` fails (`fail`) or is an invocation (`pass`).
 
     Arguments that are literally `null` count as `{}`; any other root that is not an object is `invalid`.
     """
@@ -127,7 +131,7 @@ def to_invocations(
     own = [spec for several in specs_by_tool((), tools).values() for spec in several]
     by_type = spec_by_type((*fields, *own))
     names = {spec.tool: None for spec in by_type.values()} if validators is None else validators
-    options = {"keep_segments": keep_segments, "ignore_case": ignore_case}
+    options = {"keep_segments": keep_segments, "ignore_case": ignore_case, "passes_unknown": unknown_tool == "pass"}
     return lift(partial(_ToInvocations, validators, names, by_type, limits, **options))
 
 
@@ -158,8 +162,10 @@ class _ToInvocations(CallFollower[_Call]):
         *,
         keep_segments: bool,
         ignore_case: bool,
+        passes_unknown: bool,
     ) -> None:
         super().__init__(keep_segments=keep_segments)
+        self._passes_unknown = passes_unknown
         self._validators = validators
         self._ignore_case = ignore_case
         self._names = names
@@ -332,6 +338,8 @@ class _ToInvocations(CallFollower[_Call]):
     def _validate(self, name: str, arguments: dict[str, Any]) -> tuple[str, list[dict[str, Any]], BaseModel | None]:
         validators = self._validators or {}
         if name not in validators:
+            if self._passes_unknown:
+                return "", [], None
             return "unknown_tool", [{"msg": f"known tools: {', '.join(sorted(validators))}"}], None
         validator = validators[name]
         if validator is None:

@@ -106,8 +106,8 @@ class Pipeline:
     - `model`: in place of a strategy: the name of a model that writes its calls into its text. Its dialect and options
       are those of `dialect_for(model)`; options that you pass win. `request`: the options of the request, which may say
       whether the prompt ends inside the reasoning.
-    - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`, `decode`: as with
-      `from_stream`.
+    - `api`: the provider's API, if it cannot be detected from the first item. `choices`, `logprobs`, `decode`,
+      `merge`: as with `from_stream`.
     - `turn_id`: the turn id of all streams; `stream(...)` takes one for a single stream.
     - `steps`: functions that add events to an async stream, in a row: `[write_files(root), call_tools(tools)]`. The
       sinks and `AsyncRun.answer` get what they add, too. With steps there is `astream` only.
@@ -138,6 +138,7 @@ class Pipeline:
         choices: Choices = 0,
         logprobs: bool = False,
         decode: Decode = "sdk",
+        merge: bool = False,
         turn_id: str | None = None,
         steps: Iterable[EventStep] = (),
         sinks: Iterable[Callable[..., Any]] = (),
@@ -170,6 +171,7 @@ class Pipeline:
             "choices": choices,
             "logprobs": logprobs,
             "decode": decode,
+            "merge": merge,
             "turn_id": turn_id,
             "steps": self.steps,
             "sinks": self.sinks,
@@ -181,7 +183,7 @@ class Pipeline:
             "settings": settings,
             **given,
         }
-        check_decode(decode)
+        check_decode(decode, merge=merge)
         if not isinstance(cast("object", turn_id), str | None):
             message = f"turn_id= must be a str, got {turn_id!r:.80}"
             raise UsageError(message)
@@ -215,6 +217,7 @@ class Pipeline:
             "limits": self._limits,
             "keep_message": keep_answer,
             "logprobs": logprobs,
+            "merge": merge,
         }
         self._new_machine = decoder_factory(api, **self._of_machines)
         sink_lines(self.sinks, **self._queue)  # raises for wrong options

@@ -44,6 +44,7 @@ def act_on_calls(
     ignore_case: bool,
     updates: bool,
     limits: Limits,
+    unknown_tool: Literal["fail", "pass"] = "fail",
 ) -> Operator[Any, Any]:
     """Return the chain: `finder`, the optional operators, `stream_fields`, `to_invocations`."""
     specs = _checked(fields)
@@ -51,7 +52,14 @@ def act_on_calls(
         finder,
         *([tool_call_updates(keep_segments=True)] if updates else []),
         stream_fields(specs, tools=tools, start=start, ignore_case=ignore_case, limits=limits),
-        to_invocations(tools, keep_segments=True, fields=specs, ignore_case=ignore_case, limits=limits),
+        to_invocations(
+            tools,
+            keep_segments=True,
+            fields=specs,
+            ignore_case=ignore_case,
+            unknown_tool=unknown_tool,
+            limits=limits,
+        ),
     )
 
 
@@ -178,6 +186,7 @@ class TextStrategy:
             ignore_case=True,
             updates=updates,
             limits=limits,
+            unknown_tool="pass" if options.get("unknown_tool") == "pass" else "fail",
         )
 
     @property
@@ -215,7 +224,7 @@ TEXT_STRATEGIES: Final[Mapping[str, TextStrategy]] = MappingProxyType(
 """The strategies by name: `auto`, and one for each dialect."""
 
 
-def api_tool_call(
+def api_tool_call(  # noqa: PLR0913 - the options of its three operators
     tools: Tools | None = None,
     *,
     turn_id: str | None = None,
@@ -224,6 +233,7 @@ def api_tool_call(
     eager: bool = False,
     updates: bool = False,
     text_calls: Literal["off", "notice", "call"] = "notice",
+    unknown_tool: Literal["fail", "pass"] = "fail",
     limits: Limits = DEFAULT_LIMITS,
 ) -> Operator[ChunkResponse, StrategyEvent]:
     r"""Read the native tool calls of a provider's API: text, files and commands as they are written, then the calls.
@@ -246,7 +256,8 @@ def api_tool_call(
     are the models to validate with, `fields` the tools with one streamed argument, `start` when their segments begin,
     `eager` seals a call as soon as its JSON closes. `updates` adds a `ToolCallUpdate` for each piece of a call's
     arguments. `text_calls` says what becomes of whole calls of `tools` that the model wrote into its text: a `Notice`
-    (`notice`), a call (`call`), or nothing (`off`). An invocation, or a failure, follows its call's END directly.
+    (`notice`), a call (`call`), or nothing (`off`); `unknown_tool`, whether native calls of other tools `fail` or
+    `pass`. An invocation, or a failure, follows its call's END directly.
     """
     known = reiterable(tools)
     return act_on_calls(
@@ -257,6 +268,7 @@ def api_tool_call(
         ignore_case=False,
         updates=updates,
         limits=limits,
+        unknown_tool=unknown_tool,
     )
 
 

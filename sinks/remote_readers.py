@@ -255,6 +255,7 @@ def to_sse(
     - `model`: the model that the streams of other APIs name; OpenAI's have by default the provider's, once it is known.
     - `include_usage`: whether "openai-chat" sends the tokens, in a last chunk without choices.
     - `interleave`: with False "ag-ui" sends one message or call at a time, "anthropic-messages" one block.
+    - `for_agents`: of "anthropic-messages", for clients that read inputs strictly and tell the model what is wrong.
     - of "ag-ui": `thread_id` and `run_id`, by default made;
       `reasoning=False` leaves reasoning out; `profile="0.0.35"` is for clients of that age, and implies both.
     - `describe_error`: a function that makes the `error` of STREAM_ERROR from the exception. If it raises, or its

@@ -81,8 +81,10 @@ class AutoDecoder:
         limits: Limits = DEFAULT_LIMITS,
         keep_message: bool = False,
         logprobs: bool = False,
+        merge: bool = False,
     ) -> None:
         self._api = api
+        self._merge = merge
         self._options: dict[str, Any] = {
             "choices": choices,
             "turn_id": turn_id,
@@ -128,7 +130,7 @@ class AutoDecoder:
 
     def become_wire(self, api: str) -> None:
         self._wire = api
-        self._machine = wire_machine(api, **self._options)
+        self._machine = wire_machine(api, merge=self._merge, **self._options)
 
     def api_of_body(self, body: WireBody) -> str:
         return self._api or _api_of(body)
@@ -170,7 +172,7 @@ _HELPERS = ("openai.lib.streaming", "anthropic.lib.streaming")
 _SDKS = frozenset(name for api in APIS for name in api.sdks)
 
 
-def from_stream(
+def from_stream(  # noqa: PLR0913 - which API, how it is decoded, and what every source has
     source: object,
     api: str | None = None,
     *,
@@ -180,6 +182,7 @@ def from_stream(
     keep_message: bool = False,
     logprobs: bool = False,
     decode: Decode = "sdk",
+    merge: bool = False,
 ) -> Observable[ChunkResponse]:
     """Stream the answer of any provider.
 
@@ -202,10 +205,12 @@ def from_stream(
     - `decode`: "wire" reads the bytes of what `create(..., stream=True)` of OpenAI's, Anthropic's or Mistral's client
       returned in place of its objects: equal ChunkResponses but for `raw`, for a fraction of the time. `UsageError` for
       a stream that was read before, and for one without a response, as Google's and Ollama's are.
+    - `merge`: with `decode="wire"`, as in `from_wire`; `UsageError` without, because objects come one by one.
     - `choices`, `turn_id`, `limits`, `keep_message`, `logprobs`, `dispose()` and errors: as with the provider's source.
     """
+    check_decode(decode, merge=merge)
     new_machine = decoder_factory(
-        api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs
+        api, choices=choices, turn_id=turn_id, limits=limits, keep_message=keep_message, logprobs=logprobs, merge=merge
     )
     return stream_through(opened(source, decode=decode), new_machine)
 
@@ -254,6 +259,7 @@ def decoder_factory(
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
     logprobs: bool = False,
+    merge: bool = False,
 ) -> Callable[..., AutoDecoder]:
     """Return a function that makes the machine of an API; without a name, a machine that detects the API.
 
@@ -268,6 +274,7 @@ def decoder_factory(
         limits=limits,
         keep_message=keep_message,
         logprobs=logprobs,
+        merge=merge,
     )
     new_machine()  # options that the API refuses raise now, not in mid-stream
     return new_machine
@@ -289,10 +296,13 @@ def stream_within(answer: Any) -> Any:
     return raw_bytes(answer) or bedrock_events(answer)
 
 
-def check_decode(decode: object) -> None:
-    """Raise `UsageError` for anything but the two ways to decode."""
+def check_decode(decode: object, *, merge: bool = False) -> None:
+    """Raise `UsageError` for anything but the two ways to decode, and for merging objects, which come one by one."""
     if decode not in ("sdk", "wire"):
         message = f'decode= must be "sdk" or "wire", got {decode!r}'
+        raise UsageError(message)
+    if merge and decode == "sdk":
+        message = 'merge=True joins what a read of bytes has, and objects come one by one; pass decode="wire", too'
         raise UsageError(message)
 
 

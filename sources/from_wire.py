@@ -164,10 +164,10 @@ class WireMachine(Stateful):
                 responses += self._machine.feed(event)
 
 
-def wire_machine(api: str, **options: Any) -> WireMachine:
+def wire_machine(api: str, *, merge: bool = False, **options: Any) -> WireMachine:
     """Return the machine for the bytes of an API, with the options of `decode_wire`."""
     known = api_of(api)
-    return WireMachine(checked_machine(known.name, **options), known.new_decoder())
+    return WireMachine(checked_machine(known.name, **options), known.new_decoder(), merge=merge)
 
 
 class _Unread(Stateful):
@@ -248,25 +248,27 @@ def from_wire(
     - `byte_chunks`: bytes, an iterable or async iterable of them, or a zero-argument callable that returns one. An
       iterator has one subscriber; a list any number.
     - `merge`: whether the deltas that one piece of bytes has for the same text or call become one: fewer events, the
-      same content, and nothing waits. What has more than text, such as a finish reason, stays as it is.
+      same content, and nothing waits. What has more than text, such as a finish reason, stays as it is and in its
+      place; between calls, or answers, whose deltas come in turns, only the order within each stays.
     - The rest is as with `from_openai_chat`; both ways yield equal ChunkResponses, except where an SDK fails: on bytes
       that are not UTF-8 (U+FFFD here), and on events without data and a byte order mark (both skipped here).
     """
     known = api_of(api)
     check_choices(choices)
     new_machine = partial(
-        checked_machine,
+        wire_machine,
         known.name,
         choices=choices,
         turn_id=turn_id,
         limits=limits,
         keep_message=keep_message,
         logprobs=logprobs,
+        merge=merge,
     )
     if isinstance(byte_chunks, bytes | bytearray):
         byte_chunks = [bytes(byte_chunks)]
     _check_bytes(byte_chunks)
-    return bridge(byte_chunks, lambda: WireMachine(new_machine(), known.new_decoder(), merge=merge), _check_bytes)
+    return bridge(byte_chunks, new_machine, _check_bytes)
 
 
 def _check_bytes(byte_chunks: object) -> None:

@@ -9,11 +9,15 @@ from __future__ import annotations
 import gc
 import json
 import signal
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from itertools import accumulate
 from statistics import median
 from time import thread_time
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
+
+from twins import in_python
 
 Show = Callable[[Any], object]
 Read = Callable[[Show], Any]
@@ -25,6 +29,9 @@ LIMIT = 4.0
 BUDGET = 1.5
 """CPU seconds after which a reader of a case is not measured again."""
 ROUNDS = 7
+
+
+Came: TypeAlias = list[tuple[Any, int] | None]
 
 
 class Case(NamedTuple):
@@ -39,6 +46,8 @@ class Case(NamedTuple):
     """The final values: the arguments of the calls in order, or the text."""
     content: dict[Any, str]
     """What should be seen while it streams: the long string of each call, or the text, under 0."""
+    came: dict[str, Came]
+    """For each item of a format, how many characters of which content have come with it and those before."""
 
 
 class Peer(NamedTuple):
@@ -57,6 +66,8 @@ class Peer(NamedTuple):
     """Whether its pieces are the JSON text of the arguments, and not decoded."""
     package: str = ""
     is_floor: bool = False
+    is_pure: bool = False
+    """Whether it is Penstock's as where nothing was compiled."""
     note: str = ""
 
     @property
@@ -76,6 +87,8 @@ class Measured(NamedTuple):
     verdict: str
     pieces: int = 0
     """After how many deltas there was more of the content to see."""
+    behind: tuple[float, int] | None = None
+    """How many characters of the content had come and were not yet shown: behind a delta on average, and at most."""
     seconds: float = 0
     """What the run took in which the result was checked."""
     costs: tuple[tuple[int, float], ...] = ()
@@ -112,6 +125,18 @@ def nothing(_: Any) -> None:
     """Stand for what a program does with what it is shown."""
 
 
+def plain_call() -> float:
+    """Return the CPU nanoseconds of one plain call in a loop, at best."""
+    calls = range(20_000)
+    found: list[float] = []
+    for _ in range(50):
+        begin = thread_time()
+        for each in calls:
+            nothing(each)
+        found.append(1e9 * (thread_time() - begin) / len(calls))
+    return min(found)
+
+
 @contextmanager
 def limited(seconds: float) -> Iterator[None]:
     """Raise TooLongError within the block when it has used so many seconds of CPU time."""
@@ -130,43 +155,111 @@ def limited(seconds: float) -> Iterator[None]:
 
 def seconds_of(peer: Peer, case: Case, repeats: int) -> float:
     """Return the CPU seconds of some runs, without those of preparing them."""
-    reads = [peer.prepare(case.items[peer.takes], case) for _ in range(repeats)]
-    begin = thread_time()
-    for read in reads:
-        read(nothing)
-    return thread_time() - begin
+    with mode_of(peer):
+        reads = [peer.prepare(case.items[peer.takes], case) for _ in range(repeats)]
+        begin = thread_time()
+        for read in reads:
+            read(nothing)
+        return thread_time() - begin
+
+
+def mode_of(peer: Peer) -> AbstractContextManager[None]:
+    return in_python() if peer.is_pure else nullcontext()
+
+
+class Watched(list[Any]):
+    """Items that say of each that it was read, when the next one is asked for."""
+
+    def __init__(self, items: list[Any], was_read: Callable[[int], None]) -> None:
+        super().__init__(items)
+        self._was_read = was_read
+
+    def __iter__(self) -> Iterator[Any]:
+        for place, item in enumerate(super().__iter__()):
+            yield item
+            self._was_read(place)
+
+
+class Watch:
+    """Sees what a reader shows, and what it has not yet shown of the content that has come."""
+
+    def __init__(self, peer: Peer, case: Case) -> None:
+        self._peer, self._case = peer, case
+        self._came = case.came.get(peer.takes, [])
+        self._pieces: dict[Any, list[str]] = {}
+        self._shown: dict[Any, int] = {}
+        self._places: list[tuple[Any, int, int]] = []
+        self.count = 0
+        self.is_reading = False
+
+    def look(self, thing: Any) -> None:
+        if self._peer.pieces:
+            new = [piece for piece in self._peer.pieces(thing) if piece[1]]
+            for key, text in new:
+                self._pieces.setdefault(key, []).append(text)
+                self._shown[key] = self._shown.get(key, 0) + len(text)
+            self.count += bool(new)
+        elif self._peer.snapshot:
+            key, text = self._peer.snapshot(thing)
+            if text and text != self._pieces.get(key, [""])[0]:
+                self.count += 1
+                self._pieces[key] = [text]
+                self._shown[key] = len(text)
+
+    def was_read(self, place: int) -> None:
+        if self.is_reading and self._came and (came := self._came[place]) is not None:
+            self._places.append((*came, self._shown.get(came[0], 0)))
+
+    @property
+    def seen(self) -> dict[Any, str]:
+        return {key: "".join(pieces) for key, pieces in self._pieces.items()}
+
+    @property
+    def behind(self) -> tuple[float, int] | None:
+        """Return the characters behind a delta, on average and at most; None of a reader that did not take them so."""
+        if not self._places or not (self._peer.pieces or self._peer.snapshot):
+            return None
+        seen, content = self.seen, self._case.content
+        ends = {key: ends_in(seen.get(key, ""), content[key]) for key in content} if self._peer.is_raw else {}
+        if None in ends.values():
+            return None
+        behind = [
+            came - (bisect_right(found, shown) if (found := ends.get(key)) is not None else shown)
+            for key, came, shown in self._places
+        ]
+        return sum(behind) / len(behind), max(behind)
+
+
+def ends_in(text: str, content: str) -> list[int] | None:
+    """Return where each character of a content ends in a JSON text that has it, or in itself; None if it is not there.
+
+    >>> ends_in('{"content": "a\\nb"}', "a\nb"), ends_in("ab", "ab")
+    ([14, 16, 17], [1, 2])
+    """
+    if text == content:
+        return [*range(1, len(content) + 1)]
+    for ascii_only in (False, True):
+        written = {letter: json.dumps(letter, ensure_ascii=ascii_only)[1:-1] for letter in set(content)}
+        if (begin := text.find("".join(written[letter] for letter in content))) >= 0:
+            return list(accumulate((len(written[letter]) for letter in content), initial=begin))[1:]
+    return None
 
 
 def checked(peer: Peer, case: Case, limit: float = LIMIT) -> Measured:
-    """Run a reader once, and return whether the result is right and how many pieces of the content it showed."""
-    shown: list[tuple[Any, str]] = []
-    count = 0
-    so_far: dict[Any, str] = {}
-
-    def look(thing: Any) -> None:
-        nonlocal count
-        if peer.pieces:
-            new = [piece for piece in peer.pieces(thing) if piece[1]]
-            shown.extend(new)
-            count += bool(new)
-        elif peer.snapshot:
-            key, text = peer.snapshot(thing)
-            if text and text != so_far.get(key, ""):
-                count += 1
-                so_far[key] = text
-
+    """Run a reader once, and return whether the result is right, how many pieces it showed, and how far behind."""
+    watch = Watch(peer, case)
     begin = thread_time()
     try:
-        with limited(limit):
-            values = peer.prepare(case.items[peer.takes], case)(look)
+        with mode_of(peer), limited(limit):
+            read = peer.prepare(Watched(case.items[peer.takes], watch.was_read), case)
+            watch.is_reading = True
+            values = read(watch.look)
     except TooLongError:
         return Measured(peer, case, f"not finished in {limit:.0f} s")
     except Exception as error:  # noqa: BLE001 - what a reader raises is its result
         return Measured(peer, case, f"raises {type(error).__name__}")
     seconds = thread_time() - begin
-    for key, text in shown:
-        so_far[key] = so_far.get(key, "") + text
-    return Measured(peer, case, verdict(peer, case, values, so_far), count, seconds)
+    return Measured(peer, case, verdict(peer, case, values, watch.seen), watch.count, watch.behind, seconds)
 
 
 def verdict(peer: Peer, case: Case, values: Any, seen: dict[Any, str]) -> str:

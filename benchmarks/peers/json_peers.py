@@ -6,7 +6,7 @@ Those that return the whole value each time are asked what a program asks: the t
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
@@ -113,7 +113,7 @@ def rust_parser() -> Callable[[Deltas, Case], Read]:
 def jsonriver() -> Callable[[Deltas, Case], Read]:
     parse = import_module("jsonriver").parse
 
-    async def one(deltas: list[str], number: int, show: Show) -> Any:
+    async def one(deltas: Iterable[str], number: int, show: Show) -> Any:
         async def source() -> AsyncIterator[str]:
             for delta in deltas:
                 yield delta
@@ -128,6 +128,8 @@ def jsonriver() -> Callable[[Deltas, Case], Read]:
         return value
 
     def prepare(deltas: Deltas, case: Case) -> Read:
+        if len(case.values) == 1:
+            return lambda show: [finished(one((delta for _, delta in deltas), 0, show))]
         parts: list[list[str]] = [[] for _ in calls_of(case)]
         for number, delta in deltas:
             parts[number].append(delta)

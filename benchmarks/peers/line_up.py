@@ -10,7 +10,7 @@ from penstock.operators.catalogue.dialect_for import DIALECTS
 from .contest import Peer
 from .engine_peers import engine_peers
 from .json_peers import FLOORS, JSON_PEERS, pieces
-from .own_readers import OWN_MACHINES, chain, text_reader, wire_readers
+from .own_readers import chain, in_both_modes, json_machine, made_before, text_reader, wire_readers
 from .sdk_peers import sdk_peers
 from .wires import TEXT_WIRES, WIRES
 
@@ -25,23 +25,40 @@ class Group(NamedTuple):
     peers: list[Peer]
 
 
-def groups(work: str, absent: list[str]) -> list[Group]:
-    """Return the groups of a workload; who cannot be imported is added to `absent`."""
-    found: list[Group] = []
+def own_groups(work: str) -> dict[str, list[Peer]]:
+    """Return Penstock's readers of a workload, by the title of their group."""
+    found: dict[str, list[Peer]] = {}
     if work in ("W3", "W4"):
         for language, (dialect, model) in LANGUAGES.items():
-            own = [
+            found[f"from the text of a {model} model"] = [
                 text_reader(f"Penstock: {dialect}", language, dialect),
                 text_reader("Penstock: all dialects", language, *DIALECTS),
             ]
-            found.append(Group(f"from the text of a {model} model", [*own, *engine_peers(language, absent)]))
-    if work in ("W1", "W1u", "W1e", "W2", "W5"):
-        found.append(Group("from the deltas of the arguments", [*FLOORS, *OWN_MACHINES, chain(), *json_peers(absent)]))
+    if work in ("W0", "W1", "W1u", "W1e", "W2", "W5"):
+        found["from the deltas of the arguments"] = [json_machine(), chain()]
+    if work == "W0":
+        found["from the deltas of the arguments"].append(made_before())
     if work not in ("W1u", "W1e", "W4"):
-        sdks = sdk_peers(work)
-        for api in TEXT_WIRES if work in ("W1", "W3") else WIRES:
-            theirs = [peer for peer in sdks if peer.takes == f"bytes of {api}" and installed(peer, absent)]
-            found.append(Group(f"from the bytes of {api}", [*wire_readers(api), *theirs]))
+        found |= {
+            f"from the bytes of {api}": wire_readers(api) for api in (TEXT_WIRES if work in ("W1", "W3") else WIRES)
+        }
+    return found
+
+
+def groups(work: str, absent: list[str]) -> list[Group]:
+    """Return the groups of a workload; who cannot be imported is added to `absent`."""
+    found: list[Group] = []
+    sdks = sdk_peers(work)
+    for title, own in own_groups(work).items():
+        takes = own[0].takes
+        if takes.startswith("text of "):
+            others = engine_peers(takes.removeprefix("text of "), absent)
+        elif takes == "calls":
+            others = json_peers(absent)
+        else:
+            others = [peer for peer in sdks if peer.takes == takes and installed(peer, absent)]
+        floors = FLOORS if takes == "calls" else ()
+        found.append(Group(title, [*floors, *(each for peer in own for each in in_both_modes(peer)), *others]))
     return found
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 from penstock.events import SegmentContent, ToolInvocation
 from penstock.operators import stage, stream_fields, to_invocations, to_segments
-from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
+from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine
 from penstock.operators.parse_text import parse_text
+from penstock.pipeline import Pipeline
 from penstock.sources import decode_wire
 
 from .contest import Case, Peer, Read, Show
@@ -17,16 +17,9 @@ from .contest import Case, Peer, Read, Show
 Prepare = Callable[[list[Any], Case], Read]
 
 
-class PureMachine(JsonMachine):
-    """The machine as it is where nothing was compiled."""
-
-    __slots__ = ()
-    feed = pure_feed
-
-
-def machine(deltas: list[Any], case: Case, kind: type[JsonMachine] = JsonMachine) -> Read:
+def machine(deltas: list[Any], case: Case) -> Read:
     def read(show: Show) -> None:
-        feeds = [kind().feed for _ in case.values]
+        feeds = [JsonMachine().feed for _ in case.values]
         for number, delta in deltas:
             for fragment in feeds[number](delta):
                 show((number, fragment))
@@ -135,10 +128,31 @@ def chain() -> Peer:
     return Peer("Penstock: chain to invocations", "chunks", prepare, text_of_event, package="penstock")
 
 
-OWN_MACHINES = [
-    Peer(name, "calls", prepare, text_of_fragment, has_values=False, package="penstock", note="fragments only")
-    for name, prepare in (
-        ("Penstock: JSON machine", machine),
-        ("Penstock: JSON machine, in Python", partial(machine, kind=PureMachine)),
-    )[: 1 + IS_NATIVE]
-]
+def made_before() -> Peer:
+    """Return a reader whose pipeline serves many streams, and is made before them."""
+    pipeline = Pipeline(keep_answer=False)
+
+    def prepare(chunks: list[Any], _: Case) -> Read:
+        def read(show: Show) -> list[Any]:
+            calls: list[Any] = []
+            for event in pipeline.stream(chunks):
+                show(event)
+                if type(event) is ToolInvocation:
+                    calls.append(event.arguments)
+            return calls
+
+        return read
+
+    return Peer("Penstock: a pipeline made before", "chunks", prepare, text_of_event, package="penstock")
+
+
+def json_machine() -> Peer:
+    note = "fragments only"
+    return Peer(
+        "Penstock: JSON machine", "calls", machine, text_of_fragment, has_values=False, package="penstock", note=note
+    )
+
+
+def in_both_modes(peer: Peer) -> list[Peer]:
+    """Return a reader, and the same in Python where something was compiled."""
+    return [peer, peer._replace(name=f"{peer.name}, in Python", is_pure=True)] if IS_NATIVE else [peer]

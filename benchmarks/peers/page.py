@@ -12,6 +12,8 @@ from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
+from load_scenarios import Row
+
 from penstock.studio.cli.installed_version import installed_version
 
 from .contest import LIMIT, Measured
@@ -26,7 +28,8 @@ BUSY = 0.1
 """The most time in which others may have had the core, for figures that are not called provisional."""
 PACKAGES = (
     "penstock", "reactivex", "msgspec", "openai", "anthropic", "google-genai", "httpx2", "jiter", "pydantic_core",
-    "jsonriver", "streaming-json-parser", "streaming-json-parser-native", "ijson",
+    "jsonriver", "streaming-json-parser", "streaming-json-parser-native", "ijson", "pydantic-ai-slim", "ag-ui-protocol",
+    "starlette", "uvicorn", "uvloop", "httptools",
 )  # fmt: skip
 ENGINES = ("vllm", "sglang")
 
@@ -53,6 +56,8 @@ class About(NamedTuple):
     """How the page came to be."""
 
     command: str
+    call: float
+    """The nanoseconds of a plain call."""
     waited: float
     seconds: float
     delta: int
@@ -60,8 +65,8 @@ class About(NamedTuple):
 
 
 def references(rows: list[Measured]) -> list[Measured]:
-    """Return Penstock's readers of a group, with which the others are compared."""
-    return [each for each in rows if each.peer.is_own]
+    """Return Penstock's readers of a group as they are by default, with which the others are compared."""
+    return [each for each in rows if each.peer.is_own and not each.peer.is_pure]
 
 
 def number(value: float | None) -> str:
@@ -86,7 +91,7 @@ def table(result: Result) -> Iterator[str]:
     growth = ["growth"] if len(labels) > 1 else []
     own = references(result.sizes[compared(result)])
     ratios = [f"times {short(each)}" for each in own]
-    header = ["reader", *labels, *growth, *ratios, "pieces seen", "result"]
+    header = ["reader", *labels, *growth, *ratios, "pieces seen", "characters behind", "result"]
     yield "| " + " | ".join(header) + " |"
     yield "|" + " --- |" + " ---: |" * (len(header) - 2) + " --- |"
     for points in zip(*result.sizes, strict=True):
@@ -94,7 +99,7 @@ def table(result: Result) -> Iterator[str]:
         name = f"**{at.peer.name}**" if at.peer.is_own else at.peer.name
         slope = [number(exponent(list(points)))] if growth else []
         times = [number(at.times(each)) for each in own]
-        cells = [name, *(number(each.cost) for each in points), *slope, *times, pieces(at), verdict(points)]
+        cells = [name, *(number(each.cost) for each in points), *slope, *times, pieces(at), behind(at), verdict(points)]
         yield "| " + " | ".join(cells) + " |"
 
 
@@ -107,6 +112,13 @@ def pieces(row: Measured) -> str:
     if not row.seconds or not (row.peer.pieces or row.peer.snapshot) or not row.case.content:
         return "-"
     return f"{row.pieces}" if row.sees_content else "at its end"
+
+
+def behind(row: Measured) -> str:
+    if not row.behind:
+        return "-"
+    mean, most = row.behind
+    return f"{number(mean)} ({most})" if most else "0"
 
 
 def verdict(points: tuple[Measured, ...]) -> str:
@@ -138,7 +150,11 @@ def compared_with(own: Measured, rows: list[Measured]) -> Iterator[str]:
     cheaper = sorted((pair for pair in ratios if pair[1] < 1 / EVEN), key=itemgetter(1))
     costlier = sorted((pair for pair in ratios if pair[1] > EVEN), key=itemgetter(1))
     even = [each for each, ratio in ratios if 1 / EVEN <= ratio <= EVEN]
-    yield f"At {own.case.label}, {own.peer.name} takes {number(own.cost)} µs a delta."
+    twin = next(
+        (each.times(own) for each in rows if each.peer.is_pure and each.peer.name.startswith(own.peer.name)), None
+    )
+    in_python = f", and {number(twin)} times that in Python" if twin else ""
+    yield f"At {own.case.label}, {own.peer.name} takes {number(own.cost)} µs a delta{in_python}."
     if cheaper:
         lost = (f"{short(each)} ({number(1 / ratio)} times cheaper{how(each)})" for each, ratio in cheaper)
         yield f"It loses to {listed(lost)}."
@@ -153,8 +169,8 @@ def how(row: Measured) -> str:
     """Say what a cheaper reader does not do."""
     if row.case.content and not row.sees_content:
         return ", content only at its end"
-    if row.sees_content and row.pieces < row.items * 0.8:
-        return f", which shows the content in {row.pieces} pieces of {row.items}"
+    if row.behind and row.behind[0] >= 1:
+        return f", {number(row.behind[0])} characters behind"
     return ""
 
 
@@ -198,6 +214,7 @@ parsers of inference engines. `{command}` measures it anew and writes this page.
 | machine | {machine} |
 | date | {date} |
 | took | {minutes:.0f} minutes |
+| c, a plain Python call | {call:.0f} ns |
 | versions | {versions} |
 {absent}
 ## How to read the tables
@@ -211,13 +228,59 @@ parsers of inference engines. `{command}` measures it anew and writes this page.
   twice the answer takes four times as long. Readers that parse everything again, or copy the whole string, grow.
 - *pieces seen* is how often there was more of the content to show. "At its end" means that the reader shows nothing
   of a string before it is closed, which is not streaming.
+- *characters behind* is how much of the content had come and was not yet shown, after a delta on average, and in
+  brackets at most: what a user sees later than it came. It is a count, and no machine changes it.
 - *result* says whether the final arguments, and all that was shown on the way, equal the input. A run is stopped after
   {limit:.0f} CPU seconds, and is then not tried with longer inputs.
+- Penstock's readers run twice: with what was compiled in C, and *in Python*, as they are with `PENSTOCK_PURE=1`.
 - *floors* parse nothing, or nothing until the end. No streaming reader can be below them.
 """
 
 
-def page(results: list[Result], about: About) -> str:
+FRAMES = """## Frames: events on their way out
+
+CPU microseconds for each delta, from the events of an answer to the server-sent events of a protocol; an answer is
+{size} characters of text, or a call with them, in deltas of 4. Penstock's and pydantic-ai's events come from an async
+generator that never waits; `to_sse` has what a served stream needs besides: it reads ahead, sends signs of life, and
+joins frames that are ready together. *The frames alone* are the encoder. ag-ui-protocol makes one of its models for
+each delta, and writes it. The AI SDK's own encoder gets the chunks of its protocol, in Node, which compiles code while
+it runs; its time is that of its process. Nothing of Penstock's is compiled here.
+"""
+SERVED = """## Serving: a frame on its way to a browser
+
+The CPU time of a server's process for each frame: uvicorn with 50 clients that get 50 frames a second each, for each
+delta of a call one. *bare* is a generator in the same app that yields the same bytes, and does nothing else; *h11* has
+Python's own event loop and the HTTP parser h11 in place of uvloop and httptools; *pure* is Penstock with
+`PENSTOCK_PURE=1`. More of this, with delays and memory: `make load`, [many readers](serving.md#many-readers).
+"""
+STARTS = """## Cold start: from the imports to the end of the first answer
+
+CPU milliseconds of a fresh process above those of an empty one, the best of {processes} in turns. The answer is one
+call of two deltas; the SDKs read it from a transport in the same process.
+"""
+
+
+def served_part(rows: Iterable[Row]) -> Iterator[str]:
+    """Yield the lines of the page for the rows of a load."""
+    every = {row.app: row.measured for row in rows}
+    yield "| app | CPU µs a frame | times bare | p50 ms | p99 ms | not whole |"
+    yield "| --- | ---: | ---: | ---: | ---: | ---: |"
+    for app, seen in every.items():
+        bare = every["bare, h11" if app.endswith(", h11") else "bare"]
+        cells = number(seen.cost), number(seen.cost / bare.cost), number(seen.p50), number(seen.p99)
+        yield f"| {app} | {' | '.join(cells)} | {seen.lost + seen.late} of {seen.calls} |"
+
+
+def starts_part(milliseconds: dict[str, float]) -> Iterator[str]:
+    """Yield the lines of the page for what first answers take."""
+    own = next(iter(milliseconds.values()))
+    yield "| program | CPU ms | times the first |"
+    yield "| --- | ---: | ---: |"
+    for name, took in milliseconds.items():
+        yield f"| {f'**{name}**' if name.startswith('Penstock') else name} | {took:.0f} | {number(took / own)} |"
+
+
+def page(results: list[Result], about: About, parts: Iterable[str] = ()) -> str:
     provisional = ""
     if about.waited > BUSY:
         provisional = (
@@ -225,9 +288,10 @@ def page(results: list[Result], about: About) -> str:
             "Run the command on a quiet machine.\n"
         )
     absent = "".join(f"| not measured | {text} |\n" for text in about.absent)
-    parts = [
+    text = [
         HEAD.format(
             command=about.command,
+            call=about.call,
             provisional=provisional,
             machine=machine(),
             date=datetime.now(UTC).date().isoformat(),
@@ -242,10 +306,10 @@ def page(results: list[Result], about: About) -> str:
     for result in results:
         if result.work not in works:
             works.append(result.work)
-            parts.append(f"## {result.work.name}: {result.work.title}\n")
-        parts.append(f"### {result.work.name}, {result.title}\n")
-        parts.append(" ".join(sentences(result)) + "\n")
-        parts.append("\n".join(table(result)) + "\n")
+            text.append(f"## {result.work.name}: {result.work.title}\n")
+        text.append(f"### {result.work.name}, {result.title}\n")
+        text.append(" ".join(sentences(result)) + "\n")
+        text.append("\n".join(table(result)) + "\n")
         if result.lines and len(result.sizes) > 1:
-            parts.append(f"![{result.work.name}, {result.title}: cost over size](images/{result.picture})\n")
-    return "\n".join(parts)
+            text.append(f"![{result.work.name}, {result.title}: cost over size](images/{result.picture})\n")
+    return "\n".join([*text, *parts])

@@ -235,7 +235,7 @@ def sdk_peers(work: str) -> list[Peer]:
             decoder("google-genai", "generate_content_stream", GEMINI, gemini, raw_of_gemini),
         ]
     parsing = helped(messages_helper, messages_values)
-    snapshot = content_of_input if work == "W1" else None  # its events do not say of which call they are
+    snapshot = content_of_input if work in ("W0", "W1") else None  # its events do not say of which call they are
     peers.append(Peer("anthropic: messages.stream()", ANTHROPIC, parsing, snapshot=snapshot, package="anthropic"))
     if work == "W1":
         streamed = Peer("google-genai: Vertex AI, streamed arguments", GEMINI, decoded(vertex), text_of_vertex)

@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
+from time import monotonic
 from typing import Any, Final
 
 from msgspec.structs import replace
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import ProviderError, UsageError
-from ...events.segment_event import SegmentContent, SegmentEvent, SegmentStart
-from ...events.tool_invocation import InvocationFailed, ToolInvocation
+from ...events.segment_event import SegmentContent, SegmentEnd, SegmentEvent, SegmentStart
+from ...events.tool_invocation import InvocationFailed, Notice, ToolInvocation
 from ...operators.calls.call_arguments import as_json
 from ...operators.catalogue.dialect_for import dialect_for
 from ...operators.engine.stage import Completed
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import TextStrategy
 from ...pipeline.tool import Tool
-from ...sinks.web.openai_chat_frames import failure_of
-from ..neutral import Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
+from ...sinks.web.openai_chat_frames import failure_of, finish_of
+from ..neutral import Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 
+_BY_MODEL: Final = ("stop", "tool_calls")
+"""The finish reasons with which a model ends an answer by itself."""
+_TOLD: Final = ("malformed", "truncated", "invalid")
+"""Why calls failed that clients get all the same, and answer with what is wrong."""
+_CUT: Final = frozenset(("truncated", "interrupted", "provider_error"))
+"""How calls end with their stream."""
 API: Final = "openai-chat"
 """What every upstream is asked in."""
 
@@ -52,13 +59,13 @@ def pipeline_for(
     if lane == "parsed":
         if tools is None:
             return Pipeline("pass_through", text_calls="off", **common)
-        return Pipeline("api_tool_call", tools=tools, text_calls="call", fields=(), **common)
+        return Pipeline("api_tool_call", tools=tools, text_calls="call", unknown_tool="pass", fields=(), **common)
     row = dialect_for(dialect, request=options)
     if starts_in_reasoning is not None:
         row = replace(row, starts_in_reasoning=starts_in_reasoning)
     strategy = TextStrategy(*row.names)
     if tools is None:
-        return Pipeline(strategy, calls=False, **common, **row.options)
+        return Pipeline(strategy, calls=False, fields=(), **common, **row.options)
     return Pipeline(strategy, tools=tools, fields=(), unknown_tool="pass", **common, **row.options)
 
 
@@ -72,29 +79,44 @@ def _tool(spec: ToolSpec) -> Tool:
 class AnswerNotes:
     """What is noted of an answer: for the log, and as the assistant's message for the next request.
 
-    - `is_whole`: whether the model ended it by itself.
+    A call counts as mended if it was read from the model's text, or was given the id that the server left out.
+
+    - `begin`: when the request came, by `time.monotonic`. `is_whole`: whether the model ended the answer by itself.
     """
 
-    def __init__(self, log: dict[str, Any]) -> None:
+    def __init__(self, log: dict[str, Any], begin: float) -> None:
         self._log = log
+        self._begin = begin
         self._texts: dict[str, list[str]] = {"reasoning": [], "text": []}
         self._calls: list[Call] = []
+        self._mended: set[str] = set()
         self.is_whole = False
 
     def feed(self, event: Any) -> None:
+        if "first" not in self._log and isinstance(event, SegmentEvent):
+            self._log["first"] = monotonic() - self._begin
         match event:
+            case SegmentStart(segment_type="tool_call", segment_id=call_id, raw=raw, turn_id=turn_id):
+                if raw or call_id.startswith(f"{turn_id}:"):
+                    self._mended.add(call_id)
             case SegmentContent(segment_type="text" | "reasoning" as kind, delta=delta):
                 self._texts[kind].append(delta)
             case ToolInvocation(id=call_id, name=name, arguments=arguments):
                 self._calls.append(Call(call_id, name, as_json(arguments)))
                 self._log["calls"] = len(self._calls)
-            case InvocationFailed(reason=reason):
-                self._log["failed"] = reason
+                if call_id in self._mended:
+                    self._log["mended"] = self._log.get("mended", 0) + 1
+            case InvocationFailed(id=call_id, name=name, raw=raw, reason=reason):
+                self._log["failed"] = (*self._log.get("failed", ()), reason)
+                if reason in _TOLD:
+                    self._calls.append(Call(call_id, name, raw))
+            case Notice(code="blocked", detail=detail):
+                self._log["blocked"] = (*self._log.get("blocked", ()), detail)
             case AnswerEnd():
                 self.is_whole = event.status in ("complete", "paused") and event.finish_reason is not None
                 self._log["finish"] = event.finish_reason_raw or event.status
                 if event.usage is not None:
-                    self._log["tokens"] = f"{event.usage.prompt}+{event.usage.completion}"
+                    self._log["tokens"] = event.usage
             case _:
                 pass
 
@@ -103,6 +125,46 @@ class AnswerNotes:
         parts: list[Part] = [Reasoning(thought)] if thought else []
         parts += [Text(said)] if said else []
         return Message("assistant", (*parts, *self._calls))
+
+
+def finished(event: Any) -> Any:
+    """Return an event, and the end of an answer as whole if the connection broke behind the finish.
+
+    All that may be lost there is the count of tokens; a client that is told of an error makes the calls once more.
+    """
+    if isinstance(event, AnswerEnd) and event.status == "interrupted" and event.finish_reason in _BY_MODEL:
+        return replace(event, status="complete", error=None)
+    return event
+
+
+async def calls_at_the_end(events: AsyncIterable[Any], api: Api) -> AsyncGenerator[Any, None]:
+    """Yield events; of calls that were cut the ends only if the answer is whole, of Responses those of all calls.
+
+    Clients of Responses make a call as soon as its item is done, and ask for the whole answer again after an error. In
+    Messages a call that was cut looks wrong where its block stops, and is no reason to ask again.
+    """
+    held: list[Any] = []
+    async for event in events:
+        if isinstance(event, AnswerEnd):
+            if finish_of(event) not in (None, "error"):
+                for each in held:
+                    yield each
+            yield event
+        elif _ends_call(event) and (api == "openai-responses" or _is_cut(event)):
+            held.append(event)
+        else:
+            yield event
+
+
+def _ends_call(event: Any) -> bool:
+    if isinstance(event, SegmentEnd):
+        return event.segment_type == "tool_call"
+    return isinstance(event, ToolInvocation | InvocationFailed)
+
+
+def _is_cut(event: SegmentEnd | ToolInvocation | InvocationFailed) -> bool:
+    words = (event.status, event.reason) if isinstance(event, SegmentEnd) else (getattr(event, "reason", None),)
+    return not _CUT.isdisjoint(words)
 
 
 async def named_for_client(
@@ -128,15 +190,16 @@ def _named(event: Any, names: Mapping[str, tuple[str | None, str]]) -> Any:
     return event
 
 
-async def begun(events: AsyncIterator[Any]) -> list[Any]:
+async def begun(events: AsyncIterator[Any], *, until_end: bool = False) -> list[Any]:
     """Return the events up to the first that a client sees, or all of them if there is none.
 
-    Nothing has been sent until then, so that an error still has its status: it is raised as `ProviderError`.
+    Nothing has been sent until then, so that an error still has its status: it is raised as `ProviderError`. With
+    `until_end` the client sees nothing before the end.
     """
     first: list[Any] = []
     async for event in events:
         first.append(event)
-        if isinstance(event, SegmentEvent | ToolInvocation | InvocationFailed):
+        if not until_end and isinstance(event, SegmentEvent | ToolInvocation | InvocationFailed):
             return first
     end = next((event for event in reversed(first) if isinstance(event, AnswerEnd)), None)
     if (failure := failure_of(Completed(), {}, (end,))) is not None:

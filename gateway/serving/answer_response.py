@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 from uuid import uuid4
 
 from starlette.responses import JSONResponse, Response
@@ -14,15 +14,22 @@ from starlette.types import Receive, Scope, Send
 from ...events.errors import ProviderError
 from ...events.segment_event import SegmentEnd, SegmentStart
 from ...operators.engine.stage import Completed
-from ...pipeline.async_run import AsyncRun
-from ...pipeline.pipeline import Pipeline
 from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
-from ..kept_answers import MemoryStore, keep_answer, keep_reasoning, with_previous, with_reasoning
 from ..neutral import Api, NeutralRequest
-from .answer_events import AnswerNotes, begun, named_for_client
+from ..operating.kept_answers import (
+    DiskStore,
+    MemoryStore,
+    Store,
+    keep_answer,
+    keep_reasoning,
+    with_previous,
+    with_reasoning,
+)
+from ..operating.recorder import Recorder
+from .answer_events import AnswerNotes, begun, calls_at_the_end, named_for_client
+from .answer_run import Answer, AnswerRun
 from .api_errors import CONTEXT, in_stream
-from .upstream import CHAT, Upstream, source_of
 from .whole_answer import failure_in, whole_answer
 
 _PREFIXES: Final[Mapping[Api, str]] = {
@@ -30,29 +37,30 @@ _PREFIXES: Final[Mapping[Api, str]] = {
     "openai-responses": "resp_",
     "anthropic-messages": "msg_",
 }
-
-
-class Answer(NamedTuple):
-    """One request on its way: what is asked, and where, how the answer is read, and what the log will say."""
-
-    asked: NeutralRequest
-    pipeline: Pipeline
-    body: Mapping[str, Any]
-    headers: Mapping[str, str]
-    log: dict[str, Any]
-    is_codex: bool = False
-    path: str = CHAT
+_CONVERSATIONS: Final = "conversations.sqlite"
 
 
 class Answers:
-    """Makes the responses, and knows the streams that are open."""
+    """Makes the responses, and knows the streams that are open.
 
-    def __init__(self, upstream: Upstream, keep_alive: float) -> None:
-        self._upstream = upstream
+    With a recorder all streams are recorded, and conversations are kept in its folder, where a further start of the
+    gateway finds them.
+    """
+
+    def __init__(self, keep_alive: float, recorder: Recorder | None = None) -> None:
         self._keep_alive = keep_alive
-        self._open: set[AsyncRun] = set()
-        self._store = MemoryStore()
-        self._stopped: str | None = None
+        self._recorder = recorder
+        self._open: set[AnswerRun] = set()
+        self._store: Store = MemoryStore() if recorder is None else DiskStore(recorder.folder / _CONVERSATIONS)
+
+    @property
+    def open_streams(self) -> int:
+        """How many answers are on their way."""
+        return len(self._open)
+
+    def close(self) -> None:
+        """Close what keeps the conversations."""
+        self._store.close()
 
     def remembered(self, asked: NeutralRequest) -> NeutralRequest:
         """Return a request with the conversation that it goes on from, and what was thought before its calls.
@@ -63,29 +71,26 @@ class Answers:
 
     def stop(self, reason: str) -> None:
         """End all answers, with an error that has the reason. Call it from any thread."""
-        self._stopped = reason
         for run in list(self._open):
             run.cancel(reason)
 
-    async def response(self, answer: Answer, headers: Mapping[str, str]) -> Response:
+    async def response(self, answer: Answer) -> Response:
         """Return the response when the first piece of the answer is there, or is so late that a client needs a sign.
 
         `ProviderError` for what failed before, while it still has a status.
         """
         asked, api = answer.asked, answer.asked.api
-
-        async def opened() -> Any:
-            return await source_of(await self._upstream.stream(answer.body, answer.headers, answer.path))
-
         answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
-        run = answer.pipeline.astream(opened, turn_id=answer_id)
+        run = AnswerRun(answer, answer_id, self._recorder)
         self._open.add(run)
         noted = self._noted(run, answer, answer_id)
-        stream = _Stream(run, named_for_client(noted, asked.names), partial(self._open.discard, run), answer_id)
+        told = noted if api == "openai-chat" else calls_at_the_end(noted, api)
+        stream = _Stream(run, named_for_client(told, asked.names), partial(self._open.discard, run), answer_id)
         options = _options(asked)
         try:
             if not asked.stream:
-                return JSONResponse(await _whole(stream, api, options), headers=dict(headers))
+                body = await _whole(stream, api, options)
+                return JSONResponse(body, headers=run.headers)
             await stream.begin(self._keep_alive)
         except ProviderError as error:
             await stream.aclose()
@@ -95,20 +100,17 @@ class Answers:
             await stream.aclose()
             raise
         frames = to_sse(stream, protocol=api, heartbeat=self._keep_alive, describe_error=in_stream, **options)
-        return _Streamed(frames, {**sse_headers(api), **headers})
+        return _Streamed(frames, {**sse_headers(api), **run.headers})
 
-    async def _noted(self, run: AsyncRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
-        """Yield the events of an answer; log how it ended, and keep what the next request may refer to."""
-        notes = AnswerNotes(answer.log)
+    async def _noted(self, run: AnswerRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
+        """Yield what the client gets; log how the answer ended, and keep what the next request may refer to."""
+        notes = AnswerNotes(answer.log, answer.log["_begin"])
         try:
-            async for event in run:
+            async for event in run.events:
                 notes.feed(event)
                 yield event
-            if self._stopped is not None and not notes.is_whole:
-                message = f"the answer was broken off: {self._stopped}"
-                raise ProviderError(message, status=503)  # noqa: TRY301 - it is logged as any other
         except ProviderError as error:
-            answer.log["error"] = str(error)
+            answer.log["error"] = error
             raise
         if notes.is_whole:
             said = notes.message()
@@ -121,7 +123,7 @@ class _Stream:
     """The events of an answer, whose first ones are read before anything is sent."""
 
     def __init__(
-        self, run: AsyncRun, events: AsyncGenerator[Any, None], left: Callable[[], None], turn_id: str
+        self, run: AnswerRun, events: AsyncGenerator[Any, None], left: Callable[[], None], turn_id: str
     ) -> None:
         self._run, self._events, self._left, self._turn_id = run, events, left, turn_id
         self._first: asyncio.Future[list[Any]] | None = None
@@ -194,6 +196,6 @@ def _options(asked: NeutralRequest) -> dict[str, Any]:
     of_api: dict[Api, dict[str, Any]] = {
         "openai-chat": {"include_usage": asked.include_usage or not asked.stream},
         "openai-responses": {},
-        "anthropic-messages": {"interleave": False},
+        "anthropic-messages": {"interleave": False, "for_agents": True},
     }
     return {"model": asked.model, **of_api[asked.api]}

@@ -15,8 +15,6 @@ from ..neutral import Api
 
 CONTEXT: Final = "context_length_exceeded"
 RATE: Final = "rate_limit_exceeded"
-_SHOWN: Final = 500
-"""Characters that are told of an error in no known form."""
 _KINDS: Final[Mapping[int, str]] = {401: "authentication_error", 403: "permission_error", 429: "rate_limit_error"}
 """OpenAI's types of errors; below 500 any other is `invalid_request_error`, from there on `server_error`."""
 _TOO_LONG: Final = re.compile(
@@ -66,7 +64,7 @@ def upstream_error(status: int, body: bytes, retry_after: str | None = None) -> 
     known = fields_of(fields)
     told = None if known is None else reported_error(known)
     body_of_error = None if told is None else told.body
-    found = error_in_body(text.strip()[:_SHOWN] if told is None else body_of_error)
+    found = error_in_body(text.strip() if told is None else body_of_error)
     detail, code = found.detail, found.code
     if 400 <= status < 500 and _TOO_LONG.search(text):
         status, code, detail = 400, CONTEXT, _too_long(text, body_of_error) or detail
@@ -102,6 +100,11 @@ def api_error(api: Api, status: int, message: str, *, code: str | None = None) -
     return ApiError(status, {"error": {"message": message, "type": kind, "param": None, "code": code}}, {})
 
 
+def busy_error(api: Api, message: str) -> ApiError:
+    """Return what a client is told that must try again: each API's own status for it."""
+    return api_error(api, 529 if api == "anthropic-messages" else 503, message)._replace(headers={"retry-after": "1"})
+
+
 def told(api: Api, error: ProviderError) -> ApiError:
     """Return what a client is told of an error of the upstream before anything else was sent.
 
@@ -121,13 +124,16 @@ def told(api: Api, error: ProviderError) -> ApiError:
 
 
 def in_stream(error: Exception) -> dict[str, Any]:
-    """Return what is told of an error in the middle of a stream, for `describe_error=` of `to_sse`."""
+    """Return what is told of an error in the middle of a stream, for `describe_error=` of `to_sse`.
+
+    There is no status then: of a connection that broke, opencode knows by these words alone that it may ask again.
+    """
     if not isinstance(error, ProviderError):
         return {"class": type(error).__name__}
-    code, message = error.code, error.detail
+    code, message = error.code, f"connection lost: {error.detail}" if error.transport else error.detail
     if error.status == 429:
         wait = getattr(error, "retry_after", None) or "1"
         code, message = RATE, f"{message}. Please try again in {wait}s"
     status = error.status or (503 if error.transport else 502)
     said = {"detail": message, "status": status}
-    return said if code is None else {**said, "code": code}
+    return said if code is None or code.isdecimal() else {**said, "code": code}

@@ -1,34 +1,38 @@
-"""`Gateway`: the paths of OpenAI's and Anthropic's APIs in front of one server of open models, as an ASGI app."""
+"""`Gateway`: the paths of OpenAI's and Anthropic's APIs in front of servers of open models, as an ASGI app."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
-import json
 import logging
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
-from time import monotonic
-from typing import Any, Final, NamedTuple
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
+from traceback import format_exc
+from typing import Any, Final
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...events.errors import ProviderError
-from ...operators.catalogue.dialect_for import dialect_for
-from ...pipeline.pipeline import Pipeline
-from ..chat_template import ChatTemplate
-from ..completion_body import completion_body
-from ..neutral import Api, NeutralRequest, RequestError
+from ..neutral import Api, RequestError
+from ..operating.recorder import ClientRequest, Recorder
+from ..operating.request_log import CLIENT_LEFT, METRICS, RequestLog
+from ..operating.turns import STOPPING, BusyError, Turns
 from ..read_request import read_request
-from ..upstream_body import upstream_body
-from .answer_events import pipeline_for
-from .answer_response import Answer, Answers
-from .api_errors import ApiError, api_error, told
-from .upstream import CHAT, Found, Upstream
+from .answer_guards import AnswerGuards
+from .answer_response import Answers
+from .answer_run import Answer
+from .api_errors import ApiError, api_error, busy_error, told
+from .served_model import GatewayOptions, ServedModel
+from .upstream import Upstream
+
+__all__ = ["PATHS", "Gateway", "GatewayOptions"]
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 PATHS: Final[Mapping[str, Api]] = {
@@ -37,148 +41,162 @@ PATHS: Final[Mapping[str, Api]] = {
     "/v1/messages": "anthropic-messages",
 }
 _COUNTING: Final = "/v1/messages/count_tokens"
-_CLIENT_LEFT: Final = 499
-"""What the log has as the status of a request whose client has left before the answer began."""
-_LETTERS_A_TOKEN: Final = 4
-
-
-class GatewayOptions(NamedTuple):
-    """How a gateway works.
-
-    - `model`: the upstream's model for all requests. By default the only model that the upstream has answers to every
-      name, and of several each to its own.
-    - `dialect`: in which the model writes calls; by default what its name says.
-    - `template`: the model's chat template: the upstream gets the prompt that it makes, and its text is read raw.
-    - `key`: what clients must send; it is not passed on. Without it the client's own goes to the upstream.
-    - `most_at_once`: requests at the same time; further ones are refused. `longest_body`: of a request, in bytes.
-    - `keep_alive`: seconds of silence after which a client gets a sign of life.
-    - `change`: a function that changes the pipeline of a request, such as by `insert` of an operator.
-    """
-
-    model: str | None = None
-    dialect: str | None = None
-    template: ChatTemplate | None = None
-    key: str | None = None
-    most_at_once: int = 64
-    longest_body: int = 64 * 1024 * 1024
-    keep_alive: float = 10.0
-    change: Callable[[Pipeline, NeutralRequest], Pipeline] | None = None
+_MODELS: Final = "/v1/models"
 
 
 class Gateway:
-    """The endpoints in front of one upstream: `Gateway(Upstream("http://127.0.0.1:8080")).app()` is an ASGI app."""
+    """The endpoints in front of a server: `Gateway(Upstream("http://127.0.0.1:8080")).app()` is an ASGI app.
 
-    def __init__(self, upstream: Upstream, options: GatewayOptions | None = None) -> None:
-        self._upstream = upstream
+    - `upstreams`: one or several, of which the next is asked where one fails before its first output; or the models
+      that clients can ask for.
+
+    `UsageError` for guards that cannot work, and for a folder in which nothing can be recorded.
+    """
+
+    def __init__(
+        self, upstreams: Upstream | Sequence[Upstream] | Sequence[ServedModel], options: GatewayOptions | None = None
+    ) -> None:
         self._options = options or GatewayOptions()
-        self._answers = Answers(upstream, self._options.keep_alive)
-        self._count = 0
-        self._is_stopping = False
+        given = [upstreams] if isinstance(upstreams, Upstream) else [*upstreams]
+        models = [each for each in given if isinstance(each, ServedModel)]
+        self.models = models or [ServedModel([each for each in given if isinstance(each, Upstream)], self._options)]
+        record = self._options.record
+        self._answers = Answers(self._options.keep_alive, None if record is None else Recorder(record))
+        self._turns = Turns(self._options.most_at_once, self._options.most_waiting, self._options.longest_wait)
+        paths = (*PATHS, _COUNTING, _MODELS, "/")
+        self._log = RequestLog(paths, self._turns, lambda: self._answers.open_streams, self.shown_text)
 
     def app(self) -> Starlette:
-        """Return the app; it closes the connections to the upstream when it ends."""
+        """Return the app; it closes the connections to the servers when it ends."""
 
         @asynccontextmanager
         async def lifespan(_: Any) -> AsyncGenerator[None, None]:
-            async with self._upstream:
+            async with AsyncExitStack() as stack:
+                stack.callback(self._answers.close)
+                for upstream in {upstream for each in self.models for upstream in each.upstreams}:
+                    await stack.enter_async_context(upstream)
                 yield
 
         posts: dict[str, Api] = {**PATHS, _COUNTING: PATHS["/v1/messages"]}
-        routes = [Route(path, _Endpoint(self, path, api), methods=["POST"]) for path, api in posts.items()]
-        routes += [Route("/v1/models", self._models), Route("/", self._root)]
-        return Starlette(routes=routes, lifespan=lifespan)
+        routes = [Route(path, _Endpoint(self, api), methods=["POST"]) for path, api in posts.items()]
+        routes += [Route(_MODELS, self._listed), Route("/", self._root), Route(METRICS, self._metrics)]
+        return Starlette(
+            routes=routes,
+            lifespan=lifespan,
+            middleware=[Middleware(self._log.around)],
+            exception_handlers={HTTPException: _not_served},
+        )
+
+    def refuse(self) -> None:
+        """Refuse new requests from now on, and those that wait; the others are answered. Call it from any thread."""
+        self._turns.is_over = True
 
     def stop(self) -> None:
         """Refuse new requests, and end all answers with an error that says why. Call it from any thread."""
-        self._is_stopping = True
-        self._answers.stop("the gateway is stopping")
+        self.refuse()
+        self._answers.stop(STOPPING)
 
-    def enter(self, api: Api) -> ApiError | None:
-        """Count a request; return why it is refused, if it is."""
-        if self._is_stopping or self._count >= self._options.most_at_once:
-            why = "the gateway is stopping" if self._is_stopping else "the gateway answers too many requests at once"
-            error = api_error(api, 529 if api == "anthropic-messages" else 503, why)
-            return error._replace(headers={"retry-after": "1"})
-        self._count += 1
-        return None
+    async def respond(self, request: Request, api: Api, held: AsyncExitStack) -> Response:
+        """Return the response to a request, when its first piece is there or it has failed.
 
-    def leave(self) -> None:
-        self._count -= 1
-
-    async def respond(self, request: Request, api: Api, log: dict[str, Any]) -> Response:
-        """Return the response to a request, when its first piece is there or it has failed."""
-        try:
-            body = await self._checked_body(request, api)
-            asked = self._answers.remembered(read_request(api, body))
-            log |= {"asked": asked.model, "stream": asked.stream}
-            found = await self._upstream.find()
-            model = self._model_for(asked, found)
-            dropped = [*asked.dropped]
-            question = self._question(asked, found, model, dropped)
-            log["dropped"] = ",".join(dropped)
-            headers = self._passed_on(request)
-            if request.url.path == _COUNTING:
-                return await self._counted(question, headers)
-            lane, pipeline = question.lane, question.pipeline
-            if self._options.change is not None:
-                pipeline = self._options.change(pipeline, asked)
-            log |= {"model": model, "lane": lane}
-            is_codex = request.headers.get("originator", "").startswith("codex")
-            answer = Answer(asked, pipeline, question.body, headers, log, is_codex=is_codex, path=question.path)
-            return await self._answers.response(answer, {"x-penstock-lane": f"{lane}; {found.server}"})
-        except _RefusedError as refused:
-            error = refused.error
-        except RequestError as wrong:
-            error = api_error(api, wrong.status, str(wrong), code=wrong.code)
-        except ProviderError as failed:
-            log["error"] = str(failed)
-            error = told(api, failed)
-        return as_response(error)
-
-    def _question(self, asked: NeutralRequest, found: Found, model: str, dropped: list[str]) -> _Question:
-        dialect, template = self._options.dialect or model, self._options.template
-        names = dialect_names(dialect)
-        if template is None:
-            body = upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
-            lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(names)}"
-            return _Question(CHAT, body, lane, pipeline_for(asked, found.lane, dialect, body))
-        read = dialect_for(dialect).names
-        completion = completion_body(asked, template, server=found.server, model=model, dialects=read, dropped=dropped)
-        pipeline = pipeline_for(
-            asked, "raw", dialect, api=completion.api, starts_in_reasoning=completion.starts_in_reasoning
-        )
-        return _Question(completion.path, completion.body, f"raw by template; {'+'.join(names)}", pipeline)
-
-    async def _counted(self, question: _Question, headers: Mapping[str, str]) -> Response:
-        number = await self._upstream.count_tokens(question.body, headers) if question.path == CHAT else None
-        how = "estimated" if number is None else "counted"
-        if number is None:
-            number = len(json.dumps(question.body, ensure_ascii=False)) // _LETTERS_A_TOKEN
-        return JSONResponse({"input_tokens": number}, headers={"x-penstock-tokens": how})
-
-    async def _models(self, request: Request) -> Response:
-        api: Api = "anthropic-messages" if "anthropic-version" in request.headers else "openai-chat"
+        - `held`: what is to be closed when the response has been sent.
+        """
+        notes = request.state.notes
         try:
             self._check_client(request, api)
-            found = await self._upstream.find()
+            held.enter_context(self._turns.place())
+            body = await self._body_of(request, api)
+            asked = self._answers.remembered(read_request(api, body))
+            notes |= {"asked": asked.model, "stream": asked.stream}
+            served = self._served(asked.model)
+            await held.enter_async_context(self._turns.turn(notes))
+            offered, headers = served.guards.allowed(asked), self._passed_on(request)
+            if request.url.path == _COUNTING:
+                number, how = await served.counted(offered, headers, notes)
+                return JSONResponse({"input_tokens": number}, headers={"x-penstock-tokens": how})
+            is_codex = request.headers.get("originator", "").startswith("codex")
+            way = partial(served.way, asked, offered, headers, notes)
+            came = ClientRequest(request.url.path, body)
+            answer = Answer(asked, served.upstreams, way, served.guards, came, notes, is_codex=is_codex)
+            return await self._answers.response(answer)
         except _RefusedError as refused:
+            error = refused.error
+            notes["error"] = refused
+        except BusyError as busy:
+            error = busy_error(api, str(busy))
+            notes["error"] = busy
+        except RequestError as wrong:
+            error = api_error(api, wrong.status, str(wrong), code=wrong.code)
+            notes["error"] = wrong
+        except ProviderError as failed:
+            for guards in self._guards:
+                guards.hide(failed)
+            error = told(api, failed)
+            notes["error"] = failed
+        return as_response(error._replace(body=self._shown_data(error.body)))
+
+    @property
+    def _guards(self) -> list[AnswerGuards]:
+        return [each.guards for each in self.models]
+
+    def shown_text(self, text: str) -> str:
+        """Return a text as a log may have it, whichever model it is of."""
+        for guards in self._guards:
+            text = guards.shown_text(text)
+        return text
+
+    def _shown_data(self, data: Any) -> Any:
+        for guards in self._guards:
+            data = guards.shown_data(data)
+        return data
+
+    def _served(self, name: str) -> ServedModel:
+        """Return the model that has a name, else the first that has a pattern for it."""
+        for each in self.models:
+            if name in each.names:
+                return each
+        for each in self.models:
+            if each.fits(name):
+                return each
+        detail = f"unknown {name!r:.80}; known are {', '.join(each.names[0] for each in self.models)}"
+        raise RequestError(detail, field="model", status=404, code="model_not_found")
+
+    async def _listed(self, request: Request) -> Response:
+        api = _api_of(request)
+        try:
+            self._check_client(request, api)
+            names = [name for each in self.models for name in await each.listed()]
+        except _RefusedError as refused:
+            request.state.notes["error"] = refused
             return as_response(refused.error)
         except ProviderError as error:
+            for guards in self._guards:
+                guards.hide(error)
+            request.state.notes["error"] = error
             return as_response(told(api, error))
-        names = [self._options.model] if self._options.model else [each["id"] for each in found.models]
-        return JSONResponse(_models(names))
+        return JSONResponse(_models([*dict.fromkeys(names)]))
+
+    async def _metrics(self, request: Request) -> Response:
+        try:
+            self._check_client(request, _api_of(request))
+        except _RefusedError as refused:
+            return as_response(refused.error)
+        return self._log.exposed(request)
 
     async def _root(self, _: Request) -> Response:
-        return JSONResponse({"name": "penstock gateway", "paths": [*PATHS, _COUNTING, "/v1/models"]})
+        return JSONResponse({"name": "penstock gateway", "paths": [*PATHS, _COUNTING, _MODELS, METRICS]})
 
-    async def _checked_body(self, request: Request, api: Api) -> bytes:
-        self._check_client(request, api)
-        body = bytearray()
+    async def _body_of(self, request: Request, api: Api) -> bytes:
+        """Return the body. Of one that is too long as much again is read: some clients read no error before its end."""
+        body, longest, length = bytearray(), self._options.longest_body, 0
         async for piece in request.stream():
-            body += piece
-            if len(body) > self._options.longest_body:
-                message = f"the request is longer than {self._options.longest_body} bytes"
-                raise _RefusedError(api_error(api, 413, message))
+            length += len(piece)
+            if length <= longest:
+                body += piece
+            elif length > 2 * longest:
+                break
+        if length > longest:
+            raise _RefusedError(api_error(api, 413, f"the request is longer than {longest} bytes"))
         request.state.has_body.set()
         return bytes(body)
 
@@ -193,63 +211,36 @@ class Gateway:
         key = _key_of(request) if self._options.key is None else ""
         return {"authorization": f"Bearer {key}"} if key else {}
 
-    def _model_for(self, asked: NeutralRequest, found: Found) -> str:
-        if self._options.model is not None:
-            return self._options.model
-        return found.models[0]["id"] if len(found.models) == 1 else asked.model
-
-
-class _Question(NamedTuple):
-    """What the upstream is asked, where, and how its answer is read."""
-
-    path: str
-    body: Mapping[str, Any]
-    lane: str
-    pipeline: Pipeline
-
 
 class _RefusedError(Exception):
     def __init__(self, error: ApiError) -> None:
+        super().__init__(error.body["error"]["message"])
         self.error = error
 
 
 class _Endpoint:
     """One path. What is on its way to the upstream is given up as soon as the client has left."""
 
-    def __init__(self, gateway: Gateway, path: str, api: Api) -> None:
-        self._gateway, self._path = gateway, path
+    def __init__(self, gateway: Gateway, api: Api) -> None:
+        self._gateway = gateway
         self._api: Api = api
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        log: dict[str, Any] = {}
-        begin, status = monotonic(), _CLIENT_LEFT
-        try:
-            if (refused := self._gateway.enter(self._api)) is not None:
-                status = refused.status
-                await as_response(refused)(scope, receive, send)
-                return
-            try:
-                status = await self._answered(scope, receive, send, log)
-            finally:
-                self._gateway.leave()
-        finally:
-            said = " ".join(f"{key}={value}" for key, value in log.items() if value not in ("", None))
-            _LOGGER.info("POST %s %d %.2fs %s", self._path, status, monotonic() - begin, said)
-
-    async def _answered(self, scope: Scope, receive: Receive, send: Send, log: dict[str, Any]) -> int:
         request = Request(scope, receive)
         request.state.has_body = has_body = asyncio.Event()
 
-        async def answered() -> int:
-            try:
-                response = await self._gateway.respond(request, self._api, log)
-            except ClientDisconnect:
-                return _CLIENT_LEFT
-            except Exception:
-                _LOGGER.exception("a request failed")
-                response = as_response(api_error(self._api, 500, "the gateway failed; its log says why"))
-            await response(scope, _never, send)
-            return response.status_code
+        async def answered() -> None:
+            async with AsyncExitStack() as held:
+                try:
+                    response = await self._gateway.respond(request, self._api, held)
+                except ClientDisconnect:
+                    request.state.notes["_status"] = CLIENT_LEFT
+                    return
+                except Exception:  # noqa: BLE001 - logged as a text, which is redacted
+                    shown = self._gateway.shown_text(format_exc())
+                    _LOGGER.error("a request failed\n%s", shown)  # noqa: TRY400 - the exception is in it
+                    response = as_response(api_error(self._api, 500, "the gateway failed; its log says why"))
+                await response(scope, _never, send)
 
         async def left() -> None:
             await has_body.wait()
@@ -263,7 +254,10 @@ class _Endpoint:
             work.cancel()
             gone.cancel()
             await asyncio.wait({work, gone})
-        return _CLIENT_LEFT if work.cancelled() else work.result()
+        if work.cancelled():
+            request.state.notes["_status"] = CLIENT_LEFT
+        else:
+            work.result()
 
 
 async def _never() -> Any:
@@ -279,9 +273,19 @@ def _key_of(request: Request) -> str:
     return given.removeprefix("Bearer ").strip()
 
 
-def dialect_names(dialect: str) -> list[str]:
-    """Return the names of the dialects that a model, or a dialect, stands for."""
-    return [each if isinstance(each, str) else each.name for each in dialect_for(dialect).names]
+def _api_of(request: Request) -> Api:
+    """Return the API of a client that asks for a path which several have."""
+    return "anthropic-messages" if "anthropic-version" in request.headers else "openai-chat"
+
+
+async def _not_served(request: Request, error: Exception) -> Response:
+    """Return the response for a path or a method that is not served."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for no other
+    served = ", ".join((*PATHS, _COUNTING, _MODELS))
+    message = f"{request.method} {request.url.path:.80} is not served; the paths are {served}"
+    request.state.notes["error"] = message
+    said = api_error(_api_of(request), error.status_code, message)
+    return as_response(said._replace(headers=dict(error.headers or {})))
 
 
 def _models(names: list[str]) -> dict[str, Any]:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Final, NamedTuple, Self
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, Final, NamedTuple, Self, cast
 
 import httpx2
 
 from ...events.errors import ProviderError, UsageError, shown_url
-from ...sources.base.sdk_fields import Fields
+from ...sinks.running.event_pump import close_both
+from ...sources.base.endings import reported_error
+from ...sources.base.sdk_fields import Fields, fields_of
+from ..completion_body import GENERATE
 from ..upstream_body import Lane
 from .api_errors import upstream_error
 from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server, models_in
 
 CHAT: Final = "/v1/chat/completions"
 _LONGEST_ERROR: Final = 64 * 1024
+_EVENT: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
 _FINDING: Final = 5.0
 """Seconds that a server has to say what it is."""
 _ONE_TOOL: Final = {"type": "function", "function": {"name": "none", "parameters": {"type": "object"}}}
@@ -135,25 +140,70 @@ class Upstream:
 
 
 async def source_of(response: httpx2.Response) -> Any:
-    """Return what a pipeline reads: the open response, or the object of a server that did not stream when asked to."""
-    if "application/json" not in response.headers.get("content-type", ""):
+    """Return what a pipeline reads: the open response, or the object of a server that did not stream when asked to.
+
+    What it begins with tells which it is: servers send either under the type of the other. `ProviderError` for an
+    object that is no answer. Ollama's stream is of objects, and one of them alone is a whole answer, too.
+    """
+    if response.request.url.path.endswith(GENERATE):
+        return response
+    is_object = "json" in response.headers.get("content-type", "")
+    if "content-encoding" not in response.headers:
+        response.stream = body = _Peeked(cast("httpx2.AsyncByteStream", response.stream))
+        try:
+            beginning = await body.begin()
+        except httpx2.TransportError as error:
+            await response.aclose()
+            raise _lost(error) from error
+        is_object = beginning[:1] in (b"{", b"[") or (is_object and _EVENT.match(beginning) is None)
+    if not is_object:
         return response
     try:
-        body = await response.aread()
+        whole = await response.aread()
     except httpx2.TransportError as error:
         raise _lost(error) from error
     finally:
         await response.aclose()
     try:
-        return [json.loads(body)]
+        answer = json.loads(whole)
     except ValueError as error:
-        raise upstream_error(502, body) from error
+        raise upstream_error(502, whole) from error
+    fields = fields_of(answer) or {}
+    if not isinstance(fields.get("choices"), list) and reported_error(fields) is None:
+        raise upstream_error(502, whole)
+    return [answer]
+
+
+class _Peeked(httpx2.AsyncByteStream):
+    """The bytes of a body, the first of which may be looked at before the others are asked for."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream) -> None:
+        self._stream = stream
+        self._pieces = aiter(stream)
+        self._first = b""
+
+    async def begin(self) -> bytes:
+        """Return the beginning of the body, without blanks in front; empty if there is nothing else."""
+        async for piece in self._pieces:
+            self._first += piece
+            if said := self._first.lstrip():
+                return said
+        return b""
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        if self._first:
+            yield self._first
+        async for piece in self._pieces:
+            yield piece
+
+    async def aclose(self) -> None:
+        await close_both(self._pieces, self._stream)
 
 
 def _checked(url: str) -> str:
     given = httpx2.URL(url) if "://" in url else None
     if given is None or given.scheme not in ("http", "https") or not given.host:
-        message = f"--upstream must be an address such as http://127.0.0.1:8000, got {shown_url(url)}"
+        message = f"an upstream must be an address such as http://127.0.0.1:8000, got {shown_url(url)}"
         raise UsageError(message)
     return url.rstrip("/").removesuffix("/v1")
 

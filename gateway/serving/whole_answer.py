@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from ...sources.base.kept_message import Joined
 from ..neutral import Api
+from ..typed_body import arguments_of
 
 
 def whole_answer(api: Api, frames: Iterable[dict[str, Any]]) -> dict[str, Any]:
@@ -104,15 +104,12 @@ def _message(frames: list[dict[str, Any]]) -> dict[str, Any]:
                 message |= {**ends, "usage": {**message["usage"], **frame["usage"]}}
             case _:
                 pass
-    return {**message, "content": [_closed(blocks[index].whole()) for index in sorted(blocks)]}
+    is_cut = message["stop_reason"] != "tool_use"
+    return {**message, "content": [_closed(blocks[index].whole(), is_cut=is_cut) for index in sorted(blocks)]}
 
 
-def _closed(block: dict[str, Any]) -> dict[str, Any]:
+def _closed(block: dict[str, Any], *, is_cut: bool) -> dict[str, Any]:
     """Return a block with its input; of a call that was cut, whose `stop_reason` says it, there is nothing to run."""
     text = block.pop(_INPUT, "")
-    if not text:
-        return block
-    try:
-        return {**block, "input": json.loads(text)}
-    except ValueError:
-        return {**block, "input": {}}
+    given = arguments_of(text)
+    return {**block, "input": {} if is_cut and "INVALID_JSON" in given else given} if text else block

@@ -249,14 +249,14 @@ def open_lane(call: NativeCall, chunk: ChunkResponse, turn_id: str | None, taker
     if call.goes_straight is not False:
         call.goes_straight = is_taken(whole, takers)
     if call.goes_straight:
-        return _CallLane(call, machine, whole, chunk).read
+        return CallLane(call, machine, whole, chunk).read
     if machine.open_path is None or not call.is_offered:
         return None
     of_string = TextLane(call.segment_id, "tool_call", turn_id, machine.open_path)
-    return _CallLane(call, machine, of_string, chunk).read if is_taken(of_string, takers) else None
+    return CallLane(call, machine, of_string, chunk).read if is_taken(of_string, takers) else None
 
 
-class _CallLane:
+class CallLane:
     """The lane of one call: for text of its open string, and where all of its text was taken, for any other, too.
 
     It is one object, not a function in a function, whose every name would be an object for the garbage collector.

@@ -6,16 +6,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ...events.answer_end import AnswerEnd, AnswerStatus
-from ...events.chunk_response import ChunkResponse, TokenUsage
+from ...events.chunk_response import ChunkResponse, TokenUsage, ToolCallDelta
 from ...events.errors import error_fields
 from ...events.segment_event import SegmentContent
 from ..engine.lane import Lane, TakesLanes
-from ..engine.stage import Completed, Failed, How
+from ..engine.stage import Completed, Failed, How, StageChain
 from ..engine.state import Stateful
 from ..engine.turn_ids import TurnIds
 from ..engine.withheld import Withheld
+from ..machines.json_values import FragmentAggregator, GrowingText
+from ..machines.native_readers import install
 from .answer_segments import PIECES_AT_ONCE, AnswerSegments, SegmentOutput
-from .native_call import NativeCall, open_lane
+from .native_call import CallLane, NativeCall, open_lane
 
 NewAnswer: TypeAlias = Callable[[int, TurnIds], AnswerSegments]
 """Returns the segments of one of n answers, by its number."""
@@ -28,6 +30,7 @@ class ResponseAnswers(Stateful):
     """
 
     STATE = ("ids", "_answers", "_model", "_text_only", "_usage")
+    __slots__ = (*STATE, "_answer", "_lanes", "_last_index", "_new_answer", "_reader", "_takers", "_takes_text", "lane")
 
     def __init__(self, turn_id: str | None, new_answer: NewAnswer, *, takes_text: bool = False) -> None:
         self.ids = TurnIds(turn_id)
@@ -209,3 +212,11 @@ class ResponseAnswers(Stateful):
             answer.api,
             answer.message,
         )
+
+
+install(
+    *(GrowingText, ToolCallDelta, ChunkResponse, SegmentContent, ResponseAnswers),
+    feed_all=FragmentAggregator,
+    read=CallLane,
+    feed=StageChain,
+)

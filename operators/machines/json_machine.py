@@ -19,7 +19,7 @@ from msgspec.json import Decoder
 from ...events.segment_event import Fragment, JsonError, Path
 from ..engine.limits import DEFAULT_LIMITS, Limits
 from .json_values import FragmentAggregator
-from .native_readers import native_readers
+from .native_readers import install
 from .number_states import JSON_NUMBER_STATES
 from .value_machine import BLANKS, WORD_VALUES, WORDS, Parsed, StateReader, ValueMachine, replace_surrogates
 
@@ -395,8 +395,7 @@ class JsonMachine(ValueMachine):
 
 pure_feed: Final = JsonMachine.feed
 """`feed` in Python, whose results the one in C has."""
-_native: Final = native_readers()
-IS_NATIVE: Final = _native is not None and bool(_native.install(JsonMachine, Fragment))
+IS_NATIVE: Final = install(Fragment, Limits, feed=JsonMachine)
 """Whether `feed` is the one in C."""
 
 

@@ -29,7 +29,8 @@ Holds: TypeAlias = Literal["nothing", "field", "call"]
 
 PATH_FIELDS: Final = (
     *("path", "file_path", "filePath", "filename", "target_file", "TargetFile", "notebook_path", "target_notebook"),
-    *("directory", "dir", "cwd", "old_path", "new_path", "source", "destination"),
+    *("directory", "dir", "cwd", "workdir", "working_dir", "absolute_path", "dir_path", "scriptPath", "files[*].path"),
+    *("old_path", "new_path", "source", "destination"),
 )
 """The arguments in which agents' tools have paths."""
 

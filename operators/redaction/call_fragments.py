@@ -12,10 +12,12 @@ from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..machines.json_machine import JsonMachine
 from .plain_data import redacted_number, redacted_text
+from .redacted_json import RedactedJson
 from .redacted_text import RedactedText
 from .rules import Rules
 
 Fragments: TypeAlias = Sequence[Fragment]
+Text: TypeAlias = RedactedText | RedactedJson
 
 
 class JsonFragments(Stateful):
@@ -77,11 +79,11 @@ class JsonFragments(Stateful):
         self._queue = [Fragment(path, "TEXT", held, end - size)] if held else []
 
     def take(
-        self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool, holds_text: bool = True
+        self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool, waits: Text | None = None
     ) -> tuple[Fragment, ...] | None:
         """Return the fragments of an event, with the source that came with it, and the source that goes on with it.
 
-        `holds_text`: whether more of the source waits than the beginning of an escape.
+        `waits`: the redacted source, unless it is at its end.
         """
         self._parsed = self._parsed or fragments is not None
         if self._machine is None and is_edited and self._parsed:
@@ -93,10 +95,10 @@ class JsonFragments(Stateful):
         if fragments is None and not self._queue:
             return None
         self._queue += fragments or ()
-        if not (self._waiting and holds_text):
+        if not self._waiting or (waits is not None and not waits.holds_text):
             ready, self._queue = _joined(self._queue), []
             return ready
-        return self._ready()
+        return self._ready("" if waits is None else waits.held)
 
     def end(
         self, fragments: Fragments | None, came: str, gone: str, *, is_edited: bool, is_cut: bool
@@ -138,8 +140,8 @@ class JsonFragments(Stateful):
         super().load(state)
         self._size = self._counted = 0
 
-    def _ready(self) -> tuple[Fragment, ...]:
-        """Return the fragments whose source has gone on."""
+    def _ready(self, held: str) -> tuple[Fragment, ...]:
+        """Return the fragments whose source has gone on; `held`: the text at the end of it, as far as it is known."""
         queue, gone = self._queue, self._count()
         came = gone + self._waiting
         for place, each in enumerate(queue):
@@ -149,9 +151,12 @@ class JsonFragments(Stateful):
                     continue
             elif end <= gone:
                 continue
-            elif (size := gone - each.at) > 0 and end - each.at == len(each.value):  # it stands there as it is
-                self._queue = [Fragment(each.path, "TEXT", each.value[size:], gone), *queue[place + 1 :]]
-                return _joined([*queue[:place], Fragment(each.path, "TEXT", each.value[:size], each.at)])
+            elif (size := gone - each.at) > 0:
+                if end - each.at != len(each.value):  # it does not stand there as it is, but its end may
+                    size = len(each.value) - len(held) if held and end == came and each.value.endswith(held) else 0
+                if size > 0:
+                    self._queue = [Fragment(each.path, "TEXT", each.value[size:], gone), *queue[place + 1 :]]
+                    return _joined([*queue[:place], Fragment(each.path, "TEXT", each.value[:size], each.at)])
             self._queue = queue[place:]
             return _joined(queue[:place])
         self._queue = []

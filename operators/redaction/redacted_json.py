@@ -68,10 +68,15 @@ class RedactedJson(Stateful):
         """Whether more waits than the beginning of an escape."""
         return self._part.holds_text
 
-    def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
-        """Return text with escapes in the open string, with what waited before it, decoded and as it stands.
+    @property
+    def held(self) -> str:
+        """The text that waits before such a beginning, if it stands there as it is."""
+        return self._part.held
 
-        None, with nothing done, if not all is certain. `cut`: the beginning of an escape at the end of the source.
+    def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
+        """Return what of text with escapes in the open string is certain, decoded and as it stands.
+
+        None, with nothing done, if the rules have to be asked. `cut`: the beginning of an escape at the end of it.
         """
         taken = self._part.take_escaped(decoded, source, cut)
         if taken is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -12,7 +12,7 @@ from ..engine.lane import HoldingText, TextLane
 from ..engine.limits import Limits
 from ..engine.state import Stateful
 from ..engine.withheld import Withheld, tail_of
-from .call_fragments import JsonFragments, StringFragments
+from .call_fragments import JsonFragments, StringFragments, Text
 from .escapes import ANY_ESCAPES
 from .plain_data import OPENS_JSON, redacted_data, redacted_text
 from .redacted_json import RedactedJson
@@ -21,7 +21,6 @@ from .rules import Rules
 
 MAY_BE_REDACTED: Final = "it may become something that is redacted"
 _BLANKS: Final = " \t\r\n"
-Text: TypeAlias = RedactedText | RedactedJson
 
 
 def is_call(start: SegmentStart) -> bool:
@@ -237,7 +236,7 @@ class RedactedSegment(Stateful):
                 kept = self._fragments = StringFragments(self._rules)
             else:
                 source = self._content if self._source is None else self._source
-                return kept.take(fragments, came, gone, is_edited=source.is_edited, holds_text=source.holds_text)
+                return kept.take(fragments, came, gone, is_edited=source.is_edited, waits=source)
         return fragments if kept is None else kept.take(fragments)
 
 

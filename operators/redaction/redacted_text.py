@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from ..engine.state import Stateful
 from .escapes import ANY_ESCAPES, ESCAPES_BY_NAME, JSON_ESCAPES, Escapes, decoded_text
 from .rules import NUMBER_TAIL, Rules
+
+_SIGNS: Final = frozenset('"\\/')
+"""The characters that an escape of JSON ends with and stands for."""
+_LONGEST: Final = len("\\u0041")
+"""The length of the longest escape of JSON."""
 
 
 class Edit(NamedTuple):
@@ -94,18 +99,23 @@ class _Reading(Stateful):
         self._end = self.settled + len(self.held)
         return text[at:place]
 
-    def take_escaped(self, decoded: str, cut: str) -> str | None:
-        """Return text with escapes, decoded, with what waited before it; None, with nothing done, if not all is certain.
+    def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
+        """Return what of text with escapes is certain, decoded, and what of its source waits.
 
-        `cut`: the beginning of an escape at the end of its source.
+        None, with nothing done, if there is a match, or the source of what waits says it by an escape. `source` is all
+        that waits, `cut` the beginning of an escape at its end.
         """
-        before = self.looked_at()
-        text = before + self.held + decoded
-        if self._rules.certain_to(text, len(before)) < len(text):
+        before, held = self.looked_at(), self.held
+        certain = self.take(decoded)
+        if certain is None:
             return None
-        self._before, self.held, self.cut = self._rules.end_of(text), "", cut
-        self._end = self.settled
-        return text[len(before) :]
+        waits = self.held + cut
+        if self.held and not _stands(self.held, source, len(source) - len(waits), len(source) - len(cut)):
+            self._before, self.held = before, held
+            self._end = self.settled + len(held)
+            return None
+        self.cut = cut
+        return certain, waits
 
     def looked_at(self) -> str:
         """Return the last characters that are decided."""
@@ -272,6 +282,11 @@ class RedactedText(Stateful):
         """Whether more waits than the beginning of an escape."""
         return len(self._source) > len(self.reading.cut)
 
+    @property
+    def held(self) -> str:
+        """The text that waits before such a beginning, if it stands there as it is."""
+        return self.reading.held if len(self._readings) == 1 and self.reading.is_cut_plainly else ""
+
     def feed(self, source: str) -> str:
         """Return what of the text is certain now."""
         escapes, reading = self._escapes, self.reading
@@ -296,20 +311,21 @@ class RedactedText(Stateful):
         return self._take(source, is_whole=False)
 
     def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
-        """Return text with escapes, with what waited before it, decoded and as it stands.
+        """Return what of text with escapes is certain, decoded and as it stands.
 
-        None, with nothing done, if not all is certain. `cut`: the beginning of an escape at the end of the source.
+        None, with nothing done, if the rules have to be asked. `cut`: the beginning of an escape at the end of it.
         """
         reading = self.reading
         if not (self._is_plain or reading.is_cut_plainly):
             return None
-        certain = reading.take_escaped(decoded, cut)
-        if certain is None:
-            return None
         source = self._source + source
-        self._source = cut
-        self._is_plain = self.is_idle = not cut
-        return certain, source.removesuffix(cut)
+        taken = reading.take_escaped(decoded, source, cut)
+        if taken is None:
+            return None
+        certain, self._source = taken
+        self._is_plain = not cut
+        self.is_idle = not self._source
+        return certain, source[: len(source) - len(self._source)]
 
     def take(self, source: str) -> str | None:
         """Return what of plain text is certain; None, with nothing done, if something is redacted in it."""
@@ -390,6 +406,13 @@ class RedactedText(Stateful):
         self._source, self._at = source[end - begin :], end
         self.is_idle = self._is_plain and not self._source
         return "".join(out)
+
+
+def _stands(text: str, source: str, begin: int, end: int) -> bool:
+    """Return whether a text stands in a place of its source as it is, and is not what an escape says."""
+    if source[begin:end] != text or not _SIGNS.isdisjoint(text):
+        return False
+    return source.find("\\u", max(0, begin - _LONGEST + 1), end) < 0
 
 
 def _place(edit: Edit) -> tuple[int, bool]:

@@ -43,11 +43,13 @@ class CallInput:
     >>> given.feed(' {"a": "x'), given.feed('"}'), given.close({"a": "x"}, is_complete=True), given.is_cut
     ('{"a": "x', '"', '}', False)
 
+    - `as_written`: from the first error on, the text is sent as it came, for readers that tell the model of it.
     - `is_cut`: after the end, whether something is missing.
     """
 
-    def __init__(self, form: str) -> None:
+    def __init__(self, form: str, *, as_written: bool = False) -> None:
         self._is_text = form == "text"
+        self._as_written = as_written
         self._machine = JsonMachine(_LIMITS)
         self._length = 0
         self._has_begun = self._is_over = self._is_broken = False
@@ -62,22 +64,26 @@ class CallInput:
         before = self._length
         self._length += len(delta)
         if self._is_over:
-            return ""
+            return self._behind(delta)
+        whole, tail = delta, ""
         for each in self._machine.feed(delta):
             if isinstance(each, JsonError) or (each.kind == "DONE" and not each.path):
                 self._is_over = True
                 self._is_broken = isinstance(each, JsonError)
-                delta = delta[: max(each.at - before, 0)]
+                place = max(each.at - before, 0)
+                delta, tail = delta[:place], delta[place + 1 :]
                 break
         if not self._has_begun:
             delta = delta.lstrip(_BLANKS)
             if delta[:1] != "{":
                 self._is_over = self._is_broken = self._is_broken or bool(delta)
-                return ""
+                return self._unread(whole)
             self._has_begun = True
+        if self._is_broken and self._as_written:
+            return self._unread(whole)
         if self._unfinished or "\\" in delta:
-            return self._with_escapes(delta)
-        return delta
+            delta = self._with_escapes(delta)
+        return f"{delta}{self._behind(tail)}" if tail else delta
 
     def close(self, arguments: dict[str, Any] | None, *, is_complete: bool) -> str:
         """Return the rest.
@@ -94,6 +100,24 @@ class CallInput:
             return as_json(arguments) if arguments else ""
         self.is_cut = self._is_broken or not (self._is_over and is_whole)
         return "" if self.is_cut else "}"
+
+    def _behind(self, delta: str) -> str:
+        """Return what is sent of a piece that comes when the input has closed, or is broken."""
+        if not (self._as_written and (self._is_broken or delta.strip(_BLANKS))):
+            return ""
+        closer = "" if self._is_broken else "}"
+        self._is_broken = True
+        return f"{closer}{delta}"
+
+    def _unread(self, delta: str) -> str:
+        """Return what is sent of a piece that breaks the input."""
+        if not (self._is_broken and self._as_written):
+            return ""
+        if not self._has_begun:
+            self._has_begun = True
+            return delta.lstrip(_BLANKS)
+        before, self._unfinished = self._unfinished, ""
+        return f"{before}{delta}"
 
     def _opened(self) -> str:
         if self._has_begun:

@@ -62,6 +62,10 @@ class OneAtATime:
         self._waiting: deque[_Waiting] = deque()
         self._by_id: dict[str, _Waiting] = {}
 
+    def is_open(self, of: str) -> bool:
+        """Return whether frames of a message or call are sent at once, until one ends it."""
+        return self._open == of
+
     def feed(self, frame: Frame, of: str | None) -> Iterator[Frame]:
         """Yield the frames that may be sent now."""
         if self._open is None or (of is not None and of == self._open):

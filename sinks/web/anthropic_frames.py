@@ -108,6 +108,8 @@ _PROVIDERS: Final = ("server_tool_use", "mcp_tool_use")
 _RESULT: Final = "_tool_result"
 _OF_DELTA: Final = ("container", "stop_sequence")
 """What Anthropic says of a message at its end, which the next request may need."""
+_THOUGHTS: Final = ("thinking", "redacted_thinking")
+"""Blocks that clients do not show: an answer with these alone, or without any, they take for one that got lost."""
 _EMPTY: Final[Mapping[TextKind, dict[str, Any]]] = {
     "text": {"type": "text", "text": ""},
     "refusal": {"type": "text", "text": ""},
@@ -123,15 +125,25 @@ class AnthropicFrames:
     one that was cut before them would look like a call without arguments.
 
     - `interleave`: with False a block begins when the one before it has ended, as Anthropic itself writes them.
+    - `for_agents`: for clients that read inputs strictly, and tell the model what is wrong with them: an input that is
+      no JSON is sent as the model wrote it, as a call to be made; and an answer that shows nothing has an empty text.
     """
 
-    def __init__(self, *, model: str | None = None, message_id: str | None = None, interleave: bool = True) -> None:
+    def __init__(
+        self,
+        *,
+        model: str | None = None,
+        message_id: str | None = None,
+        interleave: bool = True,
+        for_agents: bool = False,
+    ) -> None:
+        self._for_agents = for_agents
         self._queue = None if interleave else OneAtATime(("content_block_start",), ("content_block_stop",))
         self._model = "unknown" if model is None else model
         self._message_id = message_id
         self._of_event = EventChoices()
         self._parts = PartReader()
-        self._has_begun = self._has_refused = self._has_calls = self._has_cut_call = False
+        self._has_begun = self._has_shown = self._has_refused = self._has_calls = self._has_cut_call = False
         self._count = 0
         self._open: dict[str, int] = {}
         """The index of each open block by the id of its part."""
@@ -151,7 +163,9 @@ class AnthropicFrames:
     def lane(self, event: SegmentContent) -> FrameLane | None:
         """Return the lane of a segment whose block is open."""
         lane = self._parts.lane(event) if self._of_event.choice_of(event) == 0 else None
-        if lane is None or lane.id not in self._open or self._citations or self._queue is not None:
+        if lane is None or (index := self._open.get(lane.id)) is None or self._citations:
+            return None
+        if self._queue is not None and not self._queue.is_open(str(index)):
             return None
         if isinstance(part := lane.part, TextDelta):
             return frame_lane(lane.take, self._text(part.id, part.kind, part.delta))
@@ -159,9 +173,11 @@ class AnthropicFrames:
         return frame_lane(lambda event: given.feed(take(event)), self._input(lane.id, part.delta))
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        for part in self._parts.close(how):
-            yield from self._in_order(self._frames(part))
         answer = next(reversed(self._answers.values()), None)
+        is_broken = isinstance(how, Failed) or finish_of(answer) in (None, "error")
+        for part in self._parts.close(how):
+            if not (is_broken and isinstance(part, CallEnd)):  # a call that nobody ended is none to be made
+                yield from self._in_order(self._frames(part))
         if isinstance(how, Failed):
             yield error_event(error)
             return
@@ -173,6 +189,9 @@ class AnthropicFrames:
             yield error_event({"message": broken_off(how, answer)})
             return
         yield from self._message_start(None)
+        if self._for_agents and not self._has_shown:
+            yield from self._start("", dict(_EMPTY["text"]))
+            yield self._stop("")
         reason = stop_reason(
             answer,
             has_refused=self._has_refused,
@@ -235,6 +254,7 @@ class AnthropicFrames:
     def _start(self, part_id: str, block: dict[str, Any]) -> Iterator[dict[str, Any]]:
         yield from self._message_start(None)
         self._open[part_id] = self._count
+        self._has_shown = self._has_shown or block["type"] not in _THOUGHTS
         yield {"type": "content_block_start", "index": self._count, "content_block": block}
         self._count += 1
 
@@ -277,7 +297,7 @@ class AnthropicFrames:
         if kind == "tool_use" or kind in _PROVIDERS:
             of_block = native if native.get("type") == kind else {}
             block: dict[str, Any] = {"type": kind, "id": call.id, "name": call.name, "input": {}, **of_block}
-            self._calls[call.id] = CallInput(call.form), block
+            self._calls[call.id] = CallInput(call.form, as_written=self._for_agents), block
 
     def _input(self, call_id: str, text: str) -> Iterator[dict[str, Any]]:
         if not text:
@@ -291,15 +311,17 @@ class AnthropicFrames:
         if call_id not in self._calls:
             return
         given, block = self._calls[call_id]
-        yield from self._input(call_id, given.close(end.arguments, is_complete=end.status == "complete"))
+        is_complete = end.status == "complete" or (self._for_agents and end.reason == "malformed")
+        yield from self._input(call_id, given.close(end.arguments, is_complete=is_complete))
         if not given.is_cut and call_id not in self._open:
             yield from self._start(call_id, block)
+        is_cut = given.is_cut and not (self._for_agents and call_id in self._open)
         if call_id in self._open:
             yield self._stop(call_id)
         del self._calls[call_id]
         if block["type"] == "tool_use":
             self._has_calls = True
-            self._has_cut_call = self._has_cut_call or given.is_cut
+            self._has_cut_call = self._has_cut_call or is_cut
 
     def _provider_event(self, event: ProviderEvent) -> Iterator[dict[str, Any]]:
         """Send what belongs to the blocks of Anthropic's own tools: their results, citations, what the end says."""

@@ -233,10 +233,11 @@ class ResponseEvents:
         return laned
 
     def close(self, how: How, error: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-        for part in self._parts.close(how):
-            yield from self._written(part)
-        yield from self._begun(None)
         failure = failure_of(how, error, (self._end,))
+        for part in self._parts.close(how):
+            if failure is None or not isinstance(part, CallEnd):  # a call that nobody ended is not done
+                yield from self._written(part)
+        yield from self._begun(None)
         finish = finish_of(self._end)
         terminal = FAILED if failure is not None or finish is None else FINISHES[finish]
         if terminal is not FAILED:
@@ -370,7 +371,7 @@ def _is_broken(end: CallEnd) -> bool:
 def _usage(usage: TokenUsage) -> dict[str, Any]:
     return {
         "input_tokens": usage.prompt,
-        "input_tokens_details": {"cached_tokens": usage.cached},
+        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
         "output_tokens": usage.completion,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.total,

@@ -144,6 +144,7 @@ class ProtocolOptions(TypedDict, total=False):
     thread_id: str | None
     run_id: str | None
     interleave: bool
+    for_agents: bool
     reasoning: bool
     profile: AgUiProfile
     version: AiSdkVersion

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from json import loads
 from operator import attrgetter
-from typing import Any, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from msgspec import DecodeError
 from msgspec.json import Decoder
@@ -164,7 +164,9 @@ def closed_as_stage(stage: _FailingStage, close: Callable[[How], list[ChunkRespo
 
 
 def merged(chunks: list[ChunkResponse]) -> list[ChunkResponse]:
-    """Return the chunks of one read, with those in a row as one that have nothing but more text of one segment.
+    """Return the chunks of one read, with those as one that have nothing but more text of one segment.
+
+    Of calls and of choices whose pieces come in turns, each becomes one chunk, in the place of its first piece.
 
     >>> [chunk.content for chunk in merged([ChunkResponse(content="Hel"), ChunkResponse(content="lo")])]
     ['Hello']
@@ -172,14 +174,50 @@ def merged(chunks: list[ChunkResponse]) -> list[ChunkResponse]:
     if len(chunks) < 2:
         return chunks
     given: list[ChunkResponse] = []
-    row: list[ChunkResponse] = []
-    like: ChunkResponse | None = None
+    rows: dict[_Text, _Row] = {}
+    row: _Row | None = None
     for chunk in chunks:
-        if like is None or chunk != like:
-            given += _as_one(row)
-            row, like = [], _with_any_text(chunk)
-        row.append(chunk)
-    return given + _as_one(row)
+        if row is None or chunk != row.like:
+            text = _text_of(chunk)
+            row = rows.get(text)
+            if row is None or chunk != row.like:
+                like = _with_any_text(chunk)
+                if row is not None or like is None or not all(_may_pass(chunk, text, other) for other in rows):
+                    given += [_as_one(each.chunks) for each in rows.values()]
+                    rows.clear()
+                if like is None:
+                    row = None
+                    given.append(chunk)
+                    continue
+                row = rows[text] = _Row(like, [])
+        row.chunks.append(chunk)
+    return given + [_as_one(each.chunks) for each in rows.values()]
+
+
+_Text: TypeAlias = tuple[int, "int | str"]
+"""A choice, and in it a call by its index, or another text by its name."""
+
+
+class _Row(NamedTuple):
+    """Chunks that become one, and what equals each of them."""
+
+    like: ChunkResponse
+    chunks: list[ChunkResponse]
+
+
+def _text_of(chunk: ChunkResponse) -> _Text:
+    """Return the text of which a chunk has more, if it has only one."""
+    if chunk.tool_calls:
+        return chunk.choice, chunk.tool_calls[0].index
+    return chunk.choice, "content" if chunk.content else "reasoning"
+
+
+def _may_pass(chunk: ChunkResponse, text: _Text, other: _Text) -> bool:
+    """Return whether further chunks of another text may come before this one.
+
+    Texts of a choice end one another, unless they are of calls; and the tokens so far are those of the last chunk.
+    """
+    return chunk.usage is None and (text[0] != other[0] or (isinstance(text[1], int) and isinstance(other[1], int)))
 
 
 def _with_any_text(chunk: ChunkResponse) -> ChunkResponse | None:
@@ -195,15 +233,16 @@ def _with_any_text(chunk: ChunkResponse) -> ChunkResponse | None:
     return like if chunk == like else None
 
 
-def _as_one(row: list[ChunkResponse]) -> list[ChunkResponse]:
-    if len(row) < 2:
-        return row
+def _as_one(row: list[ChunkResponse]) -> ChunkResponse:
     last = row[-1]
+    if len(row) == 1:
+        return last
     if not last.tool_calls:
-        texts = {name: "".join([getattr(each, name) for each in row]) for name in ("content", "reasoning")}
-        return [replace(last, **texts)]
+        return replace(
+            last, **{name: "".join([getattr(each, name) for each in row]) for name in ("content", "reasoning")}
+        )
     text = "".join([each.tool_calls[0].arguments_delta for each in row])
-    return [replace(last, tool_calls=(replace(last.tool_calls[0], arguments_delta=text),))]
+    return replace(last, tool_calls=(replace(last.tool_calls[0], arguments_delta=text),))
 
 
 WireLane: TypeAlias = Callable[[str], list[ChunkResponse] | None]

@@ -205,6 +205,7 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
     limits: Limits = DEFAULT_LIMITS,
     keep_message: bool = False,
     logprobs: bool = False,
+    merge: bool = False,
 ) -> ReplayedAnswer:
     """Replay a recorded answer, for any number of subscribers and loops.
 
@@ -222,6 +223,7 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
       in a plain loop; an async loop waits. Bodies, cassettes, what was converted from them, and lines of
       ChunkResponses have no times, so another pace than "instant" raises a `UsageError`.
     - `chunk_size`: cuts the bytes anew, into so many a chunk. Recorded items of an SDK cannot be cut.
+    - `merge`: as in `from_wire`, with `chunk_size`; without it the events come one by one.
     - The rest is as with `from_stream`. An error that ended the recorded stream ends the replay.
     """
     speed = _checked_speed(pace)
@@ -235,6 +237,7 @@ def from_recording(  # noqa: PLR0913 - what a recording is, how it is replayed, 
         limits=limits,
         keep_message=keep_message,
         logprobs=logprobs,
+        merge=merge,
     )
     if speed is None:
         return ReplayedAnswer(bridge(recorded.untimed, recorded.new_machine, _is_checked), recorded, speed)

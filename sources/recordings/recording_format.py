@@ -92,6 +92,8 @@ class RecordingMeta(Struct, frozen=True, kw_only=True):
     sdk_version: str | None = None
     start: str | None = None
     """When the stream was opened: ISO 8601, UTC, microseconds; null if no times are known, and each `t_ns` is 0."""
+    request: Any | UnsetType = UNSET
+    """What was asked, where whoever recorded the stream knew it: `path` and `body`. Headers are never here."""
 
 
 class RecordedItem(Struct, frozen=True):

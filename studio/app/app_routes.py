@@ -24,6 +24,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.errors import PenstockError, UsageError
 from ...sinks.resume.stream_routes import stream_routes
+from ...sources.base.request import listen
 from ..explorer.explored_runs import ExploredStreams, RunChoice
 from ..explorer.explored_stream import ExploredStream
 from ..replay.replay_recordings import Recording
@@ -238,7 +239,7 @@ def _size(text: str) -> int:
 def serve_app(session: AppSession, *, port: int, ready: Callable[[str], object], page: str = "/") -> None:
     """Serve until Ctrl-C; `ready` gets the address of a page, with the token behind `#`, which no server is sent."""
     token = token_urlsafe(32)
-    with _listening(port) as listening:
+    with listen("127.0.0.1", port) as listening:
         address = f"http://127.0.0.1:{listening.getsockname()[1]}{page}#token={token}"
         server = _Server(app_of(session, token), session, lambda: ready(address))
         asyncio.run(server.serve(sockets=[listening]))
@@ -271,14 +272,6 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._session.aclose()
         await super().shutdown(sockets)
-
-
-def _listening(port: int) -> socket.socket:
-    try:
-        return socket.create_server(("127.0.0.1", port))
-    except (OSError, OverflowError) as error:
-        message = f"cannot listen on 127.0.0.1, port {port}: {error}"
-        raise UsageError(message) from error
 
 
 def run_app(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -11,6 +12,7 @@ import typer
 
 from ...events.errors import UsageError, how_to_install
 from ...operators.catalogue.dialect_for import dialects_named
+from ...operators.engine.known_names import known_names
 from .cli_parts import beginning_with
 
 GATEWAY_EXAMPLES = """\b
@@ -19,16 +21,30 @@ Examples:
   penstock gateway --upstream http://127.0.0.1:8000/v1 --server vllm --dialect qwen3_coder
   penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --template qwen3/tokenizer_config.json
   penstock gateway --upstream http://127.0.0.1:8080 --host 0.0.0.0 --key secret
+  penstock gateway --upstream http://127.0.0.1:8080 --upstream http://127.0.0.1:8081 --watchdog first=60,between=30
+  penstock gateway --upstream http://127.0.0.1:8080 --allow-tools read,write,edit --root . --redact keys,email
+  penstock gateway --upstream http://127.0.0.1:8080 --record recordings
+  penstock gateway --config gateway.toml
 """
 UPSTREAM_KEY = "PENSTOCK_UPSTREAM_KEY"
+GATEWAY_KEY = "PENSTOCK_GATEWAY_KEY"
 _SERVERS = ("auto", "vllm", "sglang", "llamacpp", "ollama", "lmstudio", "openai")
 
 
 def gateway(  # noqa: PLR0913 - the options of the command
     *,
     upstream: Annotated[
-        str, typer.Option(metavar="URL", help="The server of the model, with OpenAI's chat completions.")
-    ],
+        list[str] | None,
+        typer.Option(
+            metavar="URL",
+            help="The server of the model, with OpenAI's chat completions. Several: the next one is asked where one "
+            "fails before its first output.",
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="A TOML file with several models and servers, in place of --upstream."),
+    ] = None,
     server: Annotated[
         str,
         typer.Option(
@@ -53,31 +69,84 @@ def gateway(  # noqa: PLR0913 - the options of the command
         ),
     ] = None,
     host: Annotated[
-        str, typer.Option(metavar="HOST", help="The address to listen on; for another than this machine's with --key.")
-    ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 4141,
+        str | None,
+        typer.Option(
+            metavar="HOST", help="The address to listen on, by default 127.0.0.1; for other machines with --key."
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, max=65535, help="The port, by default 4141; 0 picks a free one.")
+    ] = None,
     key: Annotated[
         str | None,
         typer.Option(
-            metavar="KEY", help="What clients must send as their key; by default theirs goes to the upstream."
+            metavar="KEY",
+            envvar=GATEWAY_KEY,
+            show_envvar=True,
+            help="What clients must send as their key; by default theirs goes to the upstream.",
         ),
     ] = None,
-    most_at_once: Annotated[int, typer.Option(min=1, help="The most requests at the same time.")] = 64,
+    most_at_once: Annotated[
+        int | None, typer.Option(min=1, help="The most requests that are answered at the same time, by default 64.")
+    ] = None,
+    most_waiting: Annotated[
+        int | None, typer.Option(min=0, help="The most further requests that wait for their turn, by default 64.")
+    ] = None,
+    record: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Keep each request with its answer, and conversations, in this folder."),
+    ] = None,
+    grace: Annotated[
+        float | None,
+        typer.Option(min=0, metavar="SECONDS", help="Time that SIGTERM leaves to answers, by default 8 seconds."),
+    ] = None,
+    allow_tools: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,...", help="The only tools that the model may call; any other call is blocked."),
+    ] = None,
+    root: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FOLDER",
+            help="The folder in which paths in calls must be. Paths within a command or a patch are not looked at.",
+        ),
+    ] = None,
+    redact: Annotated[
+        str | None,
+        typer.Option(metavar="WHAT,...", help="Replace keys, email, card, phone or all, in answers, errors and logs."),
+    ] = None,
+    watchdog: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LIMIT=SECONDS,...",
+            help="How long to wait: first (for the first content), between (two contents), call (one call), total.",
+        ),
+    ] = None,
 ) -> None:
     """Put OpenAI's and Anthropic's APIs in front of a server of open models, and mend its calls.
 
     Clients of Chat Completions, Responses and Messages are answered, streamed or not. The key of the upstream, if it
-    needs one of its own, is taken from PENSTOCK_UPSTREAM_KEY. One line of standard error tells of each request. Ctrl-C
-    ends all answers with an error, and stops.
+    needs one of its own, is taken from PENSTOCK_UPSTREAM_KEY. One line of standard error tells of each request, and
+    /metrics tells Prometheus of all. Ctrl-C ends all answers with an error, and stops. What the guards block, the
+    client gets as a text that says why.
     """
     try:
         from ...gateway.chat_template import read_template  # noqa: PLC0415 - what it imports is an extra
-        from ...gateway.serving.gateway_app import GatewayOptions  # noqa: PLC0415
-        from ...gateway.serving.run_gateway import run_gateway  # noqa: PLC0415
+        from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415
+        from ...gateway.serving.gateway_config import GatewayConfig, given, read_config  # noqa: PLC0415
+        from ...gateway.serving.run_gateway import new_loop, run_gateway  # noqa: PLC0415
+        from ...gateway.serving.served_model import GatewayOptions  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
+        from ...sources.streams.time_limits import TimeLimits  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("httpx2", "jinja2", "starlette", "uvicorn"):
+        if (error.name or "").partition(".")[0] not in (
+            "httpx2",
+            "jinja2",
+            "prometheus_client",
+            "starlette",
+            "uvicorn",
+        ):
             raise
         message = f"the gateway needs {error.name}; {how_to_install('gateway')}"
         raise UsageError(message) from error
@@ -86,8 +155,56 @@ def gateway(  # noqa: PLR0913 - the options of the command
         raise UsageError(message)
     if dialect is not None:
         dialects_named(dialect)
-    prompts = None if template is None else read_template(template)
-    options = GatewayOptions(model=model, dialect=dialect, template=prompts, key=key, most_at_once=most_at_once)
+    if bool(upstream) == (config is not None):
+        message = "pass --upstream with the address of the model's server, or --config with a file"
+        raise UsageError(message)
+    of_models = {
+        "model": model,
+        "dialect": dialect,
+        "template": None if template is None else read_template(template),
+        "allow_tools": None if allow_tools is None else _listed(allow_tools),
+        "root": root,
+        "redact": None if redact is None else _redacted(_listed(redact), REDACTED),
+        "watchdog": None if watchdog is None else _limits(_listed(watchdog), TimeLimits._fields),
+    }
+    if config is not None and (wrong := [*given(**of_models), *(["server"] if server != "auto" else [])]):
+        option = wrong[0].replace("_", "-")
+        message = f"--config says what models and servers there are; write --{option} into the file"
+        raise UsageError(message)
+    said = GatewayConfig((), {}, {}) if config is None else read_config(config)
+    own = given(key=key, most_at_once=most_at_once, most_waiting=most_waiting, record=record)
+    options = GatewayOptions(**{**said.options, **own, **given(**of_models)})
+    running = {**said.running, **given(host=host, port=port, grace=grace)}
     known: ServerName | None = None if server == "auto" else cast("Any", server)
-    asked = Upstream(upstream, server=known, key=os.environ.get(UPSTREAM_KEY))
-    asyncio.run(run_gateway(asked, options, host=host, port=port, say=typer.echo))
+    asked = [Upstream(each, server=known, key=os.environ.get(UPSTREAM_KEY)) for each in upstream or ()]
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run_gateway(asked or said.models, options, say=typer.echo, **running))
+
+
+def _listed(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",") if each.strip()]
+
+
+def _redacted(names: list[str], ready: Mapping[str, Any]) -> list[Any]:
+    """Return what is redacted, by its names on the command line."""
+    known = (*ready, "all")
+    for each in names or [""]:
+        if each not in known:
+            message = f"--redact takes {', '.join(ready)} and all, got {each!r}; {known_names(each, known)}"
+            raise UsageError(message)
+    return [ready[each] for each in (ready if "all" in names else names)]
+
+
+def _limits(given: list[str], known: Sequence[str]) -> dict[str, float]:
+    """Return the limits of `watchdog` that are given as `first=60`."""
+    limits: dict[str, float] = {}
+    for each in given or [""]:
+        name, _, seconds = each.partition("=")
+        try:
+            limits[name] = float(seconds)
+        except ValueError:
+            name = ""
+        if name not in known:
+            message = f"--watchdog takes {', '.join(known)} in seconds, such as first=60,between=30; got {each!r}"
+            raise UsageError(message)
+    return limits

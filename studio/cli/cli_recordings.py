@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,7 @@ Examples:
   penstock record -o answer.jsonl --provider openai --model gpt-5 "Write a garden in SVG."
   penstock explore answer.jsonl
   penstock explore answer.txt --model Qwen/Qwen3-8B
+  penstock explore recordings/ --dialect hermes
   penstock explore tests/streams/openai_chat/*.sse --no-browser
 """
 
@@ -36,7 +38,8 @@ def explore(
         list[str],
         typer.Argument(
             metavar="FILE...",
-            help="What penstock record wrote, bodies of streamed answers, cassettes, a model's texts; - for the input.",
+            help="What penstock record wrote, bodies of streamed answers, cassettes, a model's texts; - for the input; "
+            "or a folder of recordings, such as that of penstock gateway --record.",
         ),
     ],
     *,
@@ -59,11 +62,36 @@ def explore(
 
     reading = CallReading(dialects=dialect, model=model)
     streams: dict[str, ExploredStream] = {}
-    for file in files:
-        with progress_shown(file):
-            stream = read_stream(file, api, interaction, as_text=reading.as_text(file))
+    for file, is_in_folder in _with_those_in_folders(files):
+        try:
+            with progress_shown(file):
+                stream = read_stream(file, api, interaction, as_text=reading.as_text(file))
+        except UsageError as error:
+            if not is_in_folder:
+                raise
+            complain(str(error))  # one that is being written
+            continue
         streams[file] = replace(stream, pipeline=reading.finder(is_text=stream.form == "texts").pipeline)
+    if not streams:
+        message = "no recording of the folder can be read"
+        raise UsageError(message)
     run_explorer(streams, port=port, ready=announced(no_browser=no_browser))
+
+
+_MOST_OF_FOLDER = 100
+"""The most recordings of a folder that are read, which are the last ones."""
+
+
+def _with_those_in_folders(files: list[str]) -> Iterator[tuple[str, bool]]:
+    """Yield each file, of a folder its recordings, and whether it is one of those."""
+    for file in files:
+        found = sorted(Path(file).glob("*.jsonl")) if Path(file).is_dir() else []
+        if not found:
+            yield file, False
+        if len(found) > _MOST_OF_FOLDER:
+            complain(f"{file} has {len(found)} recordings; these are the last {_MOST_OF_FOLDER}, name older ones")
+        for each in found[-_MOST_OF_FOLDER:]:
+            yield str(each), True
 
 
 CONVERT_EXAMPLES = """\b

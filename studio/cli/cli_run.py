@@ -16,9 +16,10 @@ from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import Strategy, strategy_named
 from ...sources.base.request import Request
 from ...sources.recognition.apis import PROVIDERS, provider_of
+from ...sources.recordings.recording_file import RecordingFile
 from ...sources.streams.bounded_read import LONGEST_TEXT, read_bounded, reason_of
 from ..reading.read_input import INPUT_IS_CLOSED, PipedBody
-from ..record import RecordingFile, new_recording, tap_into
+from ..record import new_recording, tap_into
 from ..run_provider import connected, key_from_environment, url_from_environment, with_tools
 from .cli_parts import (
     SHOWN_PROVIDERS,

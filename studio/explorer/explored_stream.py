@@ -160,7 +160,7 @@ def read_stream(
     name = fspath(path)
     recorded = read_recorded(name, api, timed=True, interaction=interaction, as_text=as_text)
     items = [each.item for each in recorded.items]
-    form = form_of(items, has_machine=recorded.kind != "events")
+    form = form_of(items, has_machine=recorded.kind != "events") if items else "items"  # none: it was refused
     if form is None:
         message = f"{name}: {NOT_CHUNKS}"
         raise UsageError(message)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Collection
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Self, cast
 
 from ...events.errors import UsageError, how_to_install
-from ...sources.base.request import is_this_machine
+from ...sources.base.request import is_this_machine, listen
 from .replay_log import Outcome, ReplayEntry, ReplayLog
 from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace, parse_fault
 from .replay_recordings import Recordings, RecordingSource, RequestCheck
@@ -95,7 +94,7 @@ class ReplayServer:
             self._pace, self._chunk, self._fault, self._hosts, self._gate, self._check, self._strict
         )
         app = ReplayApp(self.recordings, self._log, connections, settings)
-        listening = _listening(*self._address)
+        listening = listen(*self._address)
         host, port = cast("tuple[str, int]", listening.getsockname()[:2])
         thread = ReplayThread(app.asgi, listening, connections)
         thread.start()
@@ -148,11 +147,3 @@ class ReplayServer:
     def follow(self) -> SimpleQueue[ReplayEntry]:
         """Return a queue that from now on receives each entry twice: when it begins, and when it has ended."""
         return self._log.follow()
-
-
-def _listening(host: str, port: int) -> socket.socket:
-    try:
-        return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError) as error:
-        message = f"cannot listen on {host}, port {port}: {error}"
-        raise UsageError(message) from error

@@ -13,11 +13,11 @@ from dialect_calls import WRITING, written
 from lane_chains import CHAINS
 from looped import looped
 from operator_contract import CHUNKS, TEXT_CALLS, TURN, Outcome, by_step, call, frozen, raising_after
+from twins import in_python
 
 from penstock.events import ChunkResponse
 from penstock.operators import compose, holdback, json_fragments, parse_text, stage, to_invocations, whole_calls
 from penstock.operators.engine.stage import Failed, Operator
-from penstock.operators.machines.json_machine import JsonMachine, pure_feed
 from penstock.studio import trace
 from penstock.studio.tracing.trace import Trace
 
@@ -128,8 +128,7 @@ def test_what_a_call_may_become_is_told_within_five_times_the_calls(name: str) -
 
 
 def assert_five_times_at_most(operator: Operator[Any, Any], items: Sequence[Any]) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(JsonMachine, "feed", pure_feed)  # what happens in C is not counted
+    with in_python():  # what happens in C is not counted
         first, chain, seen = stage(operator), stage(operator), trace(operator)
         for item in items:  # what a first run looks up for all later ones does not count
             first.feed(item)

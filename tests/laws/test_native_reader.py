@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import gc
-import json
 import os
 import shutil
 import subprocess
 import sys
 import sysconfig
-from itertools import pairwise
 from pathlib import Path
 from random import Random, randrange
 from typing import Any, Final
@@ -18,7 +16,8 @@ import msgspec
 import pytest
 from depth import scaled
 from hypothesis import settings
-from strategies.json_texts import SAMPLE
+from strategies.json_texts import SAMPLE, some_pieces, some_text
+from twins import told_of
 
 from penstock.events.segment_event import Fragment
 from penstock.operators.engine.limits import Limits
@@ -29,12 +28,6 @@ TEXTS: Final = 50_000
 GROUPS: Final = 8
 SHORT: Final = Limits(depth=3, key_length=4, number_length=5, arguments_length=40)
 LIMITS: Final = (Limits(), Limits(), Limits(depth=2, number_length=1), SHORT)
-SIGNS: Final = (
-    *'{{}}[[]],,::""\\ \n\t\r/0123456789-+.eEabtfnulrs\x00\x7f\xa0é日😀\ud83d\ude00\u2028',
-    *'true false null nul 1.5e3 -0 "a": "k":"x [1,2] \\n \\" \\\\ \\/ \\u00e9 \\uD83D \\uDE00 \\u12 \\x \\ud8'.split(),  # noqa: SIM905 - not a line for each
-    "\\ud83d\\ude00",
-    "7" * 650,
-)
 
 native = pytest.mark.skipif(not IS_NATIVE, reason="the reader in C was not built here, or PENSTOCK_PURE forbids it")
 
@@ -46,43 +39,9 @@ class Pure(JsonMachine):
     feed = pure_feed
 
 
-def some_value(random: Random, depth: int = 0) -> Any:
-    kind = random.random()
-    if kind < 0.25 and depth < 4:
-        keys = random.choices(("a", "b", "é", "k\n", "😀", "long key", ""), k=random.randrange(4))
-        return {key: some_value(random, depth + 1) for key in keys}
-    if kind < 0.5 and depth < 4:
-        return [some_value(random, depth + 1) for _ in range(random.randrange(4))]
-    number = random.choice((random.randrange(-999, 9999), random.uniform(-9, 9), 10 ** random.randrange(30), 1e300))
-    letters = "".join(random.choices('ab cé日😀"\\\n\t/\x7f\ud83d\ude00\u2028', k=random.randrange(20)))
-    return random.choice((True, False, None, number, letters, letters))
-
-
-def some_text(random: Random) -> str:
-    """Return JSON, JSON with something wrong, signs of JSON in any order, or containers in containers."""
-    kind = random.random()
-    if kind < 0.3:
-        return "".join(random.choices(SIGNS, k=random.randrange(1, 24)))
-    if kind < 0.35:
-        return "".join(random.choices(("[", '{"a":', "[[", "{", "]", "}", " "), k=random.choice((4, 40, 400))))
-    text = json.dumps(some_value(random), ensure_ascii=random.random() < 0.5, indent=random.choice((None, None, 1)))
-    if random.random() < 0.4:
-        place = random.randrange(len(text) + 1)
-        text = text[:place] + random.choice(SIGNS) + text[place + random.randrange(3) :]
-    return text + random.choice(("", "", " ", "\n", "x"))
-
-
-def some_pieces(random: Random, text: str) -> list[str]:
-    size = random.choice((1, 2, 3, 4, 4, 7, 1000))
-    places = range(0, len(text), size) if random.random() < 0.7 else random.choices(range(len(text)), k=len(text) // 4)
-    return [text[begin:end] for begin, end in pairwise(sorted({0, *places, len(text)}))]
-
-
 def observed(machine: JsonMachine) -> list[Any]:
-    """Return all that can be seen of a machine; the start of a number and a word only while one is being read."""
-    state = machine.dump()
-    told = {"number": ("_start", "_number_state", "_word"), "word": ("_start", "_word"), "key_text": ("_start",)}
-    state |= dict.fromkeys({"_start", "_number_state", "_word"} - set(told.get(state["_state"], ())))
+    """Return all that can be seen of a machine."""
+    state = told_of(machine.dump())
     seen = [state, machine.path, machine.around, machine.open_path, machine.held(("a", "key")), machine.ahead()]
     return [*seen, machine.bare, machine.error and (machine.read, machine.excess)]
 
@@ -227,17 +186,18 @@ def test_what_was_built_for_another_version_or_does_not_load_is_left():
     assert said_with(PENSTOCK_PURE="1") == "False 6\n"
     assert said_with("native_readers.INTERFACE = -1") == "False 6\n"
     assert said_with("import sys", "sys.modules['penstock.operators.machines._native'] = None") == "False 6\n"
-    other = "native_readers.native_readers().install(type('Machine', (), {'__slots__': ('at',), 'STEPS': {}}), dict)"
-    assert said_with(f"print({other})") == "False\nTrue 6\n"
+    other = "native_readers.native_readers().install(type('JsonMachine', (), {'__slots__': ('at',)}), None)"
+    assert said_with(f"print({other})") == "None\nTrue 6\n"
 
 
 @native
-def test_it_takes_one_class_that_has_all_slots():
+def test_it_takes_each_class_once_and_no_other():
     module = native_readers()
     assert module is not None
-    assert not module.install(JsonMachine, Fragment)
+    assert module.install(JsonMachine, pure_feed) is None
+    assert module.install(Pure, pure_feed) is None
     with pytest.raises(TypeError):
-        module.install(JsonMachine(), Fragment)
+        module.install(JsonMachine(), pure_feed)
 
 
 def test_it_is_built_where_there_is_a_compiler():

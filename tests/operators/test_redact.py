@@ -226,7 +226,7 @@ def test_metadata_native_and_what_a_provider_sends_are_redacted():
     assert sum(SECRET in repr(each) for each in events) >= 7
 
 
-def test_a_kept_message_is_redacted_also_where_it_has_json_as_text():
+def test_a_kept_message_and_the_word_for_the_end_are_redacted_also_where_there_is_json_as_text():
     arguments = f'{{"a": "\\u0041{AWS[1:]}", "n": {CARD_NUMBER}}}'
     message = {
         "role": "assistant",
@@ -234,11 +234,12 @@ def test_a_kept_message_is_redacted_also_where_it_has_json_as_text():
         "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}],
     }
     (end,) = drive(
-        [ChunkResponse(finish_reason="stop", message=message, api="openai-chat")],
+        [ChunkResponse(finish_reason="stop", finish_reason_raw=f"stop {AWS}", message=message, api="openai-chat")],
         to_segments(turn_id="t"),
         redact(KEYS, CARD),
     )
     assert isinstance(end, AnswerEnd)
+    assert end.finish_reason_raw == f"stop {SECRET}"
     assert end.message["content"] == f"key {SECRET}"
     assert end.message["tool_calls"][0]["function"]["arguments"] == f'{{"a": "{SECRET}", "n": 0}}'
     assert message["content"] == f"key {AWS}"

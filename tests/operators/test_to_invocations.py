@@ -251,6 +251,15 @@ def test_a_name_that_is_no_tool_is_unknown(tools: Any) -> None:
     assert given.errors[0]["msg"] == f"known tools: {', '.join(sorted(tools))}"
 
 
+def test_a_name_that_is_no_tool_may_pass() -> None:
+    """For who passes calls on to somebody else, who knows what to say of it."""
+    (given,) = drive(segments_of('{"a": 1}', name="sub"), to_invocations({"add": Add}, unknown_tool="pass"))
+    assert isinstance(given, ToolInvocation)
+    assert (given.name, given.arguments, given.model) == ("sub", {"a": 1}, None)
+    (failed,) = drive(segments_of('{"a": "x"}'), to_invocations({"add": Add}, unknown_tool="pass"))
+    assert failed.reason == "invalid"
+
+
 class Adder:
     """A tool that is no pydantic model, as those of `penstock.pipeline`."""
 

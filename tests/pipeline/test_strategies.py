@@ -189,6 +189,8 @@ def test_with_tools_arguments_are_validated() -> None:
     assert (bad.reason, end.status) == ("invalid", "failed")
     *_, unknown = answered(one_call("sub", "{}"), api_tool_call({"add": Add}))
     assert unknown.reason == "unknown_tool"
+    *_, passed = answered(one_call("sub", "{}"), api_tool_call({"add": Add}, unknown_tool="pass"))
+    assert passed.name == "sub"
 
 
 def test_fields_name_the_tools_that_stream_an_argument() -> None:

@@ -204,6 +204,8 @@ def test_tools_type_raw_values_and_validate():
     assert call.model == Add(a=1)
     *_, failed = answered([QWEN.replace("add", "sub")], qwen3_coder(iter([type("add", (Add,), {})])))
     assert failed.reason == "unknown_tool"
+    *_, passed = answered([QWEN.replace("add", "sub")], qwen3_coder({"add": Add}, unknown_tool="pass"))
+    assert (passed.name, passed.model) == ("sub", None)
 
 
 def test_a_tool_is_found_in_any_case_and_the_invocation_has_its_own_name():

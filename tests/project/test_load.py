@@ -11,7 +11,7 @@ import pytest
 
 pytestmark = pytest.mark.tooling
 LOAD = Path(__file__).parents[2] / "benchmarks/load.py"
-NUMBERS = r" +3" + r" +[\d.]+" * 4 + r" +\d+%" * 2 + r" +[\d.]+" * 2
+NUMBERS = r" +3" + r" +[\d.]+" * 5 + r" +\d+%" * 2 + r" +[\d.]+" * 2
 
 
 def test_a_small_load_loses_nothing_and_prints_its_table():
@@ -23,3 +23,13 @@ def test_a_small_load_loses_nothing_and_prints_its_table():
         assert re.search(rf"^coalesced +{app}{NUMBERS}$", done.stdout, re.MULTILINE), done.stdout
         assert re.search(rf"^PASS coalesced: nothing lost in \d+ calls of {app}$", done.stdout, re.MULTILINE)
     assert re.search(r"^ +penstock / bare +1\.00 ", done.stdout, re.MULTILINE)
+
+
+def test_a_small_load_of_the_gateway_loses_nothing():
+    command = [sys.executable, str(LOAD), "--scenario", "gateway", "--clients", "3", "--seconds", "1.5"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode in (0, 1), done.stderr
+    for app in ("upstream", "gateway"):
+        assert re.search(rf"^gateway +{app}{NUMBERS}$", done.stdout, re.MULTILINE), done.stdout
+        assert re.search(rf"^PASS gateway: nothing lost in 3 calls of {app}$", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(r"us of its core for a chunk$", done.stderr, re.MULTILINE)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
@@ -11,6 +10,8 @@ from contextlib import contextmanager
 from typing import Any
 
 import uvicorn
+
+from penstock.sources.base.request import listen
 
 
 class _Server(uvicorn.Server):
@@ -36,7 +37,7 @@ def serving(app: Any, port: int = 0) -> Iterator[str]:
     `port`: that of one before, to which a page goes back; by default a free one.
     """
     before = set(threading.enumerate())
-    with socket.create_server(("127.0.0.1", port)) as listening:
+    with listen("127.0.0.1", port) as listening:
         config = uvicorn.Config(app, loop="asyncio", ws="websockets-sansio", log_config=None)
         server = _Server(config)
 

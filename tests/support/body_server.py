@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Self
@@ -11,6 +10,7 @@ from typing import Self
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import Receive, Scope, Send
 
+from penstock.sources.base.request import listen
 from penstock.studio.replay.replay_app import PlayedAnswer
 from penstock.studio.replay.replay_log import Outcome, ReplayEntry, ReplayLog
 from penstock.studio.replay.replay_pieces import TimedWrite
@@ -45,7 +45,7 @@ class BodyServer:
         self._log, self._connections = ReplayLog(), Connections()
 
     def __enter__(self) -> Self:
-        listening = socket.create_server(("127.0.0.1", 0))
+        listening = listen("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
         self._thread = ReplayThread(self._answer, listening, self._connections)
         self._thread.start()

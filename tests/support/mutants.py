@@ -49,6 +49,7 @@ class Mutant(NamedTuple):
 LAWS = "tests/laws/test_laws.py"
 STAGE = "tests/operators/engine/test_stage.py"
 READER = "tests/laws/test_native_reader.py"
+NATIVE_LANES = "tests/laws/test_native_lanes.py"
 HOLDBACK = "tests/operators/test_holdback.py"
 STRIP = "tests/operators/test_strip_markers.py"
 MACHINE = "tests/operators/machines/test_json_machine.py"
@@ -332,15 +333,81 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "in C: a step begins without the state",
+        (Edit(NATIVE, "    put_state(reader);\n    PUT(machine, ROOT_CLOSED", "    PUT(machine, ROOT_CLOSED"),),
+        (f"{READER} any_text",),
+    ),
+    Mutant(
+        "in C: a lane takes a chunk that has more than text",
+        (Edit(NATIVE, "if (here != there && at != offsets[whatever]", "if (here != there && at == 0"),),
+        (f"{NATIVE_LANES} any_calls",),
+    ),
+    Mutant(
+        "in C: a lane passes by what checks its text",
+        (Edit(NATIVE, "SLOT(lane, CHECK) != Py_None || ", ""),),
+        (f"{NATIVE_LANES} any_calls",),
+    ),
+    Mutant(
+        "in C: a lane passes by who makes further events",
         (
             Edit(
                 NATIVE,
-                "        || set_slot(machine, STATE, Py_NewRef(names[reader->state])) < 0\n"
-                "        || set_slot(machine, PATH",
-                "        || set_slot(machine, PATH",
+                "SLOT(lane, CHECK) != Py_None || PyTuple_GET_SIZE(SLOT(lane, FURTHER))",
+                "SLOT(lane, CHECK) != Py_None",
             ),
         ),
-        (f"{READER} any_text",),
+        (f"{NATIVE_LANES} any_calls",),
+    ),
+    Mutant(
+        "in C: a lane for one string takes all text",
+        (Edit(NATIVE, "SLOT(lane, IS_WIDE) != Py_True", "0"),),
+        (f"{NATIVE_LANES} any_calls",),
+    ),
+    Mutant(
+        "in C: an error in a lane is passed on as text",
+        (Edit(NATIVE, "if (done == 0 && SLOT(machine, ERROR) != Py_None)", "if (done == 0 && machine == NULL)"),),
+        (f"{NATIVE_LANES} any_calls",),
+    ),
+    Mutant(
+        "in C: behind an error the lane is asked again",
+        (
+            Edit(
+                NATIVE,
+                "            PUT(answers, NEXT_LANE, Py_None);\n            PyDict_Clear(SLOT(answers, CALL_LANES));\n",
+                "",
+            ),
+        ),
+        (f"{NATIVE_LANES} any_calls",),
+    ),
+    Mutant(
+        "in C: a lane keeps the text as it stands in the source",
+        (Edit(NATIVE, "PyList_Append(SLOT(lane, TEXTS), decoded)", "PyList_Append(SLOT(lane, TEXTS), text)"),),
+        (f"{NATIVE_LANES} any_calls",),
+    ),
+    Mutant(
+        "in C: a lane lets its pieces grow",
+        (Edit(NATIVE, "PyList_GET_SIZE(raws) >= MANY - 1", "PyList_GET_SIZE(raws) >= 1000"),),
+        (f"{NATIVE_LANES} joined",),
+    ),
+    Mutant(
+        "in C: a value is never done",
+        (Edit(NATIVE, "if (depth == 1) PUT", "if (depth == 0) PUT"),),
+        (f"{NATIVE_LANES} any_calls",),
+    ),
+    Mutant(
+        "in C: a value that begins outside of the root is put into it",
+        (
+            Edit(
+                NATIVE,
+                "if (length <= PyTuple_GET_SIZE(SLOT(value, ROOT_PATH))) return LEAVE;",
+                "if (length == 0) return LEAVE;",
+            ),
+        ),
+        (f"{NATIVE_LANES} whatever_the_fragments",),
+    ),
+    Mutant(
+        "in C: a chain goes on behind an exception in a lane",
+        (Edit(NATIVE, "if (done == FAILED) return close_failed(chain);", "if (done == FAILED) return NULL;"),),
+        (f"{NATIVE_LANES} an_exception",),
     ),
     Mutant(
         "escaped text is read past its closing quote",
@@ -2718,7 +2785,16 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "deltas of different calls are merged",
-        (Edit("sources/base/machine.py", "        if like is None or chunk != like:\n", "        if like is None:\n"),),
+        (Edit("sources/base/machine.py", "delta = ToolCallDelta(call.index, ", "delta = ToolCallDelta(ANY_TEXT, "),),
+        ("tests/sources/base/test_machine.py",),
+    ),
+    Mutant(
+        "a read's text passes what ends it",
+        (
+            Edit(
+                "sources/base/machine.py", "return chunk.usage is None and (text", "return chunk.usage is None or (text"
+            ),
+        ),
         ("tests/sources/base/test_machine.py",),
     ),
     Mutant(
@@ -2849,6 +2925,7 @@ def build(source: Path) -> None:
     distribution = Distribution({"ext_modules": [Extension(source.stem, [str(source)])]})
     command: Any = distribution.get_command_obj("build_ext")
     command.build_lib, command.build_temp = str(source.parent), str(source.parent / "build")
+    command.force = True
     command.ensure_finalized()
     command.run()
     shutil.rmtree(source.parent / "build")
@@ -2859,7 +2936,7 @@ def passes(folder: Path, tests: tuple[str, ...]) -> bool:
 
     A copy reads in Python, unless the tests compare that with what is built in C.
     """
-    if any(each.startswith(READER) for each in tests):
+    if any(each.startswith((READER, NATIVE_LANES)) for each in tests):
         build(folder / NATIVE)
     environment = {key: value for key, value in os.environ.items() if key != "SHARED"}
     environment["PYTHONPATH"] = str(folder / "tests" / "support")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from queue import Queue
-from typing import Any
+from typing import Any, TypeAlias
 
 from app_server import serving
 from starlette.applications import Starlette
@@ -62,15 +63,20 @@ def generated(pieces: Sequence[str], finish: str | None = "stop") -> list[bytes]
     return [json.dumps(each).encode() + b"\n" for each in (*said, *([end] if finish else ()))]
 
 
+Answered: TypeAlias = Response | Sequence[Any]
+Script: TypeAlias = Answered | Callable[[dict[str, Any]], Answered]
+
+
 class ScriptedUpstream:
     """Answers each request with the next script, the last one for all further ones.
 
-    A script is a response, or the pieces of a body. Of pieces, `None` waits for `go` and `...` cuts the connection.
+    A script is a response, the pieces of a body, or a function that returns either for the body of a request. Of
+    pieces, `None` waits for `go`, `...` cuts the connection, and a number is so many seconds without a byte.
 
     - `requests`: the bodies that were asked. `paths`: where answers were asked for. `closed`: gets an item when a stream was left before its end.
     """
 
-    def __init__(self, *scripts: Response | Sequence[Any], routes: dict[str, Any] | None = None) -> None:
+    def __init__(self, *scripts: Script, routes: dict[str, Any] | None = None) -> None:
         self.scripts = list(scripts)
         self.requests: list[dict[str, Any]] = []
         self.paths: list[str] = []
@@ -102,6 +108,8 @@ class ScriptedUpstream:
         self.headers.append(dict(request.headers))
         self.paths.append(request.url.path)
         script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
+        if not isinstance(script, Response | Sequence):
+            script = script(self.requests[-1])
         if isinstance(script, Response):
             return script
         return StreamingResponse(self._pieces(script), media_type=PATHS[request.url.path])
@@ -114,6 +122,8 @@ class ScriptedUpstream:
                     await self._allowed()
                 elif piece is ...:
                     raise ConnectionAbortedError
+                elif isinstance(piece, float):
+                    await asyncio.sleep(piece)
                 else:
                     yield piece
         except (asyncio.CancelledError, GeneratorExit):
@@ -126,9 +136,17 @@ class ScriptedUpstream:
 
 
 @contextmanager
-def gateway(upstream: ScriptedUpstream, *, silence: float = 20.0, **options: Any) -> Iterator[str]:
-    """Yield the address of a gateway in front of a scripted server."""
-    with serving(upstream.app) as server:
-        app = Gateway(Upstream(f"http://{server}", silence=silence), GatewayOptions(**options)).app()
-        with serving(app) as address:
-            yield f"http://{address}"
+def gateway(*upstreams: ScriptedUpstream | str, silence: float = 20.0, **options: Any) -> Iterator[str]:
+    """Yield the address of a gateway in front of scripted servers, or of addresses where none may be."""
+    with ExitStack() as stack:
+        urls = [
+            each if isinstance(each, str) else f"http://{stack.enter_context(serving(each.app))}" for each in upstreams
+        ]
+        asked = [Upstream(each, silence=silence) for each in urls]
+        yield f"http://{stack.enter_context(serving(Gateway(asked, GatewayOptions(**options)).app()))}"
+
+
+def nobodys_address() -> str:
+    """Return an address of this machine at which nothing listens."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        return f"http://127.0.0.1:{free.getsockname()[1]}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from penstock.events import AnswerEnd, ProviderError, SegmentContent, SegmentStart, ToolInvocation
+from penstock.events import AnswerEnd, InvocationFailed, ProviderError, SegmentContent, SegmentStart, ToolInvocation
 from penstock.gateway.neutral import Call, Message, NeutralRequest, Reasoning, Text, ToolSpec
 from penstock.gateway.serving.answer_events import AnswerNotes, begun, named_for_client, pipeline_for
 from penstock.gateway.upstream_body import Lane
@@ -118,10 +118,36 @@ def test_an_answer_that_ends_before_it_begins_is_an_error_with_a_status(events: 
 
 def test_the_notes_are_the_message_of_the_assistant():
     log: dict[str, Any] = {}
-    notes = AnswerNotes(log)
+    notes = AnswerNotes(log, begin=0.0)
     for event in events_of("raw", chunk(content=f"<think>Hm.</think>Hi {CALL}"), chunk("stop")):
         notes.feed(event)
     call = Call("t:call_0", "F", '{"n": 1}')
     assert notes.is_whole
     assert notes.message() == Message("assistant", (Reasoning("Hm."), Text("Hi "), call))
-    assert log == {"calls": 1, "finish": "stop"}
+    assert log.pop("first") > 0
+    assert log == {"calls": 1, "mended": 1, "finish": "stop"}
+
+
+@pytest.mark.parametrize(
+    ("lane", "delta", "mended"),
+    [
+        ("raw", {"content": CALL}, 1),
+        ("parsed", {"content": CALL}, 1),
+        ("parsed", NATIVE, 1),
+        ("parsed", {"tool_calls": [{"index": 0, "id": "c1", "function": {"name": "f", "arguments": "{}"}}]}, None),
+    ],
+)
+def test_a_call_is_mended_if_it_was_text_or_had_no_id(lane: Lane, delta: dict[str, Any], mended: int | None):
+    log: dict[str, Any] = {}
+    notes = AnswerNotes(log, begin=0.0)
+    for event in events_of(lane, chunk(**delta), chunk("stop")):
+        notes.feed(event)
+    assert (log["calls"], log.get("mended")) == (1, mended)
+
+
+def test_each_reason_of_a_failed_call_is_noted():
+    log: dict[str, Any] = {}
+    notes = AnswerNotes(log, begin=0.0)
+    notes.feed(InvocationFailed("a", "t", "f", reason="invalid"))
+    notes.feed(InvocationFailed("b", "t", "f", reason="guarded"))
+    assert log == {"failed": ("invalid", "guarded")}

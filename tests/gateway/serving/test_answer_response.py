@@ -13,16 +13,16 @@ import httpx2
 import openai
 import pytest
 from app_server import serving
+from every_client import USER
 from scripted_upstream import ScriptedUpstream, body_of, chunk, gateway, text_chunks
 from starlette.responses import JSONResponse
+from streamed_answers import PATHS, data_in, is_error
 
 from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
 from penstock.gateway.serving.upstream import Upstream
 
-PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 BEGIN = body_of(text_chunks(["He", "llo"], None), done=False)
 END = body_of(text_chunks([])[1:])
-USER: Any = [{"role": "user", "content": "Go."}]
 WAIT = 15
 
 
@@ -34,15 +34,6 @@ def asked(**more: Any) -> dict[str, Any]:
 def streamed(url: str, path: str, **more: Any) -> Iterator[httpx2.Response]:
     with httpx2.stream("POST", url + path, json=asked(**more), timeout=WAIT) as response:
         yield response
-
-
-def data_in(text: str) -> list[Any]:
-    lines = [line.removeprefix("data: ") for line in text.splitlines() if line.startswith("data: ")]
-    return [json.loads(line) for line in lines if line != "[DONE]"]
-
-
-def is_error(path: str, last: Any) -> bool:
-    return last["type"] == "response.failed" if path == "/v1/responses" else "error" in last
 
 
 @pytest.mark.parametrize("path", PATHS)

@@ -67,4 +67,8 @@ def test_the_status_lets_a_client_stop_or_try_again(error: ProviderError, chat: 
 
 def test_in_a_stream_nothing_is_told_of_an_error_of_the_program():
     assert in_stream(KeyError("secret")) == {"class": "KeyError"}
-    assert in_stream(ProviderError("gone", transport=True)) == {"detail": "gone", "status": 503}
+
+
+def test_a_connection_that_broke_in_a_stream_is_told_in_words_that_clients_know():
+    assert in_stream(ProviderError("gone", transport=True)) == {"detail": "connection lost: gone", "status": 503}
+    assert in_stream(ProviderError("full", status=500)) == {"detail": "full", "status": 500}

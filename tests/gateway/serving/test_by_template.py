@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import httpx2
@@ -11,12 +12,14 @@ import pytest
 from chat_templates import TEMPLATES, TOKENS
 from depth import scaled
 from dialect_calls import Written, written
-from gateway_clients import USER, WAYS, Clients
+from every_client import USER, WAYS, Clients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
 from scripted_upstream import MODEL, ScriptedUpstream, completed, gateway, generated
+from starlette.responses import JSONResponse
 
+from penstock import AnswerEnd, Pipeline, SegmentContent
 from penstock.gateway.chat_template import ChatTemplate
 
 
@@ -95,7 +98,7 @@ def test_what_comes_after_a_prompt_that_opened_the_reasoning_is_reasoning(server
         asking = Clients(url)
         for way in WAYS:
             said = asking.ask(way, "any", {})
-            assert (said.thought, said.text, said.finish) == ("Hm.", "Yes.", "stop"), way
+            assert (said.reasoning, said.text, said.finish) == ("Hm.", "Yes.", "stop"), way
         asking.close()
 
 
@@ -156,6 +159,47 @@ def test_an_answer_without_its_end_is_no_whole_answer(server: str):
     with gateway(ScriptedUpstream(cut, routes=row.routes), dialect="hermes", template=template_of("chatml")) as url:
         for path in PATHS:
             assert post(url, path).status_code == 502
+
+
+@looped("server", SERVERS)
+def test_what_has_come_is_sent_while_the_server_still_writes(server: str):
+    row = SERVERS[server]
+    first, *rest = row.body(["Hi", " you."])
+    upstream = ScriptedUpstream([first, None, *rest], routes=row.routes)
+    with gateway(upstream, dialect="hermes", template=template_of("chatml")) as url, Clients(url) as asking:
+        stream = iter(asking.openai.chat.completions.create(model="m", messages=USER, stream=True))
+        assert next(stream).choices[0].delta.content == "Hi"
+        upstream.go()
+        assert "".join(choice.delta.content or "" for each in stream for choice in each.choices) == " you."
+
+
+@looped("server", SERVERS)
+def test_a_recording_is_read_again_in_the_form_of_the_server(server: str, tmp_path: Path):
+    row = SERVERS[server]
+    folder = tmp_path / server
+    with gateway(
+        ScriptedUpstream(row.body(["Hi", " you."]), routes=row.routes),
+        dialect="hermes",
+        template=template_of("chatml"),
+        record=folder,
+    ) as url:
+        assert post(url, PATHS[0]).status_code == 200
+    [recorded] = folder.glob("*.jsonl")
+    *_, end = events = list(Pipeline("hermes", keep_answer=False).stream(recorded))
+    assert "".join(each.delta for each in events if isinstance(each, SegmentContent)) == "Hi you."
+    assert isinstance(end, AnswerEnd)
+    assert (end.finish_reason, end.usage and end.usage.total) == ("stop", 18)
+
+
+def test_another_server_is_asked_in_its_own_way():
+    first, second = SERVERS["ollama"], SERVERS["lmstudio"]
+    broken = ScriptedUpstream(JSONResponse({"error": "out of memory"}, 500), routes=first.routes)
+    upstream = ScriptedUpstream(second.body(["Hi"]), routes=second.routes)
+    with gateway(broken, upstream, dialect="hermes", template=template_of("chatml")) as url:
+        answer = post(url, PATHS[0])
+    assert answer.json()["choices"][0]["message"]["content"] == "Hi"
+    assert answer.headers["x-penstock-lane"] == "raw by template; hermes; lmstudio"
+    assert (broken.paths, upstream.paths) == (["/api/generate"], ["/v1/completions"])
 
 
 def test_tools_that_the_template_does_not_show_are_told_in_the_log(caplog: pytest.LogCaptureFixture):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import struct
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
 
@@ -15,15 +17,16 @@ import pytest
 from app_server import serving
 from depth import scaled
 from dialect_calls import Written, written
-from gateway_clients import USER, WAYS, Clients
+from every_client import USER, WAYS, Clients
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
-from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, text_chunks
+from scripted_upstream import MODEL, ScriptedUpstream, body_of, chunk, gateway, nobodys_address, text_chunks
 from starlette.responses import JSONResponse
 
 from penstock.gateway.serving.gateway_app import Gateway
 from penstock.gateway.serving.upstream import Upstream
+from penstock.sources.base.request import listen
 
 NINE = (
     *("hermes", "qwen3_coder", "glm47", "kimi_k2", "deepseek_v31", "minimax_m2", "mistral_v11", "harmony", "gemma4"),
@@ -185,13 +188,33 @@ def test_what_llama_cpp_can_never_do_is_no_error_that_clients_repeat(upstream: S
 
 
 def test_an_upstream_that_is_not_there_is_a_503():
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    with serving(Gateway(Upstream(f"http://127.0.0.1:{port}/v1")).app()) as address:
+    with gateway(f"{nobodys_address()}/v1") as url:
         for _, path in ERRORS:
-            response = post(f"http://{address}", path)
+            response = post(url, path)
             assert response.status_code == 503
             assert "the upstream cannot be reached" in response.json()["error"]["message"]
+
+
+def test_a_connection_that_the_upstream_resets_is_a_503():
+    server = ScriptedUpstream([])
+    with serving(server.app) as models, listen("127.0.0.1", 0) as listening:
+        upstream = Upstream(f"http://{models}")
+        with serving(Gateway(upstream).app()) as address, ThreadPoolExecutor(1) as thread:
+            assert httpx2.get(f"http://{address}/v1/models").status_code == 200
+            upstream.url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+            for _, path in ERRORS:
+                resetting = thread.submit(reset_one, listening)
+                response = post(f"http://{address}", path)
+                resetting.result(timeout=20)
+                assert response.status_code == 503
+                assert "the upstream cannot be reached" in response.json()["error"]["message"]
+
+
+def reset_one(listening: socket.socket) -> None:
+    """Take a request, and reset its connection."""
+    with listening.accept()[0] as connection:
+        connection.recv(1 << 16)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def test_keys_and_pages_in_a_browser():
@@ -212,17 +235,42 @@ def test_keys_and_pages_in_a_browser():
 
 def test_bodies_are_bounded():
     server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
-    with gateway(server, longest_body=200) as url:
-        assert post(url, "/v1/messages").status_code == 200
-        refused = post(url, "/v1/messages", messages=[{"role": "user", "content": "x" * 300}])
-        assert (refused.status_code, kind_of(refused)) == (413, "request_too_large")
-        assert len(server.requests) == 1
+    with gateway(server, longest_body=2_000_000) as url:
+        for api, path in ERRORS:
+            assert post(url, path).status_code == 200
+            for more in (1_999_990, 3_900_000):  # a client must have sent all of it before it reads the error
+                refused = post(url, path, metadata={"pad": "x" * more})
+                kind = "request_too_large" if api == "anthropic-messages" else "invalid_request_error"
+                assert (refused.status_code, kind_of(refused)) == (413, kind)
+        assert len(server.requests) == 3
+
+
+def test_a_path_that_is_not_served_is_told_in_the_words_of_the_api():
+    with gateway(ScriptedUpstream([])) as url:
+        openais = httpx2.post(f"{url}/chat/completions")
+        assert (openais.status_code, kind_of(openais)) == (404, "invalid_request_error")
+        assert "POST /chat/completions is not served; the paths are /v1/chat/completions" in openais.text
+        other = httpx2.post(f"{url}/v1/complete", headers={"anthropic-version": "2023-06-01"})
+        assert (other.status_code, other.json()["type"], kind_of(other)) == (404, "error", "not_found_error")
+        wrong = httpx2.get(f"{url}/v1/messages")
+        assert (wrong.status_code, wrong.headers["allow"]) == (405, "POST")
+
+
+def test_no_page_of_another_origin_is_let_in():
+    with gateway(ScriptedUpstream([])) as url:
+        for method, path in (("OPTIONS", "/v1/messages"), ("GET", "/v1/models"), ("GET", "/")):
+            answer = httpx2.request(method, url + path, headers={"origin": "http://a", **PREFLIGHT})
+            assert [name for name in answer.headers if name.startswith("access-control")] == []
+            assert path == "/" or answer.status_code in (403, 405)
+
+
+PREFLIGHT = {"access-control-request-method": "POST", "access-control-request-headers": "content-type"}
 
 
 def test_further_requests_than_are_allowed_at_once_are_refused():
     server = ScriptedUpstream([*body_of(text_chunks(["Hi"], None), done=False), None, *body_of(text_chunks([]))])
     with (
-        gateway(server, most_at_once=1) as url,
+        gateway(server, most_at_once=1, most_waiting=0) as url,
         httpx2.stream(
             "POST", f"{url}/v1/messages", json={"model": "m", "max_tokens": 9, "stream": True, "messages": USER}
         ) as first,
@@ -293,3 +341,21 @@ def test_a_conversation_goes_on_from_its_last_response_with_what_was_thought_bef
     said = json.dumps(server.requests[1]["messages"][1])
     assert "I will." in said
     assert "Hm." in said
+
+
+def test_a_conversation_goes_on_behind_a_call_that_is_no_json():
+    text = '<tool_call>{"name": "f", "arguments": {"a": nope}}</tool_call>'
+    server = ScriptedUpstream(body_of(text_chunks([text])), body_of(text_chunks(["Done."])))
+    tools: Any = [{"type": "function", "name": "f", "parameters": {"type": "object"}, "strict": False}]
+    with (
+        gateway(server, dialect="hermes") as url,
+        openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client,
+    ):
+        first = client.responses.create(model="m", input="Go.", tools=tools)
+        [call] = [item for item in first.output if item.type == "function_call"]
+        result: Any = [{"type": "function_call_output", "call_id": call.call_id, "output": "That is no JSON."}]
+        client.responses.create(model="m", input=result, tools=tools, previous_response_id=first.id)
+    [_, said, told] = server.requests[1]["messages"]
+    [asked] = said["tool_calls"]
+    assert asked["id"] == told["tool_call_id"] == call.call_id
+    assert json.loads(asked["function"]["arguments"]) == {"INVALID_JSON": text}

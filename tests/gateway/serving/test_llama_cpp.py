@@ -12,11 +12,12 @@ import openai
 import pytest
 from app_server import serving
 from chat_templates import CHATML
-from gateway_clients import USER, WAYS, Clients, Said
+from every_client import USER, WAYS, Clients, Said
 from llama_server import llama_server
 
 from penstock.gateway.chat_template import ChatTemplate
-from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
+from penstock.gateway.serving.gateway_app import Gateway
+from penstock.gateway.serving.served_model import GatewayOptions
 from penstock.gateway.serving.upstream import CHAT, Upstream
 
 pytestmark = pytest.mark.slow
@@ -52,7 +53,7 @@ def llama() -> Iterator[str]:
 def asking(llama: str, grammar: str, **options: Any) -> Iterator[Clients]:
     upstream = Forcing(llama)
     upstream.grammar = grammar
-    with serving(Gateway(upstream, GatewayOptions(**options)).app()) as address:
+    with serving(Gateway([upstream], GatewayOptions(**options)).app()) as address:
         clients = Clients(f"http://{address}")
         yield clients
         clients.close()

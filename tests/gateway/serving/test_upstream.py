@@ -74,7 +74,7 @@ def test_every_server_has_a_profile_and_a_form_of_its_body():
 
 @pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://x", "http://", "nonsense"])
 def test_what_is_no_address_is_refused(url: str):
-    with pytest.raises(UsageError, match="--upstream must be an address"):
+    with pytest.raises(UsageError, match="an upstream must be an address"):
         Upstream(url)
 
 

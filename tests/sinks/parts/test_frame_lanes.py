@@ -15,13 +15,17 @@ from penstock.operators import drive, stream_fields, to_invocations, to_segments
 from penstock.operators.engine.stage import Completed, How, Interrupted
 from penstock.sinks.web.protocols import UiFrames, UiProtocol
 
-PROTOCOLS = get_args(UiProtocol)
-OPTIONS: dict[str, dict[str, Any]] = {"ag-ui": {"thread_id": "t", "run_id": "r"}}
+AGENTS = "anthropic-messages for agents"
+PROTOCOLS = (*get_args(UiProtocol), AGENTS)
+OPTIONS: dict[str, dict[str, Any]] = {
+    "ag-ui": {"thread_id": "t", "run_id": "r"},
+    AGENTS: {"interleave": False, "for_agents": True},
+}
 
 
 def frames(events: Iterable[Any], protocol: Any, how: How, *, lanes: bool, **options: Any) -> list[bytes]:
     """Return the frames of events; without lanes as the encoder alone writes them."""
-    ui = UiFrames(protocol, **OPTIONS.get(protocol, {}), **options)
+    ui = UiFrames(protocol.partition(" ")[0], **OPTIONS.get(protocol, {}), **options)
     if not lanes:
         ui._new_lane = None
     if hasattr(ui._encoder, "_created"):

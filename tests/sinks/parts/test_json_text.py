@@ -1,4 +1,4 @@
-"""`JsonText`: what is joined is the JSON of the value."""
+"""`JsonText`: what is joined is the JSON of the value; `CallInput`: an input is sent whole, or as it was written."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from strategies.cuts import cut_at
 from penstock.events.segment_event import Fragment
 from penstock.operators.engine.limits import DEFAULT_LIMITS
 from penstock.operators.machines.json_machine import JsonMachine
-from penstock.sinks.parts.json_text import JsonText
+from penstock.sinks.parts.json_text import CallInput, JsonText
 
 VALUES = st.recursive(
     st.none()
@@ -48,3 +48,33 @@ def test_every_piece_of_a_string_is_written_when_it_arrives():
 
 def test_a_number_beyond_all_floats_stays_one():
     assert JsonText().feed([Fragment((), "SCALAR", float("inf"))]) == "1e999"
+
+
+def sent(text: str, places: list[int], *, is_complete: bool) -> str:
+    given = CallInput("json", as_written=True)
+    fed = [given.feed(each) for each in cut_at(text, places)]
+    return "".join([*fed, given.close(None, is_complete=is_complete)])
+
+
+WRONG = st.sampled_from(['{"a": n', "nope}", "}", "]", ",", "\\", "\\ud83d", '"', "{", "Sure!", " ", "1"])
+
+
+@given(st.dictionaries(st.text(), VALUES, max_size=3), st.lists(WRONG, max_size=3), st.lists(st.integers(0, 99)))
+def test_an_input_that_is_no_json_is_sent_as_it_was_written_however_it_was_cut(
+    value: dict[str, Any], wrong: list[str], places: list[int]
+):
+    text = json.dumps(value) + "".join(wrong)
+    try:
+        json.loads(text)
+    except ValueError:
+        assert sent(text, places, is_complete=False) == sent(text, [], is_complete=False) == text
+    else:
+        assert json.loads(sent(text, places, is_complete=True)) == json.loads(text)
+        assert sent(text, places, is_complete=False) == json.dumps(value)[:-1]
+
+
+@given(st.lists(WRONG, min_size=1, max_size=5).map("".join), st.lists(st.integers(0, 20)))
+def test_an_input_that_begins_wrong_is_sent_the_same_however_it_was_cut(text: str, places: list[int]):
+    whole = sent(text, [], is_complete=False)
+    assert sent(text, places, is_complete=False) == whole
+    assert text.endswith(whole) or "ufffd" in whole

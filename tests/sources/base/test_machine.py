@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from random import Random
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from lanes import APIS, STREAMS
 from looped import looped
 from operator_contract import TURN
+from provider_client import cut_at_random
 
 from penstock import collect, drive
 from penstock.events import ChunkResponse, Notice, ProviderError, SegmentContent, ToolCallDelta, ToolInvocation
 from penstock.events.chunk_response import TokenUsage
+from penstock.operators import to_segments
 from penstock.pipeline.strategies import api_tool_call
 from penstock.sources import decode_wire, from_wire
 from penstock.sources.base.machine import merged
+from penstock.sources.recognition.apis import APIS
 
-BODIES = [(api, path) for api in APIS for path in sorted((STREAMS / APIS[api]).glob("*.sse"))]
+STREAMS = Path(__file__).parents[2] / "streams"
+BODIES = [
+    (api.name, path)
+    for api in APIS
+    for path in sorted((STREAMS / api.name.replace("-", "_")).iterdir())
+    if path.suffix != ".json"
+]
+SEVERAL = ("openai-chat", "gemini")
+"""The APIs that have several answers in a stream."""
 
 
 def events_of(api: str, pieces: list[bytes], *, merge: bool) -> tuple[list[Any], str]:
     """Return the events of a body, and what the stream raised."""
     events: list[Any] = []
+    choices: Any = "all" if api in SEVERAL else 0
     try:
-        events.extend(drive(pieces, decode_wire(api, choices=0, merge=merge), api_tool_call(turn_id=TURN)))
+        events.extend(
+            drive(pieces, decode_wire(api, choices=choices, turn_id=TURN, merge=merge), api_tool_call(turn_id=TURN))
+        )
     except ProviderError as error:
         return events, str(error)
     return events, ""
@@ -50,10 +65,10 @@ def each_without_pieces(event: Any) -> dict[str, Any]:
 
 @looped("api, path", BODIES, ids=lambda each: str(getattr(each, "stem", each)))
 def test_fewer_events_say_the_same(api: str, path: Any) -> None:
-    body = path.read_bytes()
+    body, random = path.read_bytes(), Random(path.name)
     plain, error = events_of(api, [body], merge=False)
     expected = told(plain), error
-    for pieces in ([body], [body[: len(body) // 3], body[len(body) // 3 :]]):
+    for pieces in ([body], [body[: len(body) // 3], body[len(body) // 3 :]], list(cut_at_random(body, random))):
         few, few_error = events_of(api, pieces, merge=True)
         assert (told(few), few_error) == expected
         assert len(few) <= len(plain)
@@ -102,35 +117,60 @@ def test_tokens_so_far_are_the_last_ones() -> None:
     assert merged([one, two]) == [ChunkResponse(content="aa", usage=TokenUsage(1, 2, 2))]
 
 
+TEXTS = st.sampled_from(("a", "b", '{"a": ', "1}", ""))
+PLACES = {"choice": st.integers(0, 1), "model": st.sampled_from((None, "m"))}
+USAGE = st.one_of(st.none(), st.builds(TokenUsage, st.just(1), st.integers(1, 9), st.just(9)))
+
+
+def call_of(delta: ToolCallDelta, **more: Any) -> ChunkResponse:
+    return ChunkResponse(tool_calls=(delta,), **more)
+
+
 CHUNKS = st.one_of(
-    st.builds(ChunkResponse, content=st.text("ab", max_size=2), reasoning=st.text("ab", max_size=1)),
+    st.builds(ChunkResponse, content=TEXTS, usage=USAGE, **PLACES),
+    st.builds(ChunkResponse, content=TEXTS, reasoning=TEXTS, **PLACES),
     st.builds(
-        lambda index, text, done: ChunkResponse(tool_calls=(ToolCallDelta(index, arguments_delta=text, done=done),)),
-        st.integers(0, 1),
-        st.text("ab", max_size=2),
-        st.booleans(),
+        call_of, st.builds(ToolCallDelta, st.integers(0, 1), arguments_delta=TEXTS, done=st.booleans()), **PLACES
     ),
-    st.builds(ChunkResponse, choice=st.integers(0, 1), model=st.sampled_from((None, "m")), content=st.just("x")),
-    st.just(ChunkResponse(content="x", finish_reason="stop")),
-    st.just(ChunkResponse(content="x", raw=({"new": 1},))),
+    st.builds(call_of, st.builds(ToolCallDelta, st.integers(0, 1), arguments_delta=TEXTS), usage=USAGE, **PLACES),
+    st.builds(ChunkResponse, content=TEXTS, finish_reason=st.sampled_from((None, "stop")), **PLACES),
+    st.just(ChunkResponse(content="a", raw=({"new": 1},))),
 )
+BEGUN = [
+    call_of(ToolCallDelta(index, f"c{choice}{index}", "f"), choice=choice) for choice in (0, 1) for index in (0, 1)
+]
 
 
-@given(st.lists(CHUNKS, max_size=9))
-def test_only_text_is_merged_and_its_order_stays(chunks: list[ChunkResponse]) -> None:
-    def texts(chunks: list[ChunkResponse]) -> list[Any]:
-        """Return each character with all that its chunk says beside it; a finish and the like even without one."""
-        found: list[Any] = []
-        for chunk in chunks:
-            calls = tuple((delta.index, delta.done) for delta in chunk.tool_calls)
-            beside = (chunk.choice, chunk.model, chunk.finish_reason, len(chunk.raw), calls)
-            pieces = chunk.reasoning, chunk.content, *(delta.arguments_delta for delta in chunk.tool_calls)
-            found += [(number, letter, beside) for number, piece in enumerate(pieces) for letter in piece]
-            found += (
-                [beside] if chunk.finish_reason or chunk.raw or any(delta.done for delta in chunk.tool_calls) else []
-            )
-        return found
-
+@given(st.lists(CHUNKS, max_size=12))
+def test_merged_chunks_say_the_same(chunks: list[ChunkResponse]) -> None:
     few = merged(chunks)
-    assert texts(few) == texts(chunks)
+    assert len(few) <= len(chunks)
     assert merged(few) == few
+    assert by_segment([*BEGUN, *few]) == by_segment([*BEGUN, *chunks])
+
+
+def by_segment(chunks: list[ChunkResponse]) -> Any:
+    segments, others = told(list(drive(chunks, to_segments(turn_id=TURN))))
+    return sorted(segments, key=str), others
+
+
+def test_calls_and_choices_that_come_in_turns_become_one_chunk_each() -> None:
+    def deltas(*pieces: tuple[int, int, str]) -> list[ChunkResponse]:
+        return [call_of(ToolCallDelta(index, arguments_delta=text), choice=choice) for choice, index, text in pieces]
+
+    in_turns = deltas((0, 0, "a"), (0, 1, "b"), (1, 0, "c"), (0, 1, "d"), (1, 0, "e"), (0, 0, "f"))
+    assert merged(in_turns) == deltas((0, 0, "af"), (0, 1, "bd"), (1, 0, "ce"))
+    texts = [ChunkResponse(content=text, choice=choice) for choice, text in ((0, "a"), (1, "b"), (0, "c"))]
+    assert [(each.choice, each.content) for each in merged(texts)] == [(0, "ac"), (1, "b")]
+
+
+def test_a_text_and_what_ends_it_stay_in_order() -> None:
+    chunks = [ChunkResponse(content="a"), ChunkResponse(reasoning="b"), ChunkResponse(content="c")]
+    assert merged(chunks) == chunks
+    call = call_of(ToolCallDelta(0, arguments_delta="b"))
+    assert merged([chunks[0], call, chunks[2]]) == [chunks[0], call, chunks[2]]
+    usage = TokenUsage(1, 1, 2)
+    told_tokens = [
+        ChunkResponse(content=each, choice=choice, usage=usage) for choice, each in ((0, "a"), (1, "b"), (0, "c"))
+    ]
+    assert merged(told_tokens) == told_tokens

@@ -24,6 +24,7 @@ from raw_responses import SDKS, WAYS, asked, client_of, run_of, told
 from reactivex import operators as ops
 from reactivex.disposable import SerialDisposable
 
+from penstock import collect
 from penstock.events import ProviderError, UsageError
 from penstock.pipeline import Pipeline
 from penstock.sources import from_recording, from_stream
@@ -438,12 +439,60 @@ def test_an_observable_has_no_response():
 
 
 def test_a_pipeline_says_how_it_decodes():
-    assert 'decode="wire"' in Pipeline(decode="wire").code()
+    assert 'decode="wire", merge=True' in Pipeline(decode="wire", merge=True).code()
 
 
 def test_other_things_are_no_raw_responses():
     for each in (None, [], "text", object(), {"http_response": 1}, lambda: None):
         assert raw_bytes(each) is None
+
+
+# Merged
+
+
+@both_ways
+@every_way
+@every_sdk
+def test_what_a_read_has_is_merged_wherever_bytes_are_read(sdk: Sdk, way: str, is_async: bool):
+    body = sdk.body_of("write_file")
+    pieces = [body[place : place + 1500] for place in range(0, len(body), 1500)]
+    client = client_of(sdk, pieces, is_async=is_async)
+    wanted = told(sdk.by_wire(pieces, merge=True))
+    assert len(wanted[0]) < len(told(sdk.by_wire(pieces))[0]) / 2
+    assert told(run_of(sdk, way, client, decode="wire", merge=True)) == wanted
+
+    def start() -> Any:
+        return asked(sdk, way, client)
+
+    async def main() -> None:
+        merging, plain = (
+            Pipeline(turn_id="t", decode="wire", merge=merge, keep_answer=False) for merge in (True, False)
+        )
+        few = [event async for event in merging.astream(start)] if is_async else list(merging.stream(start))
+        assert await merging.observable(start).pipe(ops.to_list()) == few
+        expected = [event async for event in plain.astream(start)] if is_async else list(plain.stream(start))
+        assert len(few) < len(expected)
+        contents = [
+            [(each.id, each.content, each.raw) for each in collect(events).segments] for events in (few, expected)
+        ]
+        assert contents[0] == contents[1]
+
+    asyncio.run(main())
+
+
+@every_sdk
+def test_a_recording_that_is_cut_into_reads_is_merged(sdk: Sdk):
+    path = STREAMS / sdk.folder / "write_file.sse"
+    body = path.read_bytes()
+    merging = from_recording(path, turn_id="t", chunk_size=1500, merge=True)
+    pieces = [body[place : place + 1500] for place in range(0, len(body), 1500)]
+    assert told(collected(merging)) == told(sdk.by_wire(pieces, merge=True))
+
+
+def test_objects_come_one_by_one_and_are_not_merged():
+    for refused in (lambda: from_stream([], merge=True), lambda: Pipeline(merge=True)):
+        with pytest.raises(UsageError, match=r'merge=True joins what a read of bytes has.*pass decode="wire", too'):
+            refused()
 
 
 # Recorded

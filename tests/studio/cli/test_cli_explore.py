@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 import re
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
+import httpx2
 import pytest
 from browser import Tab, browser_tab
 from cli_command import ENVIRONMENT, STREAMS, Penstock, command, penstock, started
 from explorer_tab import expect_item, slider
 from playwright.sync_api import Browser, expect
 
+from penstock.events import ProviderError
+from penstock.sources.recordings.recording_file import RecordingFile, new_file
 from penstock.studio import record
 
 __all__ = ["penstock"]  # the fixture
@@ -75,6 +81,41 @@ def test_a_recording_and_a_body_are_explored_until_ctrl_c(tab: Tab, tmp_path: Pa
         finally:
             process.kill()
     assert tab.complaints == []
+
+
+def test_of_a_folder_the_recordings_are_explored_that_can_be_read(tmp_path: Path) -> None:
+    for name in ("b", "a"):
+        list(record(tmp_path / f"{name}.jsonl")([{"object": "chat.completion.chunk", "choices": []}]))
+    refused = RecordingFile(new_file(tmp_path / "c.jsonl", overwrite=False), api="openai-chat", request={"path": "/"})
+    refused.end(ProviderError("no such model", status=404))
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "notes.txt").write_text("none")
+    with started(
+        "explore", str(tmp_path), "--no-browser", stdout=subprocess.PIPE, stderr=subprocess.PIPE, encoding="utf-8"
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            address = urlsplit(next(found[0] for line in process.stdout if (found := ADDRESS.search(line))))
+            headers = {"Authorization": f"Bearer {address.fragment.removeprefix('token=')}"}
+            api = f"http://{address.netloc}/api/explored"
+            listed = httpx2.get(api, headers=headers).json()["streams"]
+            assert [Path(each["name"]).name for each in listed] == ["a.jsonl", "b.jsonl", "c.jsonl"]
+            packed = httpx2.get(f"{api}/data", params={"name": listed[2]["name"]}, headers=headers).content
+            assert "no such model" in json.dumps(json.loads(gzip.decompress(packed))["end"])
+            process.send_signal(signal.SIGINT)
+            assert process.wait(30) == 130
+            said = process.stderr.read()
+            assert re.match(r"penstock: \S+empty\.jsonl: \S", said)
+            assert said.count("\n") == 1
+        finally:
+            process.kill()
+
+
+def test_of_a_folder_without_a_recording_that_can_be_read_nothing_is_explored(penstock: Penstock, tmp_path: Path):
+    (tmp_path / "empty.jsonl").touch()
+    code, _, said = penstock("explore", "--no-browser", str(tmp_path))
+    assert (code, said.splitlines()[1:]) == (2, ["penstock: no recording of the folder can be read"])
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,15 @@
-"""JSON texts as hypothesis strategies: valid ones in every notation, and nearly valid ones."""
+"""JSON texts: valid ones in every notation, and nearly valid ones.
+
+As hypothesis strategies, and for laws over millions of texts drawn with a plain `Random`.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from itertools import pairwise
+from random import Random
+from typing import Any, Final
 
 from hypothesis import strategies as st
 
@@ -112,3 +117,43 @@ def nearly_json_texts(draw: st.DrawFn) -> str:
     start = draw(st.integers(0, len(text)))
     end = draw(st.one_of(st.just(start), st.just(start + 1), st.just(len(text))))
     return text[:start] + draw(st.sampled_from(("", *_TOKENS))) + text[end:]
+
+
+SIGNS: Final = (
+    *'{{}}[[]],,::""\\ \n\t\r/0123456789-+.eEabtfnulrs\x00\x7f\xa0é日😀\ud83d\ude00\u2028',
+    *'true false null nul 1.5e3 -0 "a": "k":"x [1,2] \\n \\" \\\\ \\/ \\u00e9 \\uD83D \\uDE00 \\u12 \\x \\ud8'.split(),  # noqa: SIM905 - not a line for each
+    "\\ud83d\\ude00",
+    "7" * 650,
+)
+
+
+def some_value(random: Random, depth: int = 0) -> Any:
+    kind = random.random()
+    if kind < 0.25 and depth < 4:
+        keys = random.choices(("a", "b", "é", "k\n", "😀", "long key", ""), k=random.randrange(4))
+        return {key: some_value(random, depth + 1) for key in keys}
+    if kind < 0.5 and depth < 4:
+        return [some_value(random, depth + 1) for _ in range(random.randrange(4))]
+    number = random.choice((random.randrange(-999, 9999), random.uniform(-9, 9), 10 ** random.randrange(30), 1e300))
+    letters = "".join(random.choices('ab cé日😀"\\\n\t/\x7f\ud83d\ude00\u2028', k=random.randrange(20)))
+    return random.choice((True, False, None, number, letters, letters))
+
+
+def some_text(random: Random) -> str:
+    """Return JSON, JSON with something wrong, signs of JSON in any order, or containers in containers."""
+    kind = random.random()
+    if kind < 0.3:
+        return "".join(random.choices(SIGNS, k=random.randrange(1, 24)))
+    if kind < 0.35:
+        return "".join(random.choices(("[", '{"a":', "[[", "{", "]", "}", " "), k=random.choice((4, 40, 400))))
+    text = json.dumps(some_value(random), ensure_ascii=random.random() < 0.5, indent=random.choice((None, None, 1)))
+    if random.random() < 0.4:
+        place = random.randrange(len(text) + 1)
+        text = text[:place] + random.choice(SIGNS) + text[place + random.randrange(3) :]
+    return text + random.choice(("", "", " ", "\n", "x"))
+
+
+def some_pieces(random: Random, text: str) -> list[str]:
+    size = random.choice((1, 2, 3, 4, 4, 7, 1000))
+    places = range(0, len(text), size) if random.random() < 0.7 else random.choices(range(len(text)), k=len(text) // 4)
+    return [text[begin:end] for begin, end in pairwise(sorted({0, *places, len(text)}))]

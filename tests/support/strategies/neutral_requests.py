@@ -50,11 +50,12 @@ def neutral_requests(draw: st.DrawFn, api: Api) -> NeutralRequest:
     messages = draw(_conversation(api, functions, free_form))
     is_named = len(tools) > 0 and draw(st.booleans())
     named = draw(st.sampled_from([each.name for each in tools])) if is_named else None
-    extra: dict[str, st.SearchStrategy[Any]] = {"temperature": st.sampled_from([0, 0.5, 2]), "top_p": st.floats(0, 1)}
-    if is_chat:
-        extra |= {"seed": st.integers(0, 9), "presence_penalty": st.just(-0.5)}
-    if is_anthropic:
-        extra |= {"top_k": st.integers(1, 99)}
+    extra: dict[str, st.SearchStrategy[Any]] = {
+        **dict.fromkeys(("top_p", "min_p"), st.floats(0, 1)),
+        **dict.fromkeys(("temperature", "presence_penalty", "frequency_penalty"), st.sampled_from([0, -0.5, 2])),
+        **dict.fromkeys(("top_k", "seed"), st.integers(0, 99)),
+        "chat_template_kwargs": OBJECTS,  # servers of open models take these in each of the APIs
+    }
     schema = st.builds(AnswerSchema, SCHEMAS)
     if not is_anthropic:
         schema |= st.builds(AnswerSchema, SCHEMAS, NAMES, st.sampled_from([None, True, False]))

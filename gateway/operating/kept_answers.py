@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from collections import OrderedDict
 from collections.abc import Iterator
 from hashlib import sha256
-from typing import Protocol
+from os import PathLike
+from typing import Any, Final, Protocol
 
 import msgspec
 from msgspec.structs import replace
 
-from .neutral import Call, Message, NeutralRequest, Reasoning, RequestError
-from .typed_body import arguments_of
+from ...events.errors import UsageError
+from ..neutral import Call, Message, NeutralRequest, Reasoning, RequestError
+from ..typed_body import arguments_of
+
+_LOGGER: Final = logging.getLogger("penstock.gateway")
 
 
 class Store(Protocol):
@@ -23,6 +29,10 @@ class Store(Protocol):
 
     def put(self, name: str, value: bytes) -> None:
         """Keep bytes under a name, instead of those that were kept before."""
+        ...
+
+    def close(self) -> None:
+        """Release what the store holds open."""
         ...
 
 
@@ -52,6 +62,76 @@ class MemoryStore:
         while self._size > self._most:
             self._size -= len(self._kept.popitem(last=False)[1])
 
+    def close(self) -> None:
+        self._kept.clear()
+        self._size = 0
+
+
+_TABLE = """
+pragma journal_mode = wal;
+pragma synchronous = normal;
+create table if not exists kept (name blob primary key, value blob not null, used integer not null);
+create index if not exists kept_by_use on kept (used);
+"""
+_NOW = "(select coalesce(max(used), 0) + 1 from kept)"
+
+
+class DiskStore:
+    """A `Store` in a file, of so many bytes at most, that another process finds again.
+
+    A value that cannot be written or read, as on a full disk, counts as forgotten, with a warning of the logger
+    `penstock.gateway`. `UsageError` for a file that is no such store.
+    """
+
+    def __init__(self, path: str | PathLike[str], most: int = 256 * 1024 * 1024) -> None:
+        self._most = most
+        try:
+            self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
+            self._database.executescript(_TABLE)
+            self._size: int = self._one("select coalesce(sum(length(value)), 0) from kept")
+        except sqlite3.Error as error:
+            message = f"cannot keep conversations in {path}: {error}; move that file away, or name another folder"
+            raise UsageError(message) from error
+
+    def get(self, name: str) -> bytes | None:
+        key = _key(name)
+        try:
+            value: bytes | None = self._one("select value from kept where name = ?", key)
+            if value is not None:
+                self._database.execute(f"update kept set used = {_NOW} where name = ?", (key,))  # noqa: S608
+        except sqlite3.Error as error:
+            _LOGGER.warning("a conversation cannot be read: %s", error)
+            return None
+        return value
+
+    def put(self, name: str, value: bytes) -> None:
+        key = _key(name)
+        try:
+            before = self._one("select length(value) from kept where name = ?", key) or 0
+            self._database.execute(f"insert or replace into kept values (?, ?, {_NOW})", (key, value))  # noqa: S608
+            self._size += len(value) - before
+            while self._size > self._most:
+                oldest, length = self._row("select name, length(value) from kept order by used limit 1")
+                self._database.execute("delete from kept where name = ?", (oldest,))
+                self._size -= length
+        except sqlite3.Error as error:
+            _LOGGER.warning("a conversation cannot be kept: %s", error)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _row(self, query: str, *values: Any) -> Any:
+        return self._database.execute(query, values).fetchone()
+
+    def _one(self, query: str, *values: Any) -> Any:
+        row = self._row(query, *values)
+        return None if row is None else row[0]
+
+
+def _key(name: str) -> bytes:
+    """Return a key of a bounded length for any text: ids are what a model wrote."""
+    return sha256(name.encode(errors="surrogatepass")).digest()
+
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(tuple[Message, ...])
@@ -71,10 +151,15 @@ def with_previous(store: Store, request: NeutralRequest) -> NeutralRequest:
     """Return a request with the conversation from which it goes on; `RequestError` if it is not kept."""
     if request.previous_response_id is None:
         return request
-    if (kept := store.get(f"response {request.previous_response_id}")) is None:
+    kept = store.get(f"response {request.previous_response_id}")
+    try:
+        before = None if kept is None else _decoder.decode(kept)
+    except msgspec.DecodeError:  # another version has written it
+        before = None
+    if before is None:
         detail = f"the response {request.previous_response_id!r:.80} is not kept here, or not any longer"
         raise RequestError(detail, field="previous_response_id", code="previous_response_not_found")
-    return replace(request, messages=(*_decoder.decode(kept), *request.messages), previous_response_id=None)
+    return replace(request, messages=(*before, *request.messages), previous_response_id=None)
 
 
 def keep_reasoning(store: Store, answer: Message) -> None:

@@ -1,16 +1,22 @@
 from __future__ import annotations
 
+from contextlib import closing
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
-from penstock.gateway.kept_answers import (
+from penstock.events import UsageError
+from penstock.gateway.neutral import Call, Image, Message, NeutralRequest, Reasoning, RequestError, Result, Text
+from penstock.gateway.operating.kept_answers import (
+    DiskStore,
     MemoryStore,
+    Store,
     keep_answer,
     keep_reasoning,
     with_previous,
     with_reasoning,
 )
-from penstock.gateway.neutral import Call, Image, Message, NeutralRequest, Reasoning, RequestError, Result, Text
 
 USER = Message("user", (Text("Look."), Image("https://a.example")))
 ANSWER = Message(
@@ -66,8 +72,9 @@ def test_what_the_client_sent_back_is_left_as_it_is():
     assert shown.parts[0] == Reasoning("Hm.")
 
 
-def test_a_store_keeps_so_many_bytes_and_forgets_what_was_not_asked_for():
-    store = MemoryStore(most=12)
+@pytest.mark.parametrize("kind", ["memory", "disk"])
+def test_a_store_keeps_so_many_bytes_and_forgets_what_was_not_asked_for(kind: str, tmp_path: Path):
+    store: Store = MemoryStore(most=12) if kind == "memory" else DiskStore(tmp_path / "kept", most=12)
     for name in "abc":
         store.put(name, b"four")
     assert store.get("a") == b"four"
@@ -80,3 +87,42 @@ def test_a_store_keeps_so_many_bytes_and_forgets_what_was_not_asked_for():
     assert [store.get(name) for name in "acdef"] == [None] * 5
     store.put("g", b"four")
     assert store.get("g") == b"four"
+    store.close()
+
+
+def test_what_is_kept_on_disk_is_found_by_the_next_process_and_stays_within_its_bound(tmp_path: Path):
+    with closing(DiskStore(tmp_path / "kept", most=12)) as first:
+        keep_reasoning(first, replace(ANSWER, parts=(Reasoning("1234"), Call("\ud800", "f", "{}"))))
+        first.put("b", b"four")
+    with closing(DiskStore(tmp_path / "kept", most=12)) as second:
+        silent = replace(FIRST, messages=(Message("assistant", (Call("\ud800", "f", "{}"),)),))
+        assert with_reasoning(second, silent).messages[0].parts[0] == Reasoning("1234")
+        second.put("c", b"fourfour")
+        assert [second.get(name) for name in "bc"] == [None, b"fourfour"]
+        assert with_reasoning(second, silent).messages[0].parts[0] == Reasoning("1234")
+
+
+def test_a_file_that_is_no_store_is_told(tmp_path: Path):
+    (tmp_path / "kept").write_text("something else, and long enough to have a header of a database" * 20)
+    with pytest.raises(UsageError, match=r"cannot keep conversations in .*kept: .*; move that file away"):
+        DiskStore(tmp_path / "kept")
+
+
+def test_a_store_that_fails_has_forgotten_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture):
+    store = DiskStore(tmp_path / "kept")
+    store.put("a", b"four")
+    store.close()
+    with caplog.at_level("WARNING", "penstock.gateway"):
+        store.put("a", b"five")
+        assert store.get("a") is None
+    assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
+        "a conversation cannot be kept",
+        "a conversation cannot be read",
+    ]
+
+
+def test_what_another_version_kept_counts_as_forgotten():
+    store = MemoryStore()
+    store.put("response r1", b'[{"role": "prophet"}]')
+    with pytest.raises(RequestError, match="is not kept here"):
+        with_previous(store, replace(FIRST, previous_response_id="r1"))

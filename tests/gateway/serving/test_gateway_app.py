@@ -231,6 +231,13 @@ def test_keys_and_pages_in_a_browser():
     with gateway(server) as url:
         assert post(url, "/v1/messages", headers={"x-api-key": "own"}).status_code == 200
         assert server.headers[0]["authorization"] == "Bearer own"
+        for value in ("bearer own", "Bearer own"):
+            assert post(url, "/v1/messages", headers={"authorization": value}).status_code == 200
+            assert server.headers[-1]["authorization"] == "Bearer own"
+        assert post(url, "/v1/messages", headers={"x-api-key": "schlüssel".encode()}).status_code == 200
+        assert server.headers[-1]["authorization"].encode("latin-1") == "Bearer schlüssel".encode()
+    with gateway(server, key="schlüssel\n") as url:
+        assert post(url, "/v1/messages", headers={"x-api-key": "schlüssel".encode()}).status_code == 200
 
 
 def test_bodies_are_bounded():

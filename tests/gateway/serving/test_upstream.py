@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from app_server import serving
 from scripted_upstream import ScriptedUpstream, body_of, text_chunks
-from starlette.responses import JSONResponse
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
 
 from penstock.events import ProviderError, UsageError
 from penstock.gateway.serving.server_profiles import PROFILES, SERVERS
@@ -72,10 +75,46 @@ def test_every_server_has_a_profile_and_a_form_of_its_body():
     assert set(SERVERS) == set(PROFILES) == set(BODIES)
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:8080", "ftp://x", "http://", "nonsense"])
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8080", "ftp://x", "http://", "nonsense", "http://[::1", "http://me:secret@host:port"]
+)
 def test_what_is_no_address_is_refused(url: str):
-    with pytest.raises(UsageError, match="an upstream must be an address"):
+    with pytest.raises(UsageError, match="an upstream must be an address") as raised:
         Upstream(url)
+    assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize("key", ["sk-secret", "sk-secret\n", " sk-secret ", "schlüssel"])
+def test_a_key_is_sent_without_the_blanks_around_it(key: str):
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+
+    async def main(url: str) -> None:
+        async with Upstream(url, key=key) as upstream:
+            await (await upstream.stream({}, {})).aclose()
+
+    with serving(server.app) as address:
+        asyncio.run(main(f"http://{address}"))
+    assert server.headers[0]["authorization"].encode("latin-1") == f"Bearer {key.strip()}".encode()
+
+
+@pytest.mark.parametrize("key", ["sk-secret\nsk-other", "sk-secret\0"])
+def test_a_key_that_no_header_can_have_is_refused_and_not_told(key: str):
+    with pytest.raises(UsageError, match="set it as one line") as raised:
+        Upstream("http://127.0.0.1:8080", key=key)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_body_that_cannot_be_decoded_is_a_lost_connection():
+    async def listed(_: Request) -> Response:
+        return Response(b"junk", headers={"content-encoding": "gzip"})
+
+    async def main(url: str) -> None:
+        async with Upstream(url) as upstream:
+            await upstream.find()
+
+    with serving(Starlette(routes=[Route("/v1/models", listed)])) as address, pytest.raises(ProviderError) as raised:
+        asyncio.run(main(f"http://{address}"))
+    assert raised.value.transport
 
 
 def test_a_server_that_is_not_there_is_a_lost_connection():

@@ -240,6 +240,16 @@ def test_keys_and_pages_in_a_browser():
         assert post(url, "/v1/messages", headers={"x-api-key": "schlüssel".encode()}).status_code == 200
 
 
+@pytest.mark.parametrize("names", [["", "a"], ["a", "a"]])
+def test_tools_whose_names_are_empty_or_alike_are_no_fault_of_the_gateway(names: list[str]):
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])), routes={"/v1/models": {"data": [{"id": MODEL}]}})
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    with gateway(server) as url:
+        body = {"model": MODEL, "messages": USER, "tools": tools}
+        assert httpx2.post(f"{url}/v1/chat/completions", json=body).status_code == 200
+    assert all(each["function"]["name"] for each in server.requests[-1]["tools"])
+
+
 def test_bodies_are_bounded():
     server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
     with gateway(server, longest_body=2_000_000) as url:

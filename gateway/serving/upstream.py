@@ -13,6 +13,7 @@ from ...events.errors import ProviderError, UsageError, shown_url
 from ...sinks.running.event_pump import close_both
 from ...sources.base.endings import reported_error
 from ...sources.base.sdk_fields import Fields, fields_of
+from ...sources.streams.bounded_read import LONGEST, too_long
 from ..completion_body import GENERATE
 from ..upstream_body import Lane
 from .api_errors import upstream_error
@@ -163,11 +164,13 @@ async def source_of(response: httpx2.Response) -> Any:
     if not is_object:
         return response
     try:
-        whole = await response.aread()
+        whole = await _beginning(response, LONGEST + 1)
     except httpx2.TransportError as error:
         raise _lost(error) from error
     finally:
         await response.aclose()
+    if len(whole) > LONGEST:
+        raise upstream_error(502, f"the answer is in one piece, and {too_long(LONGEST)}".encode())
     try:
         answer = json.loads(whole)
     except ValueError as error:
@@ -179,7 +182,10 @@ async def source_of(response: httpx2.Response) -> Any:
 
 
 class _Peeked(httpx2.AsyncByteStream):
-    """The bytes of a body, the first of which may be looked at before the others are asked for."""
+    """The bytes of a body, the first of which may be looked at before the others are asked for.
+
+    Blanks before these are left out: a server may send them for ever.
+    """
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -189,8 +195,8 @@ class _Peeked(httpx2.AsyncByteStream):
     async def begin(self) -> bytes:
         """Return the beginning of the body, without blanks in front; empty if there is nothing else."""
         async for piece in self._pieces:
-            self._first += piece
-            if said := self._first.lstrip():
+            if said := piece.lstrip():
+                self._first = piece
                 return said
         return b""
 
@@ -228,10 +234,11 @@ def _lost(error: httpx2.RequestError) -> ProviderError:
     return ProviderError(str(error) or type(error).__name__, type=type(error).__name__, transport=True)
 
 
-async def _beginning(response: httpx2.Response) -> bytes:
-    body = b""
+async def _beginning(response: httpx2.Response, longest: int = _LONGEST_ERROR) -> bytes:
+    """Return a body, of a longer one as much as came until it was that."""
+    body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
-        if len(body) >= _LONGEST_ERROR:
+        if len(body) >= longest:
             break
-    return body
+    return bytes(body)

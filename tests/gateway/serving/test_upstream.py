@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from typing import Any
+from zlib import compressobj
 
+import httpx2
 import pytest
 from app_server import serving
 from scripted_upstream import ScriptedUpstream, body_of, text_chunks
@@ -15,7 +18,7 @@ from starlette.routing import Route
 
 from penstock.events import ProviderError, UsageError
 from penstock.gateway.serving.server_profiles import PROFILES, SERVERS
-from penstock.gateway.serving.upstream import Found, Upstream
+from penstock.gateway.serving.upstream import Found, Upstream, source_of
 from penstock.gateway.upstream_body import SERVERS as BODIES
 
 PLAIN = {"data": [{"id": "m-1"}]}
@@ -125,3 +128,38 @@ def test_a_server_that_is_not_there_is_a_lost_connection():
     with pytest.raises(ProviderError) as raised:
         asyncio.run(main())
     assert raised.value.transport
+
+
+class Pieces(httpx2.AsyncByteStream):
+    """A body; `read` counts how many of its pieces were asked for."""
+
+    def __init__(self, *pieces: bytes) -> None:
+        self._pieces = pieces
+        self.read = 0
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        for piece in self._pieces:
+            self.read += 1
+            yield piece
+
+
+def answer(body: Pieces, **headers: str) -> httpx2.Response:
+    return httpx2.Response(200, headers=headers, stream=body, request=httpx2.Request("POST", "http://localhost"))
+
+
+def test_blanks_before_an_answer_are_not_kept():
+    async def main() -> bytes:
+        response = await source_of(answer(Pieces(b" ", b"\n\n", b"data: 1\n\n", b"data: 2\n\n")))
+        return b"".join([piece async for piece in response.aiter_bytes()])
+
+    assert asyncio.run(main()) == b"data: 1\n\ndata: 2\n\n"
+
+
+@pytest.mark.parametrize("encoding", ["identity", "gzip"])
+def test_an_answer_in_one_piece_is_read_up_to_a_bound(encoding: str):
+    packed = compressobj(wbits=31)
+    written = [b'{"choices": [], "x": "', *[b"x" * 2**20] * 80]
+    body = Pieces(*written) if encoding == "identity" else Pieces(*map(packed.compress, written))
+    with pytest.raises(ProviderError, match="in one piece, and it is longer than 64 MiB"):
+        asyncio.run(source_of(answer(body, **{"content-type": "application/json", "content-encoding": encoding})))
+    assert body.read < 70

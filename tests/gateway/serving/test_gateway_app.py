@@ -262,6 +262,17 @@ def test_bodies_are_bounded():
         assert len(server.requests) == 3
 
 
+def test_a_request_that_does_not_come_to_its_end_frees_its_place():
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with gateway(server, most_at_once=1, most_waiting=0, longest_wait=0.2) as url:
+        with socket.create_connection(("127.0.0.1", httpx2.URL(url).port)) as slow:
+            slow.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{")
+            slow.settimeout(20)
+            answer = slow.recv(4096)
+        assert b"408" in answer.partition(b"\r\n")[0]
+        assert post(url, "/v1/messages").status_code == 200
+
+
 def test_a_path_that_is_not_served_is_told_in_the_words_of_the_api():
     with gateway(ScriptedUpstream([])) as url:
         openais = httpx2.post(f"{url}/chat/completions")

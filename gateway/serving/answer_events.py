@@ -33,7 +33,15 @@ API: Final = "openai-chat"
 """What every upstream is asked in."""
 
 
-def pipeline_for(asked: NeutralRequest, lane: Lane, dialect: str, options: Mapping[str, Any] | None = None) -> Pipeline:
+def pipeline_for(
+    asked: NeutralRequest,
+    lane: Lane,
+    dialect: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    api: str = API,
+    starts_in_reasoning: bool | None = None,
+) -> Pipeline:
     """Return the pipeline for the answer to a request.
 
         raw       the model's text is read in its dialect
@@ -44,10 +52,12 @@ def pipeline_for(asked: NeutralRequest, lane: Lane, dialect: str, options: Mappi
 
     - `dialect`: the name of a dialect, of a model, or `auto`.
     - `options`: what in the request says whether the model thinks.
+    - `api`: the form in which the upstream answers.
+    - `starts_in_reasoning`: what the end of the prompt says; None if it is not known, and the model's name counts.
     """
     has_tools = bool(asked.tools) and asked.tool_choice != "none"
     tools = [_tool(each) for each in asked.tools] if has_tools else None
-    common: dict[str, Any] = {"api": API, "keep_answer": False}
+    common: dict[str, Any] = {"api": api, "keep_answer": False}
     if lane == "parsed":
         if tools is None:
             chain = Pipeline("pass_through", text_calls="off", **common)
@@ -55,6 +65,8 @@ def pipeline_for(asked: NeutralRequest, lane: Lane, dialect: str, options: Mappi
             chain = Pipeline("api_tool_call", tools=tools, text_calls="call", unknown_tool="pass", fields=(), **common)
         return chain.insert(thoughts_in_text(dialect), before="to_segments")
     row = dialect_for(dialect, request=options)
+    if starts_in_reasoning is not None:
+        row = replace(row, starts_in_reasoning=starts_in_reasoning)
     strategy = TextStrategy(*row.names)
     if tools is None:
         return Pipeline(strategy, calls=False, fields=(), **common, **row.options)

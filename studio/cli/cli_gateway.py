@@ -27,7 +27,7 @@ GATEWAY_EXAMPLES = """\b
 Examples:
   penstock gateway --upstream http://127.0.0.1:8080
   penstock gateway --upstream http://127.0.0.1:8000/v1 --server vllm --dialect qwen3_coder
-  penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --port 4141
+  penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --template qwen3/tokenizer_config.json
   penstock gateway --upstream http://127.0.0.1:8080 --host 0.0.0.0 --key secret
   penstock gateway --upstream http://127.0.0.1:8080 --upstream http://127.0.0.1:8081 --watchdog first=60,between=30
   penstock gateway --upstream http://127.0.0.1:8080 --allow-tools read,write,edit --root . --redact keys,email
@@ -69,6 +69,13 @@ def gateway(  # noqa: PLR0913 - the options of the command
     dialect: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="How the model writes calls; by default what its name says, or auto."),
+    ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The model's chat_template.jinja or tokenizer_config.json: the upstream completes its prompts.",
+        ),
     ] = None,
     host: Annotated[
         str | None,
@@ -139,7 +146,8 @@ def gateway(  # noqa: PLR0913 - the options of the command
     guards; the exit code is 1 if something stays broken.
     """
     try:
-        from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.chat_template import read_template  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415
         from ...gateway.serving.gateway_config import GatewayConfig, given, read_config  # noqa: PLC0415
         from ...gateway.serving.run_gateway import new_loop, run_gateway  # noqa: PLC0415
         from ...gateway.serving.served_model import GatewayOptions, ServedModel  # noqa: PLC0415
@@ -147,7 +155,13 @@ def gateway(  # noqa: PLR0913 - the options of the command
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
         from ...sources.streams.time_limits import TimeLimits  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("httpx2", "prometheus_client", "starlette", "uvicorn"):
+        if (error.name or "").partition(".")[0] not in (
+            "httpx2",
+            "jinja2",
+            "prometheus_client",
+            "starlette",
+            "uvicorn",
+        ):
             raise
         message = f"the gateway needs {error.name}; {how_to_install('gateway')}"
         raise UsageError(message) from error
@@ -162,6 +176,7 @@ def gateway(  # noqa: PLR0913 - the options of the command
     of_models = {
         "model": model,
         "dialect": dialect,
+        "template": None if template is None else read_template(template),
         "allow_tools": None if allow_tools is None else _listed(allow_tools),
         "root": root,
         "redact": None if redact is None else _redacted(_listed(redact), REDACTED),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from app_server import serving
@@ -41,6 +42,22 @@ def test_the_picture_in_the_docs_is_what_it_prints(penstock: Penstock, monkeypat
         _, said, _ = penstock("gateway", "--doctor", "--upstream", f"http://{address}")
     picture = said.replace(address, "127.0.0.1:8080")
     assert f"```text\n{picture}```\n" in (ROOT / "docs/gateway-mends.md").read_text(encoding="utf-8")
+
+
+def test_each_model_of_a_file_is_asked_at_its_server(penstock: Penstock, tmp_path: Path):
+    with (
+        serving(server(parsed(), "library").app) as good,
+        serving(server(vllm_without_parser(MODEL), "vllm").app) as vllm,
+    ):
+        file = tmp_path / "gateway.toml"
+        lines = [f'[upstreams.{name}]\nurl = "http://{at}"\n' for name, at in (("a", good), ("b", vllm))]
+        file.write_text("\n".join([*lines, f'[models."{MODEL}"]', 'upstreams = ["a", "b"]']), encoding="utf-8")
+        code, said, _ = penstock("gateway", "--doctor", "--config", str(file))
+    assert code == 0
+    assert [line.partition(",")[0] for line in said.splitlines() if line.startswith("http://")] == [
+        f"http://{good}: ollama",
+        f"http://{vllm}: vllm",
+    ]
 
 
 def test_what_stays_broken_is_an_exit_code_of_one(penstock: Penstock):

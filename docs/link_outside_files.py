@@ -15,7 +15,7 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 TAKEN_TO = "repository"
 _LINK = re.compile(r"\[([^\]]*)\]\(\.\./([^)#\s]+)\)")
-_LANGUAGES = {".py": "python", ".jsx": "jsx"}
+_LANGUAGES = {".py": "python", ".jsx": "jsx", ".json": "json", ".yaml": "yaml"}
 _FENCE = "`" * 12
 _LINK_OF_A_NOTEBOOK = re.compile(r"\]\((?:\.\./docs/([^)\s]+)|(\w+\.ipynb))\)")
 

@@ -24,12 +24,15 @@ class Server(NamedTuple):
     """What leaves the model's text as it is."""
     raw_choice: str | None = None
     """The tool choice with which the model sees the tools and the server does not parse; None for the client's own."""
+    takes_system: bool = True
+    """Whether the system may speak; else the user says it first."""
     takes_choice: bool = True
     takes_names: bool = True
     """Whether a choice may be the name of a tool."""
     takes_parallel: bool = True
     takes_any_effort: bool = False
     """Whether it takes an effort for models that do not reason; Claude Code sends one for each."""
+    takes_schema: bool = True
     forces_schema: bool = True
     """Whether a schema of the answer forbids calls."""
     reasoning: str = "reasoning_content"
@@ -57,7 +60,7 @@ def upstream_body(
     request: NeutralRequest,
     *,
     lane: Lane,
-    server: str,
+    server: str | Server,
     model: str,
     images: bool = True,
     most_tokens: int | None = None,
@@ -75,7 +78,7 @@ def upstream_body(
     ('qwen', 99, 'none')
 
     - `lane`: "raw" for a model whose calls are parsed here, "parsed" where the server does it.
-    - `server`: a name of `SERVERS`; `UsageError` for another one.
+    - `server`: a name of `SERVERS`, `UsageError` for another one; or what the server takes.
     - `images`: whether the model sees images; else words stand for them.
     - `most_tokens`: the most that a client may ask for.
     - `dropped`: gets a word for what the server is not asked.
@@ -86,17 +89,17 @@ def upstream_body(
     call whose arguments are not a JSON object has them in one, as servers read them again. What the client wants and
     the server does not take as a field is said in the system's message.
     """
-    if server not in SERVERS:
+    row = server if isinstance(server, Server) else SERVERS.get(server)
+    if row is None:
         message = f"unknown server {server!r}; known are {', '.join(SERVERS)}"
         raise UsageError(message)
-    row = SERVERS[server]
     lost: list[str] = [] if dropped is None else dropped
     is_unparsed = lane == "raw" and row.raw_choice is not None
     tools = [*_tools(request, row, is_unparsed=is_unparsed)]
     choice, sentences = _choice(request, row, is_unparsed=is_unparsed)
     is_alone = request.parallel_calls is False and bool(tools)
     takes_parallel = row.takes_parallel and bool(tools) and not is_unparsed
-    says_schema = request.schema is not None and row.forces_schema and bool(tools)
+    says_schema = request.schema is not None and (not row.takes_schema or (row.forces_schema and bool(tools)))
     said = [
         *(sentences if tools else ()),
         *(["Call at most one tool in an answer."] if is_alone and not takes_parallel else ()),
@@ -107,7 +110,7 @@ def upstream_body(
             request,
             model=model,
             system=(),
-            messages=tuple(_messages(request, said, lost, images=images)),
+            messages=tuple(_messages(request, row, said, lost, images=images)),
             tools=tuple(tools),
             parallel_calls=request.parallel_calls if takes_parallel else None,
             max_tokens=min((each for each in (request.max_tokens, most_tokens) if each is not None), default=None),
@@ -172,7 +175,9 @@ def _effort(request: NeutralRequest, row: Server, lost: list[str]) -> str | None
     return effort if row is SERVERS["openai"] else _EFFORTS.get(effort, effort)
 
 
-def _messages(request: NeutralRequest, said: Sequence[str], lost: list[str], *, images: bool) -> Iterator[Message]:
+def _messages(
+    request: NeutralRequest, row: Server, said: Sequence[str], lost: list[str], *, images: bool
+) -> Iterator[Message]:
     """Yield the conversation: the system's message, then turns, no two of one role in a row."""
     front = [each.text for each in request.system]
     turns: list[tuple[Role, list[Part]]] = []
@@ -206,8 +211,12 @@ def _messages(request: NeutralRequest, said: Sequence[str], lost: list[str], *, 
     text = "\n\n".join(each for each in (*front, *said) if each)
     if not turns:  # templates want a question
         yield Message("user", (Text(text),))
-    elif text:
+    elif text and row.takes_system:
         yield Message("system", (Text(text),))
+    elif text:
+        if turns[0][0] != "user":
+            turns.insert(0, ("user", []))
+        turns[0][1].insert(0, Text(text))
     for role, parts in turns:
         if role == "assistant":
             parts.sort(key=lambda part: _ORDER.get(type(part), 1))

@@ -1,9 +1,11 @@
-"""Draw terminal.svg, the picture of the live view: an answer of ours, stopped in the middle of two files.
+"""Draw what a terminal shows: the live view in terminal.svg, and the gateway's doctor in doctor.svg.
 
     python docs/images/make_terminal_picture.py
 
-The answer goes through the same operators and the same view as on a terminal; only the last step is rich's drawing of
-what the terminal would show. The picture needs nothing from anywhere: no font is fetched, any monospaced one will do.
+In the live view is an answer of ours, stopped in the middle of two files. It goes through the same operators and the
+same view as on a terminal; only the last step is rich's drawing of what the terminal would show. What the doctor prints
+is taken from its page, which a test compares with the command. The pictures need nothing from anywhere: no font is
+fetched, any monospaced one will do.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from pathlib import Path
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.segment import Segment
 from rich.terminal_theme import TerminalTheme
+from rich.text import Text
 
 from penstock.events import ChunkResponse, ToolCallDelta
 from penstock.operators import stage
@@ -25,6 +28,10 @@ from penstock.pipeline import api_tool_call
 from penstock.sinks.terminal.terminal_page import TerminalPage
 
 PICTURE = Path(__file__).with_name("terminal.svg")
+DOCTOR = Path(__file__).with_name("doctor.svg")
+DOCTORS_PAGE = Path(__file__).parents[1] / "gateway-mends.md"
+DOCTORS_WIDTH = 110
+VERDICTS = {"mended": "green", "not mended": "red", "ok": "cyan"}
 WIDTH, ROWS = 104, 17
 PIECE = 9
 """Characters of a delta."""
@@ -107,7 +114,7 @@ class Screen:
 
 def picture() -> str:
     """Return the picture as SVG."""
-    console = Console(file=io.StringIO(), record=True, force_terminal=True, width=WIDTH, color_system="truecolor")
+    console = _recording(WIDTH)
     page = TerminalPage(console, None)
     chain = stage(api_tool_call())
     for chunk in list(answer())[:-STOP]:
@@ -115,10 +122,34 @@ def picture() -> str:
             page.feed(event)
     above, live = page.take(WIDTH, ROWS)
     console.print(Screen([*above, *live]), crop=False, end="")
-    svg = console.export_svg(title="penstock", theme=COLOURS, font_aspect_ratio=ASPECT, unique_id="penstock")
+    return _svg_of(console, "penstock")
+
+
+def doctors_picture() -> str:
+    """Return what the doctor prints as SVG, with a colour for each verdict."""
+    console, text = _recording(DOCTORS_WIDTH), Text(printed_by_the_doctor())
+    for verdict, colour in VERDICTS.items():
+        text.highlight_regex(rf"(?m)^ {verdict}(?=  )", colour)
+    console.print(Screen(console.render_lines(text, pad=False)), crop=False, end="")
+    return _svg_of(console, "penstock gateway --doctor")
+
+
+def printed_by_the_doctor() -> str:
+    """Return what the page of the doctor says that it prints."""
+    [printed] = re.findall(r"^```text\n(.*?)^```$", DOCTORS_PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
+    return str(printed).rstrip()
+
+
+def _recording(width: int) -> Console:
+    return Console(file=io.StringIO(), record=True, force_terminal=True, width=width, color_system="truecolor")
+
+
+def _svg_of(console: Console, title: str) -> str:
+    svg = console.export_svg(title=title, theme=COLOURS, font_aspect_ratio=ASPECT, unique_id="penstock")
     svg = re.sub(r"@font-face \{.*?\}\s*", "", svg, flags=re.DOTALL)
     return re.sub(r"font-family: [^;]*;", f"font-family: {FONTS};", svg)
 
 
 if __name__ == "__main__":
     PICTURE.write_text(picture(), encoding="utf-8")
+    DOCTOR.write_text(doctors_picture(), encoding="utf-8")

@@ -21,6 +21,7 @@ from ...sources.streams.taps import tapped
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 _OURS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{6}-(?:chatcmpl-|resp_|msg_)[0-9a-f]{32}\.jsonl")
 _HIDDEN: Final = "***"
+_API: Final = "openai-chat"
 _KEYS: Final = frozenset(
     ("authorization", "authorization_token", "access_token", "api_key", "apikey", "api-key", "x-api-key", "password")
 )
@@ -54,14 +55,20 @@ class Recorder:
             raise UsageError(message) from error
 
     async def recorded(
-        self, ask: Callable[[], Awaitable[Any]], answer_id: str, request: ClientRequest, log: dict[str, Any]
+        self,
+        ask: Callable[[], Awaitable[Any]],
+        answer_id: str,
+        request: ClientRequest,
+        log: dict[str, Any],
+        *,
+        api: str = _API,
     ) -> Any:
         """Return the stream that `ask` opens, which is written while it is read; a refusal is written, too.
 
-        Where no file can be made, the stream comes without one, and the log says so.
+        `api`: the form of the stream. Where no file can be made, the stream comes without one, and the log says so.
         """
         try:
-            file = self.begin(answer_id, request)
+            file = self.begin(answer_id, request, api)
         except (UsageError, OSError) as error:  # OSError: an old recording cannot be removed
             _LOGGER.warning("a request is not recorded: %s", error)
             return await ask()
@@ -76,7 +83,7 @@ class Recorder:
             raise
         return tapped(stream_within(source) or source, lambda: file)
 
-    def begin(self, answer_id: str, request: ClientRequest) -> RecordingFile:
+    def begin(self, answer_id: str, request: ClientRequest, api: str = _API) -> RecordingFile:
         """Return the new file of a recording; `UsageError` if it cannot be made."""
         self._make_room()
         stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
@@ -84,7 +91,7 @@ class Recorder:
         kept: dict[str, Any] = {"path": request.path}
         if len(request.body) <= LONGEST_BODY:
             kept["body"] = without_keys(msgspec.json.decode(request.body))
-        file = RecordingFile(made, api="openai-chat", request=kept, most=LONGEST)
+        file = RecordingFile(made, api=api, request=kept, most=LONGEST)
         self._growing.append(file)
         return file
 

@@ -21,6 +21,7 @@ from ...pipeline.tool import Tool
 from ...sinks.web.openai_chat_frames import failure_of, finish_of
 from ..neutral import Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
+from .thoughts_in_text import thoughts_in_text
 
 _BY_MODEL: Final = ("stop", "tool_calls")
 """The finish reasons with which a model ends an answer by itself."""
@@ -32,25 +33,40 @@ API: Final = "openai-chat"
 """What every upstream is asked in."""
 
 
-def pipeline_for(asked: NeutralRequest, lane: Lane, dialect: str, options: Mapping[str, Any] | None = None) -> Pipeline:
+def pipeline_for(
+    asked: NeutralRequest,
+    lane: Lane,
+    dialect: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    api: str = API,
+    starts_in_reasoning: bool | None = None,
+) -> Pipeline:
     """Return the pipeline for the answer to a request.
 
         raw       the model's text is read in its dialect
-        parsed    the server's calls pass, and calls that it left in the text or in the reasoning become calls
+        parsed    the server's calls pass; calls that it left in the text or in the reasoning become calls, and thoughts
+                  that it left in the text become reasoning
 
     Arguments go on as the model wrote them: the client's program tells the model what is wrong with them.
 
-    - `dialect`: of the raw lane: the name of a dialect, of a model, or `auto`.
+    - `dialect`: the name of a dialect, of a model, or `auto`.
     - `options`: what in the request says whether the model thinks.
+    - `api`: the form in which the upstream answers.
+    - `starts_in_reasoning`: what the end of the prompt says; None if it is not known, and the model's name counts.
     """
     has_tools = bool(asked.tools) and asked.tool_choice != "none"
     tools = [_tool(each) for each in asked.tools] if has_tools else None
-    common: dict[str, Any] = {"api": API, "keep_answer": False}
+    common: dict[str, Any] = {"api": api, "keep_answer": False}
     if lane == "parsed":
         if tools is None:
-            return Pipeline("pass_through", text_calls="off", **common)
-        return Pipeline("api_tool_call", tools=tools, text_calls="call", unknown_tool="pass", fields=(), **common)
+            chain = Pipeline("pass_through", text_calls="off", **common)
+        else:
+            chain = Pipeline("api_tool_call", tools=tools, text_calls="call", unknown_tool="pass", fields=(), **common)
+        return chain.insert(thoughts_in_text(dialect), before="to_segments")
     row = dialect_for(dialect, request=options)
+    if starts_in_reasoning is not None:
+        row = replace(row, starts_in_reasoning=starts_in_reasoning)
     strategy = TextStrategy(*row.names)
     if tools is None:
         return Pipeline(strategy, calls=False, fields=(), **common, **row.options)

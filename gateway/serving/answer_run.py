@@ -26,12 +26,15 @@ _LOGGER: Final = logging.getLogger("penstock.gateway")
 class Way(NamedTuple):
     """How one upstream is asked, and how its answer is read.
 
+    - `path`, `body`: where, and with what. `api`: in which form it answers.
     - `lane`: what is said of the lane, the dialect and the server.
     """
 
     pipeline: Pipeline
+    path: str
     body: Mapping[str, Any]
     headers: Mapping[str, str]
+    api: str
     lane: str
 
 
@@ -102,12 +105,14 @@ class AnswerRun:
             self._note(upstream)
 
         async def asked_for() -> Any:
-            return await source_of(await upstream.stream(way.body, way.headers))
+            return await source_of(await upstream.stream(way.body, way.headers, way.path))
 
         async def opened() -> Any:
             if self._recorder is None:
                 return await asked_for()
-            return await self._recorder.recorded(asked_for, self._id, self._answer.request, self._answer.log)
+            return await self._recorder.recorded(
+                asked_for, self._id, self._answer.request, self._answer.log, api=way.api
+            )
 
         run = self._run = way.pipeline.astream(self._guards.timed(opened), turn_id=self._id)
         calls = self._guards.new_calls(self._answer.asked.api)

@@ -15,6 +15,7 @@ from ...events.errors import UsageError
 from ...operators.catalogue.dialect_for import dialects_named
 from ...operators.engine.known_names import known_names
 from ...sources.streams.bounded_read import read_file
+from ..chat_template import ChatTemplate, read_template
 from .answer_guards import REDACTED
 from .served_model import PATTERN, GatewayOptions, ServedModel
 from .server_profiles import ServerName
@@ -39,6 +40,7 @@ class LimitsTable(_Table):
 
 class _ModelOptions(_Table):
     dialect: str | None = None
+    template: str | None = None
     allow_tools: Names | None = None
     root: str | None = None
     redact: list[Literal["keys", "email", "card", "phone", "all"]] | None = None
@@ -204,6 +206,8 @@ def _options(table: GatewayTable, model: ModelTable, of_server: str | None, fold
     }
     if "root" in said:
         said["root"] = folder / said["root"]
+    if "template" in said:
+        said["template"] = _template(folder / said["template"], where)
     if "redact" in said:
         names = REDACTED if "all" in said["redact"] else said["redact"]
         said["redact"] = [REDACTED[name] for name in names]
@@ -218,6 +222,14 @@ def _upstream(name: str, table: UpstreamTable, environment: Mapping[str, str]) -
         return Upstream(table.url, server=table.server, key=key, silence=table.silence)
     except UsageError as error:
         message = f"{where}.url: {error}"
+        raise UsageError(message) from error
+
+
+def _template(path: Path, where: str) -> ChatTemplate:
+    try:
+        return read_template(path)
+    except UsageError as error:
+        message = f"{where}template: {error}"
         raise UsageError(message) from error
 
 

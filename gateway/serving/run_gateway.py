@@ -14,6 +14,7 @@ import uvicorn
 
 from ...events.errors import ProviderError, UsageError, shown_url
 from ...sources.base.request import is_this_machine, listen
+from ..chat_template import ChatTemplate
 from .gateway_app import Gateway
 from .served_model import GatewayOptions, ServedModel, dialect_names
 from .upstream import Upstream
@@ -119,9 +120,13 @@ async def _about_server(served: ServedModel, upstream: Upstream) -> list[str]:
         found = await upstream.find()
     except ProviderError as error:
         return [f"the upstream does not answer yet: {error.detail}"]
-    lines = [f"lane {found.lane} of {found.server}: {found.why}"]
+    lane = served.lane_in(found)
+    lines = [f"lane {lane} of {found.server}: {found.why}"]
+    if (template := served.options.template) is not None:
+        lines = [f"lane {lane} of {found.server}: it is asked to complete the prompts of {template.name}"]
+        lines += [f"warning: {each}" for each in _warnings(template)]
     names = served.listed_of(found)
-    if found.lane == "raw":
+    if lane != "parsed":
         of = {"+".join(dialect_names(served.options.dialect or name)) for name in names}
         lines.append(f"dialect {', '.join(sorted(of)) or 'by the model of each request'}")
     return [*lines, f"models {', '.join(names) or 'unknown'}"]
@@ -134,8 +139,18 @@ async def _about_model(served: ServedModel, upstream: Upstream) -> str:
         found = await upstream.find()
     except ProviderError as error:
         return f"at {url}, which does not answer yet: {error.detail}"
-    model = served.model_in(found)
-    said = f"{model} at {url}, lane {found.lane} of {found.server}"
-    return (
-        f"{said}, dialect {'+'.join(dialect_names(served.options.dialect or model))}" if found.lane == "raw" else said
-    )
+    model, lane, template = served.model_in(found), served.lane_in(found), served.options.template
+    said = [f"{model} at {url}", f"lane {lane} of {found.server}"]
+    if lane != "parsed":
+        said.append(f"dialect {'+'.join(dialect_names(served.options.dialect or model))}")
+    said += [] if template is None else _warnings(template)
+    return ", ".join(said)
+
+
+def _warnings(template: ChatTemplate) -> list[str]:
+    """Return what a template leaves out that agents need."""
+    if not template.habits.shows_tools:
+        return ["the template does not show tools, so that the model will not know them; pass another one"]
+    if not template.habits.takes_calls:
+        return ["the template leaves out the calls of a conversation; pass another one for agents"]
+    return []

@@ -12,12 +12,14 @@ from ...events.errors import ProviderError, UsageError
 from ...operators.catalogue.dialect_for import dialect_for
 from ...operators.redaction.detectors import Wanted
 from ...pipeline.pipeline import Pipeline
+from ..chat_template import ChatTemplate
+from ..completion_body import Completion, completion_body
 from ..neutral import NeutralRequest
 from ..upstream_body import upstream_body
-from .answer_events import pipeline_for
+from .answer_events import API, pipeline_for
 from .answer_guards import AnswerGuards
 from .answer_run import Way, log_change
-from .upstream import Found, Upstream
+from .upstream import CHAT, Found, Upstream
 
 _ANY: Final = ("*",)
 PATTERN: Final = frozenset("*?[")
@@ -31,6 +33,7 @@ class GatewayOptions(NamedTuple):
     - `model`: the upstream's model for all requests. By default the only model that the upstream has answers to every
       name, and of several each to its own.
     - `dialect`: in which the model writes calls; by default what its name says.
+    - `template`: the model's chat template: the servers get the prompts that it makes, and the text is read raw.
     - `key`: what clients must send; it is not passed on. Without it the client's own goes to the upstream.
     - `most_at_once`: requests that are answered at the same time. Of further ones `most_waiting` wait for their turn,
       for `longest_wait` seconds at most; the others are refused.
@@ -45,6 +48,7 @@ class GatewayOptions(NamedTuple):
 
     model: str | None = None
     dialect: str | None = None
+    template: ChatTemplate | None = None
     key: str | None = None
     most_at_once: int = 64
     most_waiting: int = 64
@@ -63,8 +67,8 @@ class ServedModel:
     """A model that clients can ask for.
 
     - `upstreams`: the servers that have it; the next one is asked where one fails before its first output.
-    - `options`: what they say of a model is meant: `model`, `dialect`, `change` and the guards. All else is the
-      gateway's.
+    - `options`: what they say of a model is meant: `model`, `dialect`, `template`, `change` and the guards. All else is
+      the gateway's.
     - `names`: the one that is listed, then others, which may be patterns such as `claude-*`; by default it stands for
       all models of the servers.
 
@@ -126,14 +130,27 @@ class ServedModel:
         """
         found = await upstream.find()
         model = notes["model"] = self.model_in(found, asked.model)
-        body = self._body_for(offered, found, notes)
-        dialect = self.options.dialect or model
-        lane = found.lane if found.lane == "parsed" else f"raw; {'+'.join(dialect_names(dialect))}"
-        pipeline = self.guards.put_into(pipeline_for(asked, found.lane, dialect, body), asked)
+        question = self._question(offered, found, notes)
+        dialect, lane = self.options.dialect or model, self.lane_in(found)
+        read = pipeline_for(
+            asked,
+            found.lane if self.options.template is None else "raw",
+            dialect,
+            question.body,
+            api=question.api,
+            starts_in_reasoning=question.starts_in_reasoning,
+        )
+        pipeline = self.guards.put_into(read, asked)
         if self.options.change is not None:
             pipeline = self.options.change(pipeline, asked)
+        if lane != "parsed":
+            lane = f"{lane}; {'+'.join(dialect_names(dialect))}"
         notes["lane"] = lane
-        return Way(pipeline, body, headers, f"{lane}; {found.server}")
+        return Way(pipeline, question.path, question.body, headers, question.api, f"{lane}; {found.server}")
+
+    def lane_in(self, found: Found) -> str:
+        """Return how a server is asked for the model, in a word or two."""
+        return found.lane if self.options.template is None else "raw by template"
 
     async def counted(
         self, asked: NeutralRequest, headers: Mapping[str, str], notes: dict[str, Any]
@@ -141,15 +158,21 @@ class ServedModel:
         """Return how many tokens a request has, and how that is known, from the first server that is there."""
         upstream, found = await self._found()
         notes["model"] = self.model_in(found, asked.model)
-        body = self._body_for(asked, found, notes)
-        if (number := await upstream.count_tokens(body, headers)) is not None:
+        question = self._question(asked, found, notes)
+        counts = question.path == CHAT
+        if counts and (number := await upstream.count_tokens(question.body, headers)) is not None:
             return number, "counted"
-        return len(json.dumps(body, ensure_ascii=False)) // _LETTERS_A_TOKEN, "estimated"
+        return len(json.dumps(question.body, ensure_ascii=False)) // _LETTERS_A_TOKEN, "estimated"
 
-    def _body_for(self, asked: NeutralRequest, found: Found, notes: dict[str, Any]) -> dict[str, Any]:
+    def _question(self, asked: NeutralRequest, found: Found, notes: dict[str, Any]) -> Completion:
+        """Return what a server is asked: to answer a chat, or to complete a prompt of the template."""
         notes["dropped"] = dropped = [*asked.dropped]
         model = self.model_in(found, asked.model)
-        return upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
+        if (template := self.options.template) is not None:
+            read = dialect_for(self.options.dialect or model).names
+            return completion_body(asked, template, server=found.server, model=model, dialects=read, dropped=dropped)
+        body = upstream_body(asked, lane=found.lane, server=found.server, model=model, dropped=dropped)
+        return Completion(CHAT, body, API, None)
 
     async def _found(self) -> tuple[Upstream, Found]:
         """Return the first server that is there, and what it is; raise the error of the last if none is."""

@@ -13,11 +13,12 @@ from ...events.errors import ProviderError, UsageError, shown_url
 from ...sinks.running.event_pump import close_both
 from ...sources.base.endings import reported_error
 from ...sources.base.sdk_fields import Fields, fields_of
+from ..completion_body import GENERATE
 from ..upstream_body import Lane
 from .api_errors import upstream_error
 from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server, models_in
 
-_CHAT: Final = "/v1/chat/completions"
+CHAT: Final = "/v1/chat/completions"
 _LONGEST_ERROR: Final = 64 * 1024
 _EVENT: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
 _FINDING: Final = 5.0
@@ -84,12 +85,12 @@ class Upstream:
             self._found = found
         return self._found
 
-    async def stream(self, body: Mapping[str, Any], headers: Mapping[str, str]) -> httpx2.Response:
+    async def stream(self, body: Mapping[str, Any], headers: Mapping[str, str], path: str = CHAT) -> httpx2.Response:
         """Return the open response to a request; who takes it must close it.
 
         `ProviderError` where the connection fails, and for any other status than 2xx.
         """
-        request = self._http.build_request("POST", self.url + _CHAT, json=dict(body), headers=self._headers(headers))
+        request = self._http.build_request("POST", self.url + path, json=dict(body), headers=self._headers(headers))
         try:
             response = await self._http.send(request, stream=True)
         except httpx2.TransportError as error:
@@ -132,7 +133,7 @@ class Upstream:
         """Return whether vLLM makes calls of what its model writes: without a parser it refuses `auto`."""
         asked = {"model": model, "messages": [{"role": "user", "content": "-"}], "max_tokens": 1, "tools": [_ONE_TOOL]}
         try:
-            response = await self._http.post(self.url + _CHAT, json=asked, headers=self._headers({}))
+            response = await self._http.post(self.url + CHAT, json=asked, headers=self._headers({}))
         except httpx2.TransportError:
             return False
         return response.is_success
@@ -142,8 +143,10 @@ async def source_of(response: httpx2.Response) -> Any:
     """Return what a pipeline reads: the open response, or the object of a server that did not stream when asked to.
 
     What it begins with tells which it is: servers send either under the type of the other. `ProviderError` for an
-    object that is no answer.
+    object that is no answer. Ollama's stream is of objects, and one of them alone is a whole answer, too.
     """
+    if response.request.url.path.endswith(GENERATE):
+        return response
     is_object = "json" in response.headers.get("content-type", "")
     if "content-encoding" not in response.headers:
         response.stream = body = _Peeked(cast("httpx2.AsyncByteStream", response.stream))

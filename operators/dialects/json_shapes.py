@@ -93,6 +93,7 @@ JSON = KnownDialect(
             args=("arguments", "parameters", "args", "function.arguments", "function.parameters", "tool_input"),
             calls=("tool_calls", "tools", "tool", "tool_call", "function_call", "functionCall"),
         ),
+        Many("</tool_call>"),  # of a call whose opener is lost
     ),
     proven_by=("AutoByteus",),
     fence_languages=JSON_FENCES,

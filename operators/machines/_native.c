@@ -224,8 +224,7 @@ static int measure(PyObject *text, Py_ssize_t at, Run *run)
 /* Return the characters of a text that a run has, decoded. */
 static PyObject *decode(PyObject *text, const Run *run)
 {
-    if (!run->has_escapes)  /* the text itself, if that is all of it */
-        return PyUnicode_Substring(text, run->begin, run->stop);
+    if (!run->has_escapes) return PyUnicode_Substring(text, run->begin, run->stop);  /* the text itself, if it is all */
     PyObject *decoded = PyUnicode_New(run->length, run->widest);
     if (decoded == NULL) return NULL;
     Py_ssize_t at = run->begin;
@@ -324,30 +323,21 @@ static Py_ssize_t open_container(Reader *reader, Py_ssize_t at, int is_object)
     return failed ? FAILED : at + 1;
 }
 
-/* Begin a word or a number with the character at a position; nothing is read yet. */
-static Py_ssize_t open_scalar(Reader *reader, Py_ssize_t at, PyObject *word, int state)
-{
-    PUT(reader->machine, WORD, word);
-    PUT(reader->machine, NUMBER_STATE, names[NUMBER_START]);
-    reader->state = state;
-    return own(&SLOT(reader->machine, START), PyLong_FromSsize_t(reader->base + at)) < 0 ? FAILED : at;
-}
-
 static Py_ssize_t read_value(Reader *reader, Py_ssize_t at, Py_UCS4 c)
 {
-    switch (c) {
-    case '"':
+    if (c == '"') {
         reader->state = STRING;
         return emit(reader, OPEN, Py_NewRef(names[QUOTE]), reader->base + at) < 0 ? FAILED : at + 1;
-    case '{': case '[':
-        return open_container(reader, at, c == '{');
-    case ']':
-        return reader->state == ITEM ? close_container(reader, at) : LEAVE;
-    case 't': case 'f': case 'n':
-        return open_scalar(reader, at, names[c == 't' ? TRUE_WORD : c == 'f' ? FALSE_WORD : NULL_WORD], IN_WORD);
-    default:
-        return c == '-' || (c >= '0' && c <= '9') ? open_scalar(reader, at, names[EMPTY], NUMBER) : LEAVE;
     }
+    if (c == '{' || c == '[') return open_container(reader, at, c == '{');
+    if (c == ']') return reader->state == ITEM ? close_container(reader, at) : LEAVE;
+    /* A word or a number begins, of which nothing is read yet. */
+    int word = c == 't' ? TRUE_WORD : c == 'f' ? FALSE_WORD : c == 'n' ? NULL_WORD : EMPTY;
+    if (word == EMPTY && c != '-' && (c < '0' || c > '9')) return LEAVE;
+    PUT(reader->machine, WORD, names[word]);
+    PUT(reader->machine, NUMBER_STATE, names[NUMBER_START]);
+    reader->state = word == EMPTY ? NUMBER : IN_WORD;
+    return own(&SLOT(reader->machine, START), PyLong_FromSsize_t(reader->base + at)) < 0 ? FAILED : at;
 }
 
 /* Read what comes after a value in a container: its closing, or a comma, with which the path goes on. */
@@ -736,22 +726,32 @@ static PyObject *content(PyObject *lane, PyObject *text, PyObject *decoded, PyOb
     return events;
 }
 
+static int join(PyObject *text)
+{
+    PyObject *none = PyObject_CallMethod(text, "join", NULL);
+    Py_XDECREF(none);
+    return none == NULL ? FAILED : 0;
+}
+
 /* Keep a text, and what it says, for the end of the call. */
 static int keep(PyObject *lane, PyObject *text, PyObject *decoded, PyObject *items)
 {
     if (SLOT(lane, RAW) == Py_None) return 0;
-    if (PyList_Append(SLOT(lane, RAWS), text) < 0) return FAILED;
-    if (decoded != NULL) return PyList_Append(SLOT(lane, TEXTS), decoded);
-    PyObject *value = Py_NewRef(SLOT(lane, VALUE_KEPT)), *none = feed_all(value, items);
-    Py_DECREF(value);
+    PyObject *value = Py_NewRef(SLOT(lane, VALUE_KEPT)), *none = NULL;
+    int done = PyList_Append(SLOT(lane, RAWS), text);
+    if (done == 0 && decoded != NULL) done = PyList_Append(SLOT(lane, TEXTS), decoded);
+    if (done == 0 && PyList_GET_SIZE(SLOT(lane, RAWS)) >= MANY)
+        done = join(SLOT(lane, RAW)) < 0 || (decoded != NULL && join(SLOT(value, STRING_TEXT)) < 0) ? FAILED : 0;
+    if (done == 0 && decoded == NULL && (none = feed_all(value, items)) == NULL) done = FAILED;
     Py_XDECREF(none);
-    return none == NULL ? FAILED : 0;
+    Py_DECREF(value);
+    return done;
 }
 
 /* Read a chunk that has nothing but more text for a lane, and set the events that come of it. */
 static int read_chunk(PyObject *lane, PyObject *chunk, PyObject **events)
 {
-    PyObject *delta = only_delta(chunk), *like, *like_delta, *raws, *text, *machine;
+    PyObject *delta = only_delta(chunk), *like, *like_delta, *text, *machine;
     if (delta == NULL || !is_whole(lane, CALL, VALUE_KEPT) || (like_delta = only_delta(like = SLOT(lane, LIKE))) == NULL
         || !are_alike(chunk, like, CHUNK, CALLS) || !are_alike(delta, like_delta, DELTA, ARGUMENTS)
         || !PyUnicode_CheckExact(text = SLOT(delta, ARGUMENTS)) || !LENGTH(text)
@@ -759,8 +759,8 @@ static int read_chunk(PyObject *lane, PyObject *chunk, PyObject **events)
         || SLOT(lane, CHECK) != Py_None || PyTuple_GET_SIZE(SLOT(lane, FURTHER)))
         return LEAVE;
     if (SLOT(lane, RAW) != Py_None
-        && (!PyList_Check(raws = SLOT(lane, RAWS)) || PyList_GET_SIZE(raws) >= MANY - 1  /* now all are joined */
-            || !PyList_Check(SLOT(lane, TEXTS)) || !is_a(SLOT(lane, VALUE_KEPT), AGGREGATOR)))
+        && (!PyList_Check(SLOT(lane, RAWS)) || !PyList_Check(SLOT(lane, TEXTS))
+            || !is_a(SLOT(lane, VALUE_KEPT), AGGREGATOR) || SLOT(SLOT(lane, VALUE_KEPT), STRING_TEXT) == NULL))
         return LEAVE;
     Py_INCREF(text);
     Py_INCREF(machine);

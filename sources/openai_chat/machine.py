@@ -32,6 +32,7 @@ from .parts import (
     reasoning_part,
     reasoning_text,
     replayable,
+    text_delta,
     unknown,
     unsaid_calls,
 )
@@ -194,6 +195,7 @@ class OpenAIChat(ChatLane):
 
     def _read(self, choice: ChatChoice, fields: Fields) -> None:
         delta, message = fields_of(fields.get("delta")), fields_of(fields.get("message"))
+        delta = delta or text_delta(fields)
         if delta is None and (new := self._new_of_message(choice, message)) is not None:
             # A message, from servers that only pretend to stream.
             delta, message = new, None

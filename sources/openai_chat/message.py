@@ -14,7 +14,7 @@ from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, plain_o
 from ..base.shown_text import new_of_message
 from .machine import TYPE as LANGCHAIN_TYPE
 from .machine import chat_chunk
-from .parts import KEYS, is_of_tool, unsaid_calls
+from .parts import KEYS, is_of_tool, text_delta, unsaid_calls
 
 _OWN = frozenset({"index", "id", "type", "function", "custom"})
 _INNER = {"function": "arguments", "custom": "input"}
@@ -166,7 +166,7 @@ class ChatMessages(Stateful):
         return _NEW_PARTS[frozenset(state)]()
 
     def _add(self, number: int, choice: Fields) -> None:
-        delta = wire_fields(choice.get("delta"))
+        delta = wire_fields(choice.get("delta")) or text_delta(choice)
         message = wire_fields(choice.get("message"))
         if delta is None and message and (number in self._snapshots or number not in self._messages):
             delta = new_of_message(message, self._snapshots.setdefault(number, {}))

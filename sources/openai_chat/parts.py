@@ -161,6 +161,17 @@ def is_of_tool(delta: Fields) -> bool:
     return isinstance(role, str) and role in _TOOLS
 
 
+def text_delta(choice: Fields) -> Fields | None:
+    """Return the text of a choice without delta and message as a delta: a completion of a prompt has nothing else.
+
+    >>> text_delta({"index": 0, "text": "Hi"}), text_delta({"index": 0, "text": "Hi", "delta": {"content": "Hi"}})
+    ({'content': 'Hi'}, None)
+    """
+    text = choice.get("text")
+    is_alone = choice.get("delta") is None and choice.get("message") is None
+    return {"content": text} if is_alone and isinstance(text, str) else None
+
+
 def reasoning_text(delta: Fields) -> str:
     """Return the reasoning, which some send under two or three names at once: it is the same text each time."""
     for name in REASONING:

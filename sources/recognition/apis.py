@@ -97,9 +97,10 @@ _COHERE_EVENTS = frozenset(
 
 
 def is_chat_chunk(event: Fields) -> bool:
-    """Return whether an item, decoded or as the fields of an SDK's object, is a chunk of OpenAI's chat."""
-    if event.get("object") == "text_completion":  # the older API: its choices have `text`, which is not supported
-        return False
+    """Return whether an item, decoded or as the fields of an SDK's object, is a chunk of OpenAI's chat.
+
+    Chunks of a completion of a prompt, `/v1/completions`, count too: their choices have `text` in place of a delta.
+    """
     inner = fields_of(event.get("data")) or {}  # Mistral's SDK wraps its chunks in events
     if event.get("type") == LANGCHAIN_TYPE:
         return True

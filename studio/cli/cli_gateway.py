@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 
 import typer
 
-from ...events.errors import UsageError, how_to_install
+from ...events.errors import UsageError, how_to_install, shown_url
 from ...operators.catalogue.dialect_for import dialects_named
 from ...operators.engine.known_names import known_names
+from ...sinks.parts.event_words import printable
 from .cli_parts import beginning_with
+from .stream_parts import progress_shown
+
+if TYPE_CHECKING:
+    from ...gateway.doctor.diagnose import Diagnosis
+    from ...gateway.serving.served_model import ServedModel
+    from ...gateway.serving.upstream import Upstream
 
 GATEWAY_EXAMPLES = """\b
 Examples:
   penstock gateway --upstream http://127.0.0.1:8080
   penstock gateway --upstream http://127.0.0.1:8000/v1 --server vllm --dialect qwen3_coder
-  penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --port 4141
+  penstock gateway --upstream http://127.0.0.1:11434 --model qwen3:8b --template qwen3/tokenizer_config.json
   penstock gateway --upstream http://127.0.0.1:8080 --host 0.0.0.0 --key secret
   penstock gateway --upstream http://127.0.0.1:8080 --upstream http://127.0.0.1:8081 --watchdog first=60,between=30
   penstock gateway --upstream http://127.0.0.1:8080 --allow-tools read,write,edit --root . --redact keys,email
   penstock gateway --upstream http://127.0.0.1:8080 --record recordings
   penstock gateway --config gateway.toml
+  penstock gateway --upstream http://127.0.0.1:8080 --doctor
 """
 UPSTREAM_KEY = "PENSTOCK_UPSTREAM_KEY"
 GATEWAY_KEY = "PENSTOCK_GATEWAY_KEY"
@@ -60,6 +69,13 @@ def gateway(  # noqa: PLR0913 - the options of the command
     dialect: Annotated[
         str | None,
         typer.Option(metavar="NAME", help="How the model writes calls; by default what its name says, or auto."),
+    ] = None,
+    template: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="The model's chat_template.jinja or tokenizer_config.json: the upstream completes its prompts.",
+        ),
     ] = None,
     host: Annotated[
         str | None,
@@ -115,6 +131,9 @@ def gateway(  # noqa: PLR0913 - the options of the command
             help="How long to wait: first (for the first content), between (two contents), call (one call), total.",
         ),
     ] = None,
+    doctor: Annotated[
+        bool, typer.Option("--doctor", help="Ask the servers what they break, say what is mended, and stop.")
+    ] = False,
 ) -> None:
     """Put OpenAI's and Anthropic's APIs in front of a server of open models, and mend its calls.
 
@@ -122,17 +141,27 @@ def gateway(  # noqa: PLR0913 - the options of the command
     needs one of its own, is taken from PENSTOCK_UPSTREAM_KEY. One line of standard error tells of each request, and
     /metrics tells Prometheus of all. Ctrl-C ends all answers with an error, and stops. What the guards block, the
     client gets as a text that says why.
+
+    With --doctor nothing is served: each server is asked some questions, as it is and through the gateway without its
+    guards; the exit code is 1 if something stays broken.
     """
     try:
-        from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.chat_template import read_template  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415
         from ...gateway.serving.gateway_config import GatewayConfig, given, read_config  # noqa: PLC0415
         from ...gateway.serving.run_gateway import new_loop, run_gateway  # noqa: PLC0415
-        from ...gateway.serving.served_model import GatewayOptions  # noqa: PLC0415
+        from ...gateway.serving.served_model import GatewayOptions, ServedModel  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
         from ...sources.streams.time_limits import TimeLimits  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in ("httpx2", "prometheus_client", "starlette", "uvicorn"):
+        if (error.name or "").partition(".")[0] not in (
+            "httpx2",
+            "jinja2",
+            "prometheus_client",
+            "starlette",
+            "uvicorn",
+        ):
             raise
         message = f"the gateway needs {error.name}; {how_to_install('gateway')}"
         raise UsageError(message) from error
@@ -147,6 +176,7 @@ def gateway(  # noqa: PLR0913 - the options of the command
     of_models = {
         "model": model,
         "dialect": dialect,
+        "template": None if template is None else read_template(template),
         "allow_tools": None if allow_tools is None else _listed(allow_tools),
         "root": root,
         "redact": None if redact is None else _redacted(_listed(redact), REDACTED),
@@ -162,6 +192,8 @@ def gateway(  # noqa: PLR0913 - the options of the command
     running = {**said.running, **given(host=host, port=port, grace=grace)}
     known: ServerName | None = None if server == "auto" else cast("Any", server)
     asked = [Upstream(each, server=known, key=os.environ.get(UPSTREAM_KEY)) for each in upstream or ()]
+    if doctor:
+        _run_doctor(said.models or [ServedModel(asked, options)])
     with asyncio.Runner(loop_factory=new_loop) as runner:
         runner.run(run_gateway(asked or said.models, options, say=typer.echo, **running))
 
@@ -193,3 +225,71 @@ def _limits(given: list[str], known: Sequence[str]) -> dict[str, float]:
             message = f"--watchdog takes {', '.join(known)} in seconds, such as first=60,between=30; got {each!r}"
             raise UsageError(message)
     return limits
+
+
+def _run_doctor(models: Sequence[ServedModel]) -> NoReturn:
+    """Ask the servers of all models the doctor's questions, and print what came of them.
+
+    It exits with 1 if something is broken through the gateway.
+    """
+    asked = [(upstream, model) for model in models for upstream in model.upstreams]
+    with progress_shown("asking") as show:
+        found = asyncio.run(_diagnosed(asked, show or _untold))
+    for (upstream, _), each in zip(asked, found, strict=True):
+        _print(each, shown_url(upstream.url))
+        for line in each.advice():
+            typer.echo(line)
+    raise typer.Exit(0 if all(each.is_well for each in found) else 1)
+
+
+def _untold(_done: int, _of: int) -> None:
+    """Take the place of a progress bar where there is no terminal."""
+
+
+async def _diagnosed(
+    asked: Sequence[tuple[Upstream, ServedModel]], show: Callable[[int, int], None]
+) -> list[Diagnosis]:
+    from ...gateway.doctor.diagnose import diagnose  # noqa: PLC0415 - what it imports is an extra
+
+    found: list[Diagnosis] = []
+    async with AsyncExitStack() as stack:
+        for upstream in {upstream for upstream, _ in asked}:
+            await stack.enter_async_context(upstream)
+        for upstream, model in asked:
+
+            def told(done: int, of: int) -> None:
+                show(len(found) * of + done, len(asked) * of)
+
+            name = model.options.model or (None if model.is_any else model.names[0])
+            found.append(await diagnose(upstream, told, model=name, dialect=model.options.dialect))
+    return found
+
+
+def _print(found: Diagnosis, url: str) -> None:
+    from rich import box  # noqa: PLC0415 - rich is not needed for help
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    server = found.found
+    typer.echo(printable(f"{url}: {server.server}, model {found.model}, lane {server.lane}: {server.why}"))
+    table = Table("", "question", "the server alone", "through the gateway", box=box.SIMPLE_HEAD, pad_edge=False)
+    shown: set[str] = set()
+    for row in found.rows:
+        cells = (row.verdict, row.question, _once(row.alone.what, shown), _once(row.through.what, shown))
+        table.add_row(*(Text(printable(each)) for each in cells))
+    console = Console(highlight=False)
+    with console.capture() as drawn:
+        console.print(table)
+    for line in drawn.get().splitlines():
+        typer.echo(line.rstrip())
+
+
+def _once(what: str, shown: set[str]) -> str:
+    """Return what a cell says; an error that was shown before is not shown again."""
+    from ...gateway.doctor.questions import ERROR  # noqa: PLC0415 - what it imports is an extra
+
+    if what in shown and what.startswith(ERROR):
+        return "the same error"
+    shown.add(what)
+    return what

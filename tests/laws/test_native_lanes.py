@@ -154,7 +154,7 @@ def test_a_value_is_that_of_python_whatever_the_fragments_are():
         machine = JsonMachine()
         pieces: list[Any] = [*machine.feed(some_text(random)), JsonError("malformed", 0, "")]
         for _ in range(random.randrange(6)):
-            kind = random.choice(("OPEN", "TEXT", "SCALAR", "DONE"))
+            kind: Any = random.choice(("OPEN", "TEXT", "SCALAR", "DONE"))
             pieces.append(Fragment(random.choice(paths), kind, random.choice(values)))
         if random.random() < 0.5:
             random.shuffle(pieces)
@@ -174,7 +174,7 @@ def outcome(value: FragmentAggregator, pieces: list[Any]) -> Any:
     return repr([getattr(value, each) for each in FragmentAggregator.__slots__])
 
 
-def begun_lane() -> tuple[Any, CallLane, ChunkResponse]:
+def begun_lane() -> tuple[Any, Any, ChunkResponse]:
     """Return a chain with a lane, the lane, and a chunk for it."""
     chain: Any = stage(to_segments(turn_id="t"), stream_fields(), to_invocations(keep_segments=True))
     chain.feed(ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "save_rows"),)))

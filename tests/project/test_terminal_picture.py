@@ -1,4 +1,4 @@
-"""The picture of the live view is made by the live view, and stands alone."""
+"""The pictures of terminals are made of what is shown and printed there, and stand alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,16 @@ def test_the_picture_shows_two_files_one_of_them_run_and_the_other_in_the_making
     assert "def most_common" not in shown
 
 
-def test_the_picture_in_the_documentation_is_of_this_view_and_needs_nothing_from_elsewhere(script: ModuleType):
-    svg = (IMAGES / "terminal.svg").read_text(encoding="utf-8")
-    assert words(svg) == words(script.picture()), "make it anew: python docs/images/make_terminal_picture.py"
+def test_the_picture_of_the_doctor_shows_all_that_it_prints(script: ModuleType):
+    shown, printed = words(script.doctors_picture()).split(), script.printed_by_the_doctor().split()
+    assert "mended" in printed
+    assert shown[-len(printed) :] == printed
+
+
+@pytest.mark.parametrize(("name", "made_by"), [("terminal", "picture"), ("doctor", "doctors_picture")])
+def test_a_picture_in_the_documentation_is_of_today_and_needs_nothing_from_elsewhere(
+    name: str, made_by: str, script: ModuleType
+):
+    svg = (IMAGES / f"{name}.svg").read_text(encoding="utf-8")
+    assert words(svg) == words(getattr(script, made_by)()), "make it anew: python docs/images/make_terminal_picture.py"
     assert re.findall(r"url\((?!#)|@import|@font-face|<image|<script|href=", svg) == []

@@ -20,6 +20,8 @@ import pytest
 
 PATIENCE = 3
 """Seconds of silence after which Codex and opencode take a stream for broken: the least that each lets one set."""
+CONTEXT = 65536
+"""Tokens that clients are told a model's context has."""
 TASK = "Create the file notes.txt, then add a line to it."
 
 
@@ -53,6 +55,7 @@ def _codex(home: Path, url: str, model: str) -> Start:
         f"""
 model = "{model}"
 model_provider = "penstock"
+model_context_window = {CONTEXT}
 check_for_update_on_startup = false
 [features]
 plugins = false
@@ -77,7 +80,8 @@ stream_idle_timeout_ms = {PATIENCE * 1000}
 
 def _opencode(sdk: str, home: Path, url: str, model: str) -> Start:
     options = {"baseURL": f"{url}/v1", "apiKey": "-", "chunkTimeout": PATIENCE * 1000}
-    provider = {"npm": sdk, "name": "penstock", "options": options, "models": {model: {"name": model}}}
+    models = {model: {"name": model, "limit": {"context": CONTEXT, "output": CONTEXT // 8}}}
+    provider = {"npm": sdk, "name": "penstock", "options": options, "models": models}
     config = {
         "autoupdate": False,
         "share": "disabled",
@@ -115,9 +119,8 @@ def _cline(home: Path, url: str, model: str) -> Start:
         "CLINE_NO_AUTO_UPDATE": "1",
         "IS_TEST": "true",  # else it asks for feature flags
     }
-    asked = ["auth", "openai-compatible", "-k", "-", "-m", model, "-b", f"{url}/v1"]
     subprocess.run(
-        [str(installed("cline")), *asked],
+        [str(installed("cline")), *cline_auth(url, model)],
         env={**_environment(home), **environment},
         cwd=home,
         stdin=subprocess.DEVNULL,
@@ -125,7 +128,17 @@ def _cline(home: Path, url: str, model: str) -> Start:
         check=True,
         timeout=60,
     )
-    return Start(["-P", "openai-compatible", "-m", model, "--auto-approve", "true"], environment)
+    return Start([*cline_task(model), "--auto-approve", "true"], environment)
+
+
+def cline_auth(url: str, model: str) -> list[str]:
+    """Return the arguments with which Cline is told once where to ask."""
+    return ["auth", "openai-compatible", "-k", "-", "-m", model, "-b", f"{url}/v1"]
+
+
+def cline_task(model: str) -> list[str]:
+    """Return the arguments with which it has a task."""
+    return ["-P", "openai-compatible", "-m", model]
 
 
 def _claude(_home: Path, url: str, model: str) -> Start:
@@ -133,7 +146,12 @@ def _claude(_home: Path, url: str, model: str) -> Start:
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC",
         *("DISABLE_AUTOUPDATER", "DISABLE_ERROR_REPORTING", "DISABLE_TELEMETRY", "DISABLE_UPDATES"),
     )
-    environment = {"ANTHROPIC_BASE_URL": url, "ANTHROPIC_AUTH_TOKEN": "-", "ANTHROPIC_MODEL": model}
+    environment = {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_AUTH_TOKEN": "-",
+        "ANTHROPIC_MODEL": model,
+        "CLAUDE_CODE_MAX_CONTEXT_TOKENS": str(CONTEXT),
+    }
     as_root = {"IS_SANDBOX": "1"}
     return Start(["-p", "--dangerously-skip-permissions"], environment | as_root | dict.fromkeys(off, "1"))
 

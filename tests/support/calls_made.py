@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from operator_contract import call
+from twins import in_python
 from untyped import stage
 
 from penstock.events.chunk_response import ChunkResponse
@@ -19,8 +20,9 @@ REFUSED = Failed(ProviderError("overloaded"))
 HOWS: tuple[How, ...] = (Completed(), LOST, REFUSED, Failed(ValueError("a bug")), Interrupted("Ctrl-C"))
 
 
+@in_python()
 def calls_made(operator: Operator[Any, Any], chunks: Sequence[ChunkResponse]) -> int:
-    """Count the calls of Python and C functions that a run makes."""
+    """Count the calls of Python and C functions that a run makes where nothing was compiled."""
     chain = stage(operator)
     count = 0
 

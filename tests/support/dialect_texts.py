@@ -44,6 +44,12 @@ TEXTS: Final[tuple[tuple[str, str, str, str, tuple[tuple[str, dict[str, Any]], .
         *("", "Hm", (NOW, OSLO)),
     ),
     (
+        "json",
+        '{"name": "now", "arguments": {}}\n</tool_call>\n{"name": "weather", "arguments": {"city": "Oslo", "days": 2}}</tool_call>',
+        *("", "", (NOW, OSLO)),
+    ),
+    ("json", "In HTML </tool_call> closes nothing.", "In HTML </tool_call> closes nothing.", "", ()),
+    (
         "llama3_json",
         '<|python_tag|>{"name": "weather", "parameters": {"city": "Oslo", "days": 2}}; {"name": "now", "parameters": {}}',
         *("", "", (OSLO, NOW)),

@@ -385,7 +385,7 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "in C: a lane lets its pieces grow",
-        (Edit(NATIVE, "PyList_GET_SIZE(raws) >= MANY - 1", "PyList_GET_SIZE(raws) >= 1000"),),
+        (Edit(NATIVE, "PyList_GET_SIZE(SLOT(lane, RAWS)) >= MANY", "PyList_GET_SIZE(SLOT(lane, RAWS)) >= 1000"),),
         (f"{NATIVE_LANES} joined",),
     ),
     Mutant(

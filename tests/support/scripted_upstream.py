@@ -21,6 +21,12 @@ from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
 from penstock.gateway.serving.upstream import Upstream
 
 MODEL = "m-1"
+PATHS = {
+    "/v1/chat/completions": "text/event-stream",
+    "/v1/completions": "text/event-stream",
+    "/api/generate": "application/x-ndjson",
+}
+"""Where it is asked for an answer, and the type of what it streams."""
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -40,6 +46,23 @@ def body_of(chunks: Iterable[Any], *, done: bool = True) -> list[bytes]:
     return [b"data: %b\n\n" % json.dumps(each).encode() for each in chunks] + [b"data: [DONE]\n\n"] * done
 
 
+def completed(pieces: Sequence[str], finish: str | None = "stop") -> list[bytes]:
+    """Return the pieces of the body of `/v1/completions` for a text, as LM Studio and others send them."""
+    of = {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": MODEL}
+    said = [{**of, "choices": [{"index": 0, "text": each, "logprobs": None, "finish_reason": None}]} for each in pieces]
+    end = {**of, "choices": [{"index": 0, "text": "", "logprobs": None, "finish_reason": finish}]}
+    usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
+    return body_of([*said, *([end, {**of, "choices": [], "usage": usage}] if finish else ())], done=finish is not None)
+
+
+def generated(pieces: Sequence[str], finish: str | None = "stop") -> list[bytes]:
+    """Return the lines of Ollama's `/api/generate` for a text."""
+    of = {"model": MODEL, "created_at": "2026-01-01T00:00:00Z"}
+    said = [{**of, "response": each, "done": False} for each in pieces]
+    end = {**of, "response": "", "done": True, "done_reason": finish, "prompt_eval_count": 11, "eval_count": 7}
+    return [json.dumps(each).encode() + b"\n" for each in (*said, *([end] if finish else ()))]
+
+
 Answered: TypeAlias = Response | Sequence[Any]
 Script: TypeAlias = Answered | Callable[[dict[str, Any]], Answered]
 
@@ -50,12 +73,13 @@ class ScriptedUpstream:
     A script is a response, the pieces of a body, or a function that returns either for the body of a request. Of
     pieces, `None` waits for `go`, `...` cuts the connection, and a number is so many seconds without a byte.
 
-    - `requests`: the bodies that were asked. `closed`: gets an item when a stream was left before its end.
+    - `requests`: the bodies that were asked. `paths`: where answers were asked for. `closed`: gets an item when a stream was left before its end.
     """
 
     def __init__(self, *scripts: Script, routes: dict[str, Any] | None = None) -> None:
         self.scripts = list(scripts)
         self.requests: list[dict[str, Any]] = []
+        self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.closed: Queue[str] = Queue()
         self.begun: Queue[str] = Queue()
@@ -63,7 +87,7 @@ class ScriptedUpstream:
         others = {"/v1/models": {"object": "list", "data": [{"id": MODEL, "owned_by": "llamacpp"}]}, **(routes or {})}
         self.app = Starlette(
             routes=[
-                Route("/v1/chat/completions", self._answer, methods=["POST"]),
+                *(Route(path, self._answer, methods=["POST"]) for path in PATHS),
                 *(Route(path, self._json(said), methods=["GET", "POST"]) for path, said in others.items()),
             ]
         )
@@ -82,12 +106,13 @@ class ScriptedUpstream:
     async def _answer(self, request: Request) -> Response:
         self.requests.append(await request.json())
         self.headers.append(dict(request.headers))
+        self.paths.append(request.url.path)
         script = self.scripts.pop(0) if len(self.scripts) > 1 else self.scripts[0]
         if not isinstance(script, Response | Sequence):
             script = script(self.requests[-1])
         if isinstance(script, Response):
             return script
-        return StreamingResponse(self._pieces(script), media_type="text/event-stream")
+        return StreamingResponse(self._pieces(script), media_type=PATHS[request.url.path])
 
     async def _pieces(self, pieces: Sequence[Any]) -> AsyncIterator[bytes]:
         self.begun.put("begun")

@@ -29,6 +29,7 @@ from penstock.gateway.serving.answer_events import pipeline_for
 from penstock.gateway.serving.answer_guards import AnswerGuards
 from penstock.gateway.serving.gateway_app import Gateway, GatewayOptions
 from penstock.gateway.serving.upstream import Upstream
+from penstock.gateway.serving.whole_answer import whole_answer
 from penstock.gateway.upstream_body import Lane
 from penstock.operators import EMAIL, KEYS
 from penstock.operators.catalogue.dialect_for import DIALECTS
@@ -165,10 +166,12 @@ def test_nothing_of_a_blocked_call_reaches_a_client_however_it_is_cut(
 ):
     options, why = guarding
     chunks = text_chunks(cut(in_text(name, GOOD, BAD), places))
-    sent = json.dumps(client_frames(asked, "raw", AnswerGuards(**options), chunks))
-    assert "the text of the call" not in sent
-    assert "notes/a.md" in sent
-    assert json.dumps(told(why))[1:-1] in sent
+    frames = client_frames(asked, "raw", AnswerGuards(**options), chunks)
+    whole = json.dumps(whole_answer(asked.api, frames))
+    assert "the text" not in json.dumps(frames)
+    assert "the text of the call" not in whole
+    assert "notes/a.md" in whole
+    assert json.dumps(told(why))[1:-1] in whole
 
 
 @looped("asked", ASKED)

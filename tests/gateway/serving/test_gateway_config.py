@@ -13,8 +13,9 @@ import httpx2
 import openai
 import pytest
 from app_server import serving
+from chat_templates import PLAIN
 from looped import looped
-from scripted_upstream import ScriptedUpstream, body_of, text_chunks
+from scripted_upstream import ScriptedUpstream, body_of, completed, text_chunks
 from starlette.responses import JSONResponse
 
 from penstock import UsageError
@@ -54,6 +55,7 @@ WRONG = [
     (LOCAL + '[models."claude-*"]', 'models."claude-*": clients see this name, so it cannot be a pattern; move it to the aliases of a model'),
     (LOCAL + '[models.a]\nmodle = "x"', "models.a.modle: unknown key; did you mean 'model'?"),
     (LOCAL + '[models.a]\ndialect = "herms"', "models.a.dialect: unknown dialect 'herms'; did you mean 'hermes'?"),
+    (LOCAL + '[models.a]\ntemplate = "none.jinja"', "models.a.template: cannot read the chat template FOLDER/none.jinja: No such file or directory"),
     (LOCAL + '[models."a.b"]\naliases = ["c"]\n[models.c]', "models.c: 'c' is a name of models.\"a.b\" too; take it out of one of them"),
 ]  # fmt: skip
 
@@ -196,6 +198,19 @@ def test_an_unknown_name_is_told_in_the_words_of_the_api(tmp_path: Path):
             assert answer.status_code == 404
             assert error["message"] == "model: unknown 'gpt-5'; known are coder, small"
             assert error.get("code", error["type"]) in ("model_not_found", "not_found_error")
+
+
+def test_a_model_has_a_template_of_its_own(tmp_path: Path):
+    (tmp_path / "own.jinja").write_text(PLAIN, encoding="utf-8")
+    models = '[models.a]\nupstreams = ["a"]\ntemplate = "own.jinja"\n[models.b]\nupstreams = ["b"]\n'
+    one, other = ScriptedUpstream(completed(["Hi"])), ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with configured(tmp_path, [one, other], models, KEY="-") as url:
+        for model in ("a", "b"):
+            body = {"model": model, "messages": [{"role": "user", "content": "Go."}]}
+            answer = httpx2.post(f"{url}/v1/chat/completions", json=body, timeout=20).json()
+            assert answer["choices"][0]["message"]["content"] == "Hi"
+    assert (one.paths, other.paths) == (["/v1/completions"], ["/v1/chat/completions"])
+    assert one.requests[0]["prompt"] == "user: Go.\nassistant:"
 
 
 def test_the_next_server_of_a_model_is_asked_where_one_fails(tmp_path: Path):

@@ -17,8 +17,9 @@ import httpx2
 import openai
 import pytest
 from app_server import serving
+from chat_templates import TEMPLATES
 from cli_command import ENVIRONMENT, Penstock, command, penstock
-from scripted_upstream import ScriptedUpstream, body_of, chunk, text_chunks
+from scripted_upstream import ScriptedUpstream, body_of, chunk, generated, text_chunks
 
 __all__ = ["penstock"]  # the fixture
 USER: Any = [{"role": "user", "content": "Go."}]
@@ -185,6 +186,33 @@ def test_it_takes_a_file_and_options_beside_it_win(tmp_path: Path):
     assert len(list((tmp_path / "kept").glob("*.jsonl"))) == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "warning"),
+    [
+        ("chatml", ""),
+        (
+            "plain",
+            "warning: the template does not show tools, so that the model will not know them; pass another one\n",
+        ),
+    ],
+)
+def test_a_template_and_what_it_leaves_out_are_told_at_the_start(name: str, warning: str, tmp_path: Path):
+    path = tmp_path / "chat_template.jinja"
+    path.write_text(TEMPLATES[name], encoding="utf-8")
+    server = ScriptedUpstream(
+        generated(["Hi"]), routes={"/v1/models": {"data": [{"id": "m-1", "owned_by": "library"}]}}
+    )
+    with (
+        serving(server.app) as address,
+        running(f"http://{address}", "--dialect", "hermes", "--template", str(path)) as (_, url, lines),
+    ):
+        lane = f"lane raw by template of ollama: it is asked to complete the prompts of {path}\n"
+        assert f"{lane}{warning}dialect hermes\n" in "".join(lines)
+        with openai.OpenAI(base_url=f"{url}/v1", api_key="-", max_retries=0) as client:
+            assert client.responses.create(model="m", input="Go.").output_text == "Hi"
+    assert server.paths == ["/api/generate"]
+
+
 def test_it_starts_before_its_upstream():
     with running("http://127.0.0.1:1/v1") as (_, url, lines):
         assert any(line.startswith("the upstream does not answer yet") for line in lines)
@@ -197,6 +225,7 @@ def test_it_starts_before_its_upstream():
         (["--host", "0.0.0.0"], "pass --key too"),
         (["--server", "vlm"], "--server must be one of auto, vllm"),
         (["--dialect", "herms"], "unknown dialect 'herms'"),
+        (["--template", "absent.jinja"], "cannot read the chat template absent.jinja: No such file or directory"),
         (["--key", " "], "the key is empty"),
         (
             ["--config", "gateway.toml"],

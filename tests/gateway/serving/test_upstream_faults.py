@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, get_args
 
 import httpx2
@@ -18,6 +19,7 @@ from upstream_faults import FAULTS, Answer, Broken, Fault, Refused
 
 from penstock.gateway.neutral import Api
 from penstock.gateway.upstream_body import Lane
+from penstock.operators import KEYS
 
 FINISH_ERRORS: dict[str, type[Exception]] = {
     "length": openai.LengthFinishReasonError,
@@ -57,20 +59,27 @@ class Asked:
         return got(api, self._http.post(self._urls[lane] + PATHS[api], json={**body, **said, "tools": tools}))
 
 
-@pytest.fixture(scope="module")
-def asked() -> Iterator[Asked]:
+@contextmanager
+def asking(**options: Any) -> Iterator[Asked]:
+    """Yield a gateway for each lane, with options."""
     servers: dict[Lane, ScriptedUpstream] = {
         lane: ScriptedUpstream([], routes={"/v1/models": {"data": [{"id": "m", "owned_by": owner}]}})
         for lane, owner in OWNERS.items()
     }
     with (
-        gateway(servers["raw"], dialect="hermes") as raw,
-        gateway(servers["parsed"]) as parsed,
+        gateway(servers["raw"], dialect="hermes", **options) as raw,
+        gateway(servers["parsed"], **options) as parsed,
         httpx2.Client(timeout=20) as http,
     ):
-        asking = Asked(servers, {"raw": raw, "parsed": parsed}, http)
-        yield asking
-        asking.close()
+        asked = Asked(servers, {"raw": raw, "parsed": parsed}, http)
+        yield asked
+        asked.close()
+
+
+@pytest.fixture(scope="module")
+def asked() -> Iterator[Asked]:
+    with asking() as without_guards:
+        yield without_guards
 
 
 @looped("fault, lane", ROWS)
@@ -83,6 +92,21 @@ def test_each_client_has_the_calls_whole_and_once_or_an_error(fault: Fault, lane
             except AssertionError as error:
                 error.add_note(f"{api}, {'streamed' if stream else 'whole'}")
                 raise
+
+
+@pytest.mark.laws
+@looped("fault, lane", lambda: some_of(FIRST, 20))
+def test_guards_that_forbid_nothing_take_nothing_from_any_client(fault: Fault, lane: Lane, guarded: Asked):
+    for api in get_args(Api):
+        for stream in (True, False):
+            check(fault.outcome, guarded.ask(fault, lane, api, stream=stream), api, stream=stream)
+
+
+@pytest.fixture(scope="module")
+def guarded() -> Iterator[Asked]:
+    names = [*TOOLS, "read", "nosuch"]
+    with asking(allow_tools=names, redact=KEYS, watchdog={"first": 15, "between": 15}) as with_guards:
+        yield with_guards
 
 
 def check(outcome: Answer | Broken | Refused, has: Got, api: Api, *, stream: bool) -> None:

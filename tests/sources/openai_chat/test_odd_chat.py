@@ -6,11 +6,12 @@ import json
 from typing import Any
 
 import pytest
-from chat_client import collected
+from body_server import BodyServer
+from chat_client import collected, sync_client
 from looped import looped
 
 from penstock import InvocationFailed, Pipeline, SegmentContent, ToolInvocation
-from penstock.events import AnswerEnd, ProviderEvent
+from penstock.events import AnswerEnd, ProviderError, ProviderEvent
 from penstock.operators import drive
 from penstock.sources import decode_wire, from_wire
 
@@ -200,3 +201,36 @@ def test_a_message_that_takes_back_what_was_shown_adds_nothing():
 def test_a_message_beside_deltas_is_a_repetition():
     events = in_every_way(chunk({"content": "Hel"}), chunk({"content": "lo"}, "stop", message={"content": "Hello"}))
     assert text_of(events) == "Hello"
+
+
+# Completions of a prompt
+
+
+def completion(text: str, finish: str | None = None, **more: Any) -> dict[str, Any]:
+    choice = {"index": 0, "text": text, "logprobs": None, "finish_reason": finish}
+    return {"id": "cmpl-1", "object": "text_completion", "created": 1, "model": "m", "choices": [choice], **more}
+
+
+USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+COMPLETION = (completion("Hel"), completion("lo \ud83d"), completion("\ude00", "length"), completion("", usage=USAGE))
+
+
+def test_a_completion_of_a_prompt_is_read_as_a_chat():
+    events = in_every_way(*COMPLETION)
+    end = end_of(events)
+    assert (text_of(events), end.finish_reason) == ("Hello \U0001f600", "length")
+    assert (end.usage and end.usage.total, end.model, end.response_id) == (5, "m", "cmpl-1")
+    assert end.message == {"role": "assistant", "content": "Hello \U0001f600"}
+    assert [*Pipeline(turn_id="t").stream([*COMPLETION])] == events
+
+
+def test_openais_sdk_streams_the_same_completion_of_a_prompt():
+    with BodyServer(wire(*COMPLETION, "data: [DONE]\n\n")) as server, sync_client(server.url) as client:
+        stream = client.completions.create(model="m", prompt="Say it.", stream=True)
+        events = [*Pipeline(turn_id="t", keep_answer=False).stream(stream)]
+    assert events == [*Pipeline(turn_id="t", keep_answer=False).stream([*COMPLETION])]
+
+
+def test_an_error_ends_a_completion_of_a_prompt_too():
+    with pytest.raises(ProviderError, match="busy"):
+        in_every_way(completion("Hel"), {"error": {"message": "busy", "type": "server_error"}})

@@ -191,7 +191,7 @@ def test_the_chat_sdk_with_its_own_body_is_understood():
         ({"type": "a secret", "b": 1}, "is not of openai-chat: a dict with 'type', 'b'; pass what"),
         ({"k" * 99: 1}, f"a dict with '{'k' * 39}...; pass what"),
         ({"type": "message_stop"}, "a dict of type 'message_stop'; pass what"),
-        ({"object": "text_completion", "choices": [{"text": "secret"}]}, "a dict with 'object', 'choices'; pass what"),
+        ({"object": "list", "data": [{"id": "secret"}]}, "a dict with 'object', 'data'; pass what"),
         ([HELLO["gemini"]], "list; it looks like gemini; pass api='gemini' to from_stream, from_wire or Pipeline"),
     ],
 )

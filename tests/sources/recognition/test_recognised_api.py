@@ -219,7 +219,7 @@ class Strange:
     [
         ({"foo": 1, "bar": 2}, "a dict with 'foo', 'bar', does not show"),
         (dict.fromkeys("abcdefgh", 1), "a dict with 'a', 'b', 'c', 'd', 'e', 'f', ..., does not show"),
-        ({"object": "text_completion", "choices": [{"text": "a"}]}, "a dict with 'object', 'choices', does not show"),
+        ({"object": "list", "data": [{"id": "a"}]}, "a dict with 'object', 'data', does not show"),
         ({"contentBlockIndex": 0, "start": {}}, "'contentBlockIndex'"),
         ({"type": "dive-start", "delta": {"message": {"role": "assistant"}}}, "does not show"),
         ({"type": ["ping"]}, "does not show"),

@@ -67,7 +67,8 @@ def complaint_about(arguments: list[str]) -> str | None:
 
 
 def lines_of(pattern: re.Pattern[str], text: str) -> list[list[str]]:
-    return [each for found in pattern.finditer(text) for each in commands_in(found["line"])]
+    joined = re.sub(r" \\\n *", " ", text)
+    return [each for found in pattern.finditer(joined) for each in commands_in(found["line"])]
 
 
 def told(pattern: re.Pattern[str], text: str) -> dict[str, str]:
@@ -83,6 +84,12 @@ def test_wrong_command_lines_are_found() -> None:
         "Missing option '-o' / '--output'.",
         "Invalid value for '--emit': Value error, 'all' is not one of 'deltas', 'fragments', 'segments', 'updates', 'invocations'.",
         "no command inspekt",
+    ]
+
+
+def test_a_line_that_goes_on_in_the_next_one_is_one_command() -> None:
+    assert lines_of(LINE, "    penstock replay a.sse \\\n        --emit deltas\n") == [
+        ["replay", "a.sse", "--emit", "deltas"]
     ]
 
 

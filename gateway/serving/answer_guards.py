@@ -31,6 +31,7 @@ from ..neutral import Api, NeutralRequest, RequestError
 
 REDACTED: Final[Mapping[str, Wanted | Sequence[Wanted]]] = {"keys": KEYS, "email": EMAIL, "card": CARD, "phone": PHONE}
 """What can be redacted, by the names that the command line has for it."""
+_MAKING_SEGMENTS: Final = ("to_segments", "parse_text")
 _LONGEST_TOLD: Final = 2000
 """Characters that are told of an error. They are counted when it has been redacted, so that no match is cut."""
 
@@ -81,11 +82,12 @@ class AnswerGuards:
 
     def put_into(self, pipeline: Pipeline, asked: NeutralRequest) -> Pipeline:
         """Return a pipeline with the guards directly behind what makes the segments."""
-        finder, *others = map(name_of, pipeline.chain)
+        names = [*map(name_of, pipeline.chain)]
+        [finder] = (name for name in names if name in _MAKING_SEGMENTS)
         policies: list[Any] = [] if self._allowed is None else [AllowedTools(self._upstream_names(asked))]
         policies += [] if self._root is None else [_inside(self._root)]
         if policies:
-            if "to_invocations" not in others:  # a server may send calls although the client has no tools
+            if "to_invocations" not in names:  # a server may send calls although the client has no tools
                 pipeline = pipeline.insert(to_invocations(keep_segments=True, fields=()), after=finder)
             pipeline = pipeline.insert(guard(*policies), after=finder)
         return pipeline.insert(redact(self._detectors), after=finder) if self._detectors else pipeline

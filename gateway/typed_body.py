@@ -153,7 +153,7 @@ class ToolNames:
         return self._flat[own]
 
     def _free(self, wanted: str) -> str:
-        fitting = re.sub(r"[^a-zA-Z0-9_-]", "_", wanted)
+        fitting = re.sub(r"[^a-zA-Z0-9_-]", "_", wanted) or "_"
         if len(fitting) > self.MOST:
             fitting = f"{fitting[: self.MOST - 9]}_{sha256(wanted.encode(errors='replace')).hexdigest()[:8]}"
         taken, made, number = set(self._flat.values()), fitting, 1

@@ -39,6 +39,8 @@ class Store(Protocol):
 class MemoryStore:
     """A `Store` of so many bytes at most: what was not asked for the longest is forgotten first.
 
+    A longer value is not kept.
+
     >>> store = MemoryStore(most=10)
     >>> for name in ("a", "b", "c"):
     ...     store.put(name, b"four")
@@ -57,8 +59,11 @@ class MemoryStore:
         return value
 
     def put(self, name: str, value: bytes) -> None:
-        self._size += len(value) - len(self._kept.pop(name, b""))
+        self._size -= len(self._kept.pop(name, b""))
+        if len(value) > self._most:  # all others would go for it
+            return
         self._kept[name] = value
+        self._size += len(value)
         while self._size > self._most:
             self._size -= len(self._kept.popitem(last=False)[1])
 
@@ -107,9 +112,12 @@ class DiskStore:
     def put(self, name: str, value: bytes) -> None:
         key = _key(name)
         try:
-            before = self._one("select length(value) from kept where name = ?", key) or 0
+            self._size -= self._one("select length(value) from kept where name = ?", key) or 0
+            self._database.execute("delete from kept where name = ?", (key,))
+            if len(value) > self._most:  # all others would go for it
+                return
             self._database.execute(f"insert or replace into kept values (?, ?, {_NOW})", (key, value))  # noqa: S608
-            self._size += len(value) - before
+            self._size += len(value)
             while self._size > self._most:
                 oldest, length = self._row("select name, length(value) from kept order by used limit 1")
                 self._database.execute("delete from kept where name = ?", (oldest,))

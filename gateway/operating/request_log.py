@@ -26,6 +26,8 @@ _LONGEST: Final = 3000
 """Characters of a value in the line: names of models are what clients send, and errors what servers say."""
 _MOST_MODELS: Final = 100
 """Models with series of their own: where the upstream has several, a client can ask for any name."""
+_LONGEST_LABEL: Final = 200
+"""Characters of a model's name with series of its own."""
 _SECONDS: Final = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
 
 
@@ -135,7 +137,7 @@ class RequestLog:
             self._errors.labels(model, "transport" if error.status is None else str(error.status)).inc()
 
     def _known(self, model: str) -> str:
-        if len(self._models) < _MOST_MODELS:
+        if len(self._models) < _MOST_MODELS and len(model) <= _LONGEST_LABEL:
             self._models.add(model)
         return model if model in self._models else "other"
 

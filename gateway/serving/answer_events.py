@@ -60,7 +60,8 @@ def pipeline_for(
     - `starts_in_reasoning`: what the end of the prompt says; None if it is not known, and the model's name counts.
     """
     has_tools = bool(asked.tools) and asked.tool_choice != "none"
-    tools = [_tool(each) for each in asked.tools] if has_tools else None
+    named = {each.name: each for each in asked.tools}  # clients name two alike, and the server decides
+    tools = [_tool(each) for each in named.values()] if has_tools else None
     common: dict[str, Any] = {"api": api, "keep_answer": False}
     if lane == "parsed":
         if tools is None:

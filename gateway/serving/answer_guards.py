@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -134,7 +134,21 @@ def _checked_root(root: str | PathLike[str]) -> str:
     return str(path.absolute())
 
 
-_PATHS: Final = frozenset({read_path(each)[-1] for each in PATH_FIELDS} | {"files", "paths"})
+def _plain(name: object) -> str:
+    """Return the name of an argument however it is spelt: models and clients write `filePath` for `file_path`."""
+    return str(name).replace("_", "").replace("-", "").casefold()
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield a text, or those of a list and of the lists in it."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for each in entries_of(value):
+            yield from _texts(each)
+
+
+_PATHS: Final = frozenset(map(_plain, (*(read_path(each)[-1] for each in PATH_FIELDS), "files", "paths")))
 """The names of arguments that are a path, or a list of them."""
 
 
@@ -143,10 +157,9 @@ def _inside(root: str) -> FieldsJudgedBy:
     policy = InsideRoot(root)
 
     def inside_root(field: ClosedField) -> str | None:
-        if field.path[-1] not in _PATHS:
+        if _plain(field.path[-1]) not in _PATHS:
             return None
-        texts = (each for each in entries_of(field.value) if isinstance(each, str))
-        said = (policy.judge_field(replace(field, value=each)) for each in texts)
+        said = (policy.judge_field(replace(field, value=each)) for each in _texts(field.value))
         return next((why for why in said if why is not None), None)
 
     return FieldsJudgedBy(inside_root)

@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Any, Final, NamedTuple
 
 from ...events.answer_end import AnswerEnd
-from ...events.errors import ProviderError, shown_url
+from ...events.errors import ProviderError, UsageError, shown_url
 from ...events.tool_invocation import Notice
 from ...pipeline.async_run import AsyncRun
 from ...pipeline.pipeline import Pipeline
@@ -128,6 +128,11 @@ class AnswerRun:
                 for each in (told,) if calls is None else calls.feed(told):
                     end = each if isinstance(each, AnswerEnd) else end
                     yield each
+        except UsageError as error:  # of the source: an item that is no chunk, with advice for a program
+            message = f"the upstream did not send an answer: {str(error).partition(';')[0]}"
+            failed = ProviderError(message, status=502)
+            self._guards.hide(failed)
+            raise failed from error
         except ProviderError as error:
             if error.transport and end is not None and end.status == "complete" and end.finish_reason is not None:
                 return  # all that may be lost behind a finish is the count of tokens

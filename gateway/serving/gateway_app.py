@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import logging
+import re
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -40,6 +41,7 @@ PATHS: Final[Mapping[str, Api]] = {
     "/v1/responses": "openai-responses",
     "/v1/messages": "anthropic-messages",
 }
+_BEARER: Final = re.compile("(?i)^bearer ")
 _COUNTING: Final = "/v1/messages/count_tokens"
 _MODELS: Final = "/v1/models"
 
@@ -204,7 +206,7 @@ class Gateway:
         if "origin" in request.headers:  # any page that a browser shows could else ask on this machine
             raise _RefusedError(api_error(api, 403, "pages in a browser are not answered"))
         key = self._options.key
-        if key is not None and not hmac.compare_digest(_key_of(request).encode(), key.encode()):
+        if key is not None and not hmac.compare_digest(_key_of(request).encode("latin-1"), key.strip().encode()):
             raise _RefusedError(api_error(api, 401, "the key is missing or wrong", code="invalid_api_key"))
 
     def _passed_on(self, request: Request) -> dict[str, str]:
@@ -270,7 +272,7 @@ def as_response(error: ApiError) -> Response:
 
 def _key_of(request: Request) -> str:
     given = request.headers.get("x-api-key") or request.headers.get("authorization", "")
-    return given.removeprefix("Bearer ").strip()
+    return _BEARER.sub("", given).strip()
 
 
 def _api_of(request: Request) -> Api:

@@ -13,6 +13,7 @@ from ...events.errors import ProviderError, UsageError, shown_url
 from ...sinks.running.event_pump import close_both
 from ...sources.base.endings import reported_error
 from ...sources.base.sdk_fields import Fields, fields_of
+from ...sources.streams.bounded_read import LONGEST, too_long
 from ..completion_body import GENERATE
 from ..upstream_body import Lane
 from .api_errors import upstream_error
@@ -45,6 +46,8 @@ class Upstream:
     - `server`: which one it is; by default it is found out by `find`.
     - `key`: sent as a bearer token in place of what the client sends.
     - `silence`: seconds without a byte after which a stream counts as broken.
+
+    `UsageError` for what is no address, and for a key that no header can have.
     """
 
     def __init__(
@@ -52,7 +55,7 @@ class Upstream:
     ) -> None:
         self.url = _checked(url)
         self._given: ServerName | None = server
-        self._key = key
+        self._key = _checked_key(key)
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(silence, connect=10.0), limits=httpx2.Limits(max_connections=None), trust_env=False
         )
@@ -110,17 +113,19 @@ class Upstream:
         try:
             response = await self._http.post(self.url + path, json=dict(body), headers=self._headers(headers))
             number = response.json().get(key) if response.is_success else None
-        except (httpx2.TransportError, ValueError, AttributeError):
+        except (httpx2.RequestError, ValueError, AttributeError):
             return None
         return number if isinstance(number, int) else None
 
-    def _headers(self, client: Mapping[str, str]) -> dict[str, str]:
-        return {"authorization": f"Bearer {self._key}"} if self._key else dict(client)
+    def _headers(self, client: Mapping[str, str]) -> dict[bytes, bytes]:
+        if self._key:
+            return {b"authorization": f"Bearer {self._key}".encode()}
+        return {name.encode(): value.encode("latin-1") for name, value in client.items()}  # the bytes that came
 
     async def _get(self, path: str, *, strict: bool = False) -> Any:
         try:
             response = await self._http.get(self.url + path, headers=self._headers({}), timeout=_FINDING)
-        except httpx2.TransportError as error:
+        except httpx2.RequestError as error:
             if strict:
                 raise _lost(error) from error
             return None
@@ -134,7 +139,7 @@ class Upstream:
         asked = {"model": model, "messages": [{"role": "user", "content": "-"}], "max_tokens": 1, "tools": [_ONE_TOOL]}
         try:
             response = await self._http.post(self.url + CHAT, json=asked, headers=self._headers({}))
-        except httpx2.TransportError:
+        except httpx2.RequestError:
             return False
         return response.is_success
 
@@ -159,11 +164,13 @@ async def source_of(response: httpx2.Response) -> Any:
     if not is_object:
         return response
     try:
-        whole = await response.aread()
+        whole = await _beginning(response, LONGEST + 1)
     except httpx2.TransportError as error:
         raise _lost(error) from error
     finally:
         await response.aclose()
+    if len(whole) > LONGEST:
+        raise upstream_error(502, f"the answer is in one piece, and {too_long(LONGEST)}".encode())
     try:
         answer = json.loads(whole)
     except ValueError as error:
@@ -175,7 +182,10 @@ async def source_of(response: httpx2.Response) -> Any:
 
 
 class _Peeked(httpx2.AsyncByteStream):
-    """The bytes of a body, the first of which may be looked at before the others are asked for."""
+    """The bytes of a body, the first of which may be looked at before the others are asked for.
+
+    Blanks before these are left out: a server may send them for ever.
+    """
 
     def __init__(self, stream: httpx2.AsyncByteStream) -> None:
         self._stream = stream
@@ -185,8 +195,8 @@ class _Peeked(httpx2.AsyncByteStream):
     async def begin(self) -> bytes:
         """Return the beginning of the body, without blanks in front; empty if there is nothing else."""
         async for piece in self._pieces:
-            self._first += piece
-            if said := self._first.lstrip():
+            if said := piece.lstrip():
+                self._first = piece
                 return said
         return b""
 
@@ -201,21 +211,34 @@ class _Peeked(httpx2.AsyncByteStream):
 
 
 def _checked(url: str) -> str:
-    given = httpx2.URL(url) if "://" in url else None
+    try:
+        given = httpx2.URL(url) if "://" in url else None
+    except httpx2.InvalidURL:  # its text has the address, and so its password
+        given = None
     if given is None or given.scheme not in ("http", "https") or not given.host:
         message = f"an upstream must be an address such as http://127.0.0.1:8000, got {shown_url(url)}"
         raise UsageError(message)
     return url.rstrip("/").removesuffix("/v1")
 
 
-def _lost(error: httpx2.TransportError) -> ProviderError:
+def _checked_key(key: str | None) -> str | None:
+    """Return a key without the blanks around it, as of a file that it was read from."""
+    bare = None if key is None else key.strip()
+    if bare and not bare.isprintable():  # what refuses such a header tells it to all
+        message = "the key of the upstream has a line end or a control character; set it as one line"
+        raise UsageError(message)
+    return bare
+
+
+def _lost(error: httpx2.RequestError) -> ProviderError:
     return ProviderError(str(error) or type(error).__name__, type=type(error).__name__, transport=True)
 
 
-async def _beginning(response: httpx2.Response) -> bytes:
-    body = b""
+async def _beginning(response: httpx2.Response, longest: int = _LONGEST_ERROR) -> bytes:
+    """Return a body, of a longer one as much as came until it was that."""
+    body = bytearray()
     async for piece in response.aiter_bytes():
         body += piece
-        if len(body) >= _LONGEST_ERROR:
+        if len(body) >= longest:
             break
-    return body
+    return bytes(body)

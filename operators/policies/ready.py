@@ -120,8 +120,8 @@ class InsideRoot(Struct, frozen=True):
     >>> policy.judge_field(ClosedField("read", ("path",), "../etc/passwd", "c"))
     "'../etc/passwd' is not inside /work"
 
-    Relative paths count from the folder. A `~`, a drive letter and a backslash that leads out are outside. Paths within
-    the text of a patch are not looked at.
+    Relative paths count from the folder. A `~`, a drive letter, a `file:` and a backslash that leads out are outside.
+    Blanks around a path are not counted. Paths within the text of a patch are not looked at.
     """
 
     root: str | PathLike[str]
@@ -144,10 +144,10 @@ class InsideRoot(Struct, frozen=True):
         if not isinstance(value, str):
             return None if value is None else f"{value!r} is not a path"
         root = str(self.root).replace("\\", "/").rstrip("/")
-        path = value.replace("\\", "/")
+        path = value.strip().replace("\\", "/")  # some tools take blanks away
         if path == root or path.startswith(f"{root}/"):
             path = path[len(root) :].lstrip("/")
-        elif path.startswith(("/", "~")) or _match_drive(path):
+        elif path.startswith(("/", "~")) or _match_drive_or_url(path):
             return f"{value!r} is not inside {self.root}"
         depth = 0
         for step in path.split("/"):
@@ -298,7 +298,7 @@ class FieldsJudgedBy(Struct, frozen=True):
         return self.function
 
 
-_match_drive: Final = re.compile(r"[A-Za-z]:").match
+_match_drive_or_url: Final = re.compile(r"(?i:[a-z]|file):").match
 _find_units: Final = re.compile(r"\s{256}|\s{0,255}(?:\S{256}|\S+(?=\s))").finditer
 """A word with the white space before it, once its end has come; of what is longer, pieces."""
 

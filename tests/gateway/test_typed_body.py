@@ -18,7 +18,7 @@ def test_each_tool_has_a_name_of_its_own_that_every_server_takes(tools: list[tup
     flat = [names.flat(name, namespace) for namespace, name in tools]
     assert len({*flat}) == len({*tools})
     assert [names.flat(name, namespace) for namespace, name in tools] == flat
-    assert [each for each in flat if not re.fullmatch("[a-zA-Z0-9_-]{0,64}", each)] == []
+    assert [each for each in flat if not re.fullmatch("[a-zA-Z0-9_-]{1,64}", each)] == []
     back = [names.changed.get(each, (None, each)) for each in flat]
     assert back == tools
 

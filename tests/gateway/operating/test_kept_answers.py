@@ -84,7 +84,9 @@ def test_a_store_keeps_so_many_bytes_and_forgets_what_was_not_asked_for(kind: st
     store.put("e", b"7777777")
     assert [store.get(name) for name in "acde"] == [None, b"1", b"four", b"7777777"]
     store.put("f", b"more than it holds")
-    assert [store.get(name) for name in "acdef"] == [None] * 5
+    assert [store.get(name) for name in "acdef"] == [None, b"1", b"four", b"7777777", None]
+    store.put("c", b"more than it holds")
+    assert [store.get(name) for name in "cde"] == [None, b"four", b"7777777"]
     store.put("g", b"four")
     assert store.get("g") == b"four"
     store.close()

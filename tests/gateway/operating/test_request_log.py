@@ -203,13 +203,15 @@ def test_any_number_of_models_makes_a_bounded_number_of_series():
 
     async def ask() -> None:
         for number in range(150):
-            scope = {"type": "http", "method": "POST", "path": CHAT, "model": f"m{number}"}
-            await log.around(app)(scope, None, None)  # type: ignore[arg-type]  # it uses neither
+            for model in (f"m{number}", "long" * 1000):
+                scope = {"type": "http", "method": "POST", "path": CHAT, "model": model}
+                await log.around(app)(scope, None, None)  # type: ignore[arg-type]  # it uses neither
 
     asyncio.run(ask())
     text = bytes(log.exposed(Request({"type": "http", "headers": []})).body).decode()
     counts = [float(each.rpartition(" ")[2]) for each in re.findall(r"(?m)^penstock_gateway_requests_total.*$", text)]
-    assert (len(counts), max(counts), sum(counts)) == (101, 50, 150)
+    assert (len(counts), max(counts), sum(counts)) == (101, 200, 300)
+    assert "long" not in text
 
 
 def test_metrics_are_for_those_who_have_the_key_and_for_no_page_in_a_browser():

@@ -35,6 +35,7 @@ BROKEN: dict[str, Any] = {
     "nothing": [],
     "an empty answer": body_of([]),
     "an error in the stream": body_of([{"error": {"message": "no", "code": 500}}]),
+    "an object that is no chunk": body_of([{"message": {"content": "Hi"}}]),
     "silence": [None],
 }
 

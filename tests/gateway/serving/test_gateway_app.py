@@ -231,6 +231,23 @@ def test_keys_and_pages_in_a_browser():
     with gateway(server) as url:
         assert post(url, "/v1/messages", headers={"x-api-key": "own"}).status_code == 200
         assert server.headers[0]["authorization"] == "Bearer own"
+        for value in ("bearer own", "Bearer own"):
+            assert post(url, "/v1/messages", headers={"authorization": value}).status_code == 200
+            assert server.headers[-1]["authorization"] == "Bearer own"
+        assert post(url, "/v1/messages", headers={"x-api-key": "schlüssel".encode()}).status_code == 200
+        assert server.headers[-1]["authorization"].encode("latin-1") == "Bearer schlüssel".encode()
+    with gateway(server, key="schlüssel\n") as url:
+        assert post(url, "/v1/messages", headers={"x-api-key": "schlüssel".encode()}).status_code == 200
+
+
+@pytest.mark.parametrize("names", [["", "a"], ["a", "a"]])
+def test_tools_whose_names_are_empty_or_alike_are_no_fault_of_the_gateway(names: list[str]):
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])), routes={"/v1/models": {"data": [{"id": MODEL}]}})
+    tools = [{"type": "function", "function": {"name": name}} for name in names]
+    with gateway(server) as url:
+        body = {"model": MODEL, "messages": USER, "tools": tools}
+        assert httpx2.post(f"{url}/v1/chat/completions", json=body).status_code == 200
+    assert all(each["function"]["name"] for each in server.requests[-1]["tools"])
 
 
 def test_bodies_are_bounded():

@@ -105,14 +105,13 @@ _SEES_TOOLS: Final = "the model sees its tools"
 async def diagnose(
     upstream: Upstream,
     told: Told,
+    options: GatewayOptions | None = None,
     *,
-    model: str | None = None,
-    dialect: str | None = None,
     questions: Sequence[Question] = QUESTIONS,
 ) -> Diagnosis:
     """Ask a server each question, once as it is and once through the gateway in this process, and judge the answers.
 
-    - `model`, `dialect`: as in `GatewayOptions`.
+    - `options`: of these the ones that say how the model is asked and read; the guards are left out.
 
     `UsageError` if the server does not answer, wants another key, or has several models and none is named.
     """
@@ -122,8 +121,10 @@ async def diagnose(
         url = shown_url(upstream.url)
         message = f"nothing answers at {url} ({error.detail}): start the server, or check --upstream"
         raise UsageError(message) from error
-    model = model or _only_model(found)
-    gateway = Gateway(upstream, GatewayOptions(model=model, dialect=dialect)).app()
+    given = options or GatewayOptions()
+    model = given.model or _only_model(found)
+    reading = GatewayOptions(model=model, dialect=given.dialect, template=given.template, change=given.change)
+    gateway = Gateway(upstream, reading).app()
     rows: list[Row] = []
     answers: list[tuple[Question, SeenAnswer]] = []
     async with httpx2.AsyncClient(
@@ -141,7 +142,8 @@ async def diagnose(
     if (alone_sees := seen[0]) is not None and (through_sees := seen[1]) is not None:
         rows.append(Row(_SEES_TOOLS, alone_sees, through_sees))
     has_called = any(seen.calls for _, seen in answers)
-    return Diagnosis(found, model, tuple(rows), has_called, _unread(answers) if found.lane == "raw" else ())
+    is_raw = found.lane == "raw" or given.template is not None
+    return Diagnosis(found, model, tuple(rows), has_called, _unread(answers) if is_raw else ())
 
 
 def _only_model(found: Found) -> str:

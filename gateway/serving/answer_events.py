@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Mapping
 from time import monotonic
 from typing import Any, Final
@@ -19,6 +20,7 @@ from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategies import TextStrategy
 from ...pipeline.tool import Tool
 from ...sinks.web.openai_chat_frames import failure_of, finish_of
+from ...sources.base.request import fitting_id
 from ..neutral import Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 from .thoughts_in_text import thoughts_in_text
@@ -29,6 +31,8 @@ _TOLD: Final = ("malformed", "truncated", "invalid")
 """Why calls failed that clients get all the same, and answer with what is wrong."""
 _CUT: Final = frozenset(("truncated", "interrupted", "provider_error"))
 """How calls end with their stream."""
+_OTHERS: Final = re.compile(r"(?!(?:chatcmpl-|resp_|msg_)[0-9a-f]{32}:).*", re.DOTALL)
+"""Ids of calls that were not made here, from the id of the answer."""
 API: Final = "openai-chat"
 """What every upstream is asked in."""
 
@@ -107,14 +111,14 @@ class AnswerNotes:
             case SegmentContent(segment_type="text" | "reasoning" as kind, delta=delta):
                 self._texts[kind].append(delta)
             case ToolInvocation(id=call_id, name=name, arguments=arguments):
-                self._calls.append(Call(call_id, name, as_json(arguments)))
+                self._calls.append(Call(client_id(call_id), name, as_json(arguments)))
                 self._log["calls"] = len(self._calls)
                 if call_id in self._mended:
                     self._log["mended"] = self._log.get("mended", 0) + 1
             case InvocationFailed(id=call_id, name=name, raw=raw, reason=reason):
                 self._log["failed"] = (*self._log.get("failed", ()), reason)
                 if reason in _TOLD:
-                    self._calls.append(Call(call_id, name, raw))
+                    self._calls.append(Call(client_id(call_id), name, raw))
             case Notice(code="blocked", detail=detail):
                 self._log["blocked"] = (*self._log.get("blocked", ()), detail)
             case AnswerEnd():
@@ -130,6 +134,14 @@ class AnswerNotes:
         parts: list[Part] = [Reasoning(thought)] if thought else []
         parts += [Text(said)] if said else []
         return Message("assistant", (*parts, *self._calls))
+
+
+def client_id(call_id: str) -> str:
+    """Return a call's id as clients get it: nine letters and digits in place of one that was made here.
+
+    Of models by Mistral, opencode keeps an id's first nine letters and digits, which would be those of the answer's id.
+    """
+    return fitting_id(call_id, _OTHERS)
 
 
 def finished(event: Any) -> Any:
@@ -175,9 +187,21 @@ def _is_cut(event: SegmentEnd | ToolInvocation | InvocationFailed) -> bool:
 async def named_for_client(
     events: AsyncIterable[Any], names: Mapping[str, tuple[str | None, str]]
 ) -> AsyncGenerator[Any, None]:
-    """Yield events with the client's name of each tool, and its namespace, where the upstream has another."""
+    """Yield events with the client's name of each tool, its namespace where the upstream has another, and its id."""
     async for event in events:
-        yield _named(event, names)
+        yield _with_client_id(_named(event, names))
+
+
+def _with_client_id(event: Any) -> Any:
+    match event:
+        case SegmentStart() | SegmentContent() | SegmentEnd() if event.segment_type == "tool_call":
+            shown = client_id(event.segment_id)
+            return event if shown is event.segment_id else replace(event, segment_id=shown)
+        case ToolInvocation() | InvocationFailed():
+            shown = client_id(event.id)
+            return event if shown is event.id else replace(event, id=shown)
+        case _:
+            return event
 
 
 def _named(event: Any, names: Mapping[str, tuple[str | None, str]]) -> Any:

@@ -31,8 +31,7 @@ from ..neutral import Api, NeutralRequest, RequestError
 
 REDACTED: Final[Mapping[str, Wanted | Sequence[Wanted]]] = {"keys": KEYS, "email": EMAIL, "card": CARD, "phone": PHONE}
 """What can be redacted, by the names that the command line has for it."""
-_FINDERS: Final = frozenset(("parse_text", "to_segments"))
-"""The operators that make the segments of an answer, of which a pipeline has one."""
+_MAKING_SEGMENTS: Final = ("to_segments", "parse_text")
 _LONGEST_TOLD: Final = 2000
 """Characters that are told of an error. They are counted when it has been redacted, so that no match is cut."""
 
@@ -83,8 +82,8 @@ class AnswerGuards:
 
     def put_into(self, pipeline: Pipeline, asked: NeutralRequest) -> Pipeline:
         """Return a pipeline with the guards directly behind what makes the segments."""
-        names = [name_of(each) for each in pipeline.chain]
-        finder = next(name for name in names if name in _FINDERS)
+        names = [*map(name_of, pipeline.chain)]
+        [finder] = (name for name in names if name in _MAKING_SEGMENTS)
         policies: list[Any] = [] if self._allowed is None else [AllowedTools(self._upstream_names(asked))]
         policies += [] if self._root is None else [_inside(self._root)]
         if policies:

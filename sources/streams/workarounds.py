@@ -74,8 +74,7 @@ def values_in(stream: object) -> Iterator[object]:
 
 def _frames_above(frame: FrameType) -> list[FrameType]:
     """Return the frames from a running frame to its innermost call, innermost first; none if it is not running."""
-    # Documented, in spite of its name.
-    for last in sys._current_frames().values():  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    for last in _innermost_frames():
         frames: list[FrameType] = []
         each: FrameType | None = last
         while each is not None:
@@ -84,6 +83,21 @@ def _frames_above(frame: FrameType) -> list[FrameType]:
                 return frames
             each = each.f_back
     return []
+
+
+def _innermost_frames() -> list[FrameType]:
+    """Return the innermost frame of each thread.
+
+    Python before 3.13 waits for itself for ever where its garbage collector runs meanwhile (gh-106883).
+    """
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        # Documented, in spite of its name.
+        return list(sys._current_frames().values())  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+    finally:
+        if collects:
+            gc.enable()
 
 
 def _held_by(generator: object) -> Iterator[object]:

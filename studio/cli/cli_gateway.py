@@ -235,8 +235,8 @@ def _run_doctor(models: Sequence[ServedModel]) -> NoReturn:
     asked = [(upstream, model) for model in models for upstream in model.upstreams]
     with progress_shown("asking") as show:
         found = asyncio.run(_diagnosed(asked, show or _untold))
-    for (upstream, _), each in zip(asked, found, strict=True):
-        _print(each, shown_url(upstream.url))
+    for (upstream, model), each in zip(asked, found, strict=True):
+        _print(each, shown_url(upstream.url), "" if model.options.template is None else ", read raw by the template")
         for line in each.advice():
             typer.echo(line)
     raise typer.Exit(0 if all(each.is_well for each in found) else 1)
@@ -261,18 +261,18 @@ async def _diagnosed(
                 show(len(found) * of + done, len(asked) * of)
 
             name = model.options.model or (None if model.is_any else model.names[0])
-            found.append(await diagnose(upstream, told, model=name, dialect=model.options.dialect))
+            found.append(await diagnose(upstream, told, model.options._replace(model=name)))
     return found
 
 
-def _print(found: Diagnosis, url: str) -> None:
+def _print(found: Diagnosis, url: str, more: str) -> None:
     from rich import box  # noqa: PLC0415 - rich is not needed for help
     from rich.console import Console  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
     server = found.found
-    typer.echo(printable(f"{url}: {server.server}, model {found.model}, lane {server.lane}: {server.why}"))
+    typer.echo(printable(f"{url}: {server.server}, model {found.model}, lane {server.lane}: {server.why}{more}"))
     table = Table("", "question", "the server alone", "through the gateway", box=box.SIMPLE_HEAD, pad_edge=False)
     shown: set[str] = set()
     for row in found.rows:

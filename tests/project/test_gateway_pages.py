@@ -10,12 +10,13 @@ from collections.abc import Mapping
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import pytest
 import yaml
 from agent_clients import CLIENTS, cline_auth, cline_task
 from looped import looped
-from test_docs import navigation
+from scripted_upstream import ScriptedUpstream, gateway
 
 from penstock import ROOMS
 from penstock.studio.cli.cli_commands import imported
@@ -23,9 +24,7 @@ from penstock.studio.cli.cli_commands import imported
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 URL, MODEL = "http://127.0.0.1:4141", "Qwen3-8B"
-PAGES = [
-    page for page in navigation()["The gateway"] if page not in ("gateway.md", "gateway-mends.md", "gateway-compose.md")
-]
+PAGES = sorted(each.name for each in DOCS.glob("gateway-*.md") if each.stem not in ("gateway-mends", "gateway-compose"))
 EXAMPLE = ROOT / "examples/gateway_compose"
 
 
@@ -133,13 +132,22 @@ def test_nothing_but_the_gateway_can_be_reached_and_that_from_this_machine_alone
 
 
 def test_the_gateway_of_the_containers_is_started_with_options_that_it_has_and_with_a_key(compose: dict[str, Any]):
-    gateway = compose["gateway"]
-    program, command, *options = gateway["command"]
+    service = compose["gateway"]
+    program, command, *options = service["command"]
     assert (program, command) == ("penstock", "gateway")
     started = imported("gateway").make_context("gateway", options).params
     assert (started["upstream"], started["server"], started["host"]) == (["http://llama:8080"], "llamacpp", "0.0.0.0")
-    assert gateway["environment"] == {"PENSTOCK_GATEWAY_KEY": "${PENSTOCK_GATEWAY_KEY:?a secret of yours}"}
+    assert service["environment"] == {"PENSTOCK_GATEWAY_KEY": "${PENSTOCK_GATEWAY_KEY:?a secret of yours}"}
     assert compose["opencode"]["environment"] == {"PENSTOCK_GATEWAY_KEY": "${PENSTOCK_GATEWAY_KEY}"}
+
+
+def test_the_gateway_tells_without_its_key_that_it_is_there(compose: dict[str, Any]):
+    kind, program, option, code = compose["gateway"]["healthcheck"]["test"]
+    assert (kind, program, option) == ("CMD", "python", "-c")
+    with gateway(ScriptedUpstream([]), key="ours") as url:
+        exec(code.replace(URL, url))
+    with pytest.raises(URLError):
+        exec(code.replace(URL, url))
 
 
 def test_opencode_in_its_container_is_set_as_its_page_says_but_for_the_address_and_the_key(

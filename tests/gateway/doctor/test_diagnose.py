@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse
 from penstock.events import UsageError
 from penstock.gateway.doctor.diagnose import Diagnosis, diagnose
 from penstock.gateway.doctor.questions import QUESTIONS, Finding, Question
+from penstock.gateway.serving.served_model import GatewayOptions
 from penstock.gateway.serving.upstream import Upstream
 
 CALLING = [each.name for each in QUESTIONS if each.calls]
@@ -37,7 +38,7 @@ def found_at(serve: Serve, model: str = "Qwen3-8B", owner: str = "library", **op
 def diagnosed(server: ScriptedUpstream, questions: Sequence[Question] = QUESTIONS[:3], **options: Any) -> Diagnosis:
     async def main(url: str) -> Diagnosis:
         async with Upstream(url) as upstream:
-            return await diagnose(upstream, lambda *_: None, questions=questions, **options)
+            return await diagnose(upstream, lambda *_: None, GatewayOptions(**options), questions=questions)
 
     with serving(server.app) as address:
         return asyncio.run(main(f"http://{address}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from penstock.events import AnswerEnd, InvocationFailed, ProviderError, SegmentContent, SegmentStart, ToolInvocation
 from penstock.gateway.neutral import Call, Message, NeutralRequest, Reasoning, Text, ToolSpec
-from penstock.gateway.serving.answer_events import AnswerNotes, begun, named_for_client, pipeline_for
+from penstock.gateway.serving.answer_events import AnswerNotes, begun, client_id, named_for_client, pipeline_for
 from penstock.gateway.upstream_body import Lane
 
 ASKED = NeutralRequest(
@@ -87,6 +88,27 @@ def test_a_name_comes_back_with_its_namespace():
     [start] = [event for event in events if isinstance(event, SegmentStart) and "tool_name" in event.metadata]
     assert (start.metadata["tool_name"], start.metadata["native"]) == ("close", {"namespace": "agents"})
     assert calls_in(events)[0][0] == "close"
+
+
+@pytest.mark.parametrize("prefix", ["chatcmpl-", "resp_", "msg_"])
+def test_ids_that_are_made_differ_in_their_first_nine_letters_and_digits(prefix: str):
+    run = pipeline_for(ASKED, "raw", "hermes").stream(
+        [chunk(content=CALL + CALL), chunk("stop")], turn_id=prefix + "0" * 32
+    )
+    notes = AnswerNotes({}, begin=0.0)
+    for each in (events := [*run]):
+        notes.feed(each)
+
+    async def told() -> list[Any]:
+        return [each async for each in named_for_client(stream_of(*events), {})]
+
+    shown = asyncio.run(told())
+    ids = [each.id for each in shown if isinstance(each, ToolInvocation)]
+    assert len(set(ids)) == 2
+    assert all(re.fullmatch("[0-9a-z]{9}", each) for each in ids)
+    assert {each.segment_id for each in shown if getattr(each, "segment_type", "") == "tool_call"} == set(ids)
+    assert [each.id for each in notes.message().parts if isinstance(each, Call)] == ids
+    assert client_id("call_1") == "call_1"
 
 
 def test_a_body_without_a_chunk_is_no_whole_answer():

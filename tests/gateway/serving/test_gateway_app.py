@@ -111,7 +111,7 @@ ERRORS = [
 ]
 
 
-def post(url: str, path: str, *, headers: dict[str, str] | None = None, **more: Any) -> httpx2.Response:
+def post(url: str, path: str, *, headers: dict[str, Any] | None = None, **more: Any) -> httpx2.Response:
     body = {"model": "m", "stream": True, "max_tokens": 9, "messages": USER, "input": "Go.", **more}
     return httpx2.post(url + path, json=body, headers=headers, timeout=20)
 

@@ -8,6 +8,7 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from hashlib import sha256
 from os import PathLike
+from pathlib import Path
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -91,10 +92,11 @@ class DiskStore:
     def __init__(self, path: str | PathLike[str], most: int = 256 * 1024 * 1024) -> None:
         self._most = most
         try:
+            Path(path).touch(mode=0o600)  # it holds what people say, in whatever folder
             self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
             self._database.executescript(_TABLE)
             self._size: int = self._one("select coalesce(sum(length(value)), 0) from kept")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             message = f"cannot keep conversations in {path}: {error}; move that file away, or name another folder"
             raise UsageError(message) from error
 

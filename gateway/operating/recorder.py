@@ -87,7 +87,9 @@ class Recorder:
         """Return the new file of a recording; `UsageError` if it cannot be made."""
         self._make_room()
         stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
-        made = new_file(self.folder / f"{stamp}-{answer_id}.jsonl", overwrite=False)
+        path = self.folder / f"{stamp}-{answer_id}.jsonl"
+        made = new_file(path, overwrite=False)
+        path.chmod(0o600)  # it holds what people say, in whatever folder
         kept: dict[str, Any] = {"path": request.path}
         if len(request.body) <= LONGEST_BODY:
             kept["body"] = without_keys(msgspec.json.decode(request.body))

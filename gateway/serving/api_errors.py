@@ -31,6 +31,8 @@ _FINAL: Final = re.compile(
 )
 """What llama.cpp answers with 500 though the same request can never succeed."""
 
+_SECONDS: Final = re.compile(r"\d+(?:\.\d+)?")
+
 
 class ApiError(NamedTuple):
     """An error as an HTTP response."""
@@ -41,7 +43,7 @@ class ApiError(NamedTuple):
 
 
 class UpstreamError(ProviderError):
-    """What the upstream answered in place of a stream; `retry_after` as it said it, in seconds."""
+    """What the upstream answered in place of a stream; `retry_after` as it said it, in seconds or as a date."""
 
     retry_after: str | None = None
 
@@ -73,7 +75,7 @@ def upstream_error(status: int, body: bytes, retry_after: str | None = None) -> 
     elif status < 400:
         status = found.status or 502
     error = UpstreamError(detail, code=code, type=found.type, status=status)
-    error.retry_after = retry_after
+    error.retry_after = retry_after if retry_after is not None and retry_after.isascii() else None
     return error
 
 
@@ -132,7 +134,8 @@ def in_stream(error: Exception) -> dict[str, Any]:
         return {"class": type(error).__name__}
     code, message = error.code, f"connection lost: {error.detail}" if error.transport else error.detail
     if error.status == 429:
-        wait = getattr(error, "retry_after", None) or "1"
+        wait = getattr(error, "retry_after", None) or ""
+        wait = wait if _SECONDS.fullmatch(wait) else "1"
         code, message = RATE, f"{message}. Please try again in {wait}s"
     status = error.status or (503 if error.transport else 502)
     said = {"detail": message, "status": status}

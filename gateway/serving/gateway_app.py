@@ -191,12 +191,19 @@ class Gateway:
     async def _body_of(self, request: Request, api: Api) -> bytes:
         """Return the body. Of one that is too long as much again is read: some clients read no error before its end."""
         body, longest, length = bytearray(), self._options.longest_body, 0
-        async for piece in request.stream():
-            length += len(piece)
-            if length <= longest:
-                body += piece
-            elif length > 2 * longest:
-                break
+        wait, loop = self._options.longest_wait, asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(wait) as limit:
+                async for piece in request.stream():
+                    limit.reschedule(loop.time() + wait)
+                    length += len(piece)
+                    if length <= longest:
+                        body += piece
+                    elif length > 2 * longest:
+                        break
+        except TimeoutError:  # it has a place, which others wait for
+            silent = api_error(api, 408, f"no more of the request came within {wait:g} seconds")
+            raise _RefusedError(silent) from None
         if length > longest:
             raise _RefusedError(api_error(api, 413, f"the request is longer than {longest} bytes"))
         request.state.has_body.set()

@@ -19,7 +19,7 @@ from ..chat_template import ChatTemplate, read_template
 from .answer_guards import REDACTED
 from .served_model import PATTERN, GatewayOptions, ServedModel
 from .server_profiles import ServerName
-from .upstream import Upstream
+from .upstream import Upstream, checked_key
 
 Seconds = Annotated[float, Field(gt=0)]
 Names = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
@@ -248,7 +248,11 @@ def _key(variable: str | None, where: str, environment: Mapping[str, str]) -> st
     if not environment.get(variable):
         message = f"{where}: the environment variable {variable!r} is not set; put the key into it"
         raise UsageError(message)
-    return environment[variable]
+    try:
+        return checked_key(environment[variable])
+    except UsageError as error:
+        message = f"{where}: {error}"
+        raise UsageError(message) from error
 
 
 def _told(error: Any) -> str:

@@ -50,6 +50,9 @@ async def run_gateway(
     if options.key is None and not is_this_machine(host):
         message = f"other machines can reach {host}; pass --key too, which clients then must send"
         raise UsageError(message)
+    if not math.isfinite(grace):
+        message = f"the grace must be a number of seconds, such as 60, got {grace}"
+        raise UsageError(message)
     gateway = Gateway(upstreams, options)
     with listen(host, port) as listening:
         for line in await _introduction(gateway.models, listening.getsockname()[1], host):

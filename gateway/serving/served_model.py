@@ -36,7 +36,7 @@ class GatewayOptions(NamedTuple):
     - `template`: the model's chat template: the servers get the prompts that it makes, and the text is read raw.
     - `key`: what clients must send; it is not passed on. Without it the client's own goes to the upstream.
     - `most_at_once`: requests that are answered at the same time. Of further ones `most_waiting` wait for their turn,
-      for `longest_wait` seconds at most; the others are refused.
+      for `longest_wait` seconds at most; the others are refused. As long is waited for more of a request.
     - `longest_body`: of a request, in bytes. `keep_alive`: seconds of silence after which a client gets a sign of life.
     - `record`: a folder for the recordings of all requests and answers.
     - `change`: a function that changes the pipeline of a request, such as by `insert` of an operator.

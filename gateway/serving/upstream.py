@@ -55,7 +55,7 @@ class Upstream:
     ) -> None:
         self.url = _checked(url)
         self._given: ServerName | None = server
-        self._key = _checked_key(key)
+        self._key = checked_key(key)
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(silence, connect=10.0), limits=httpx2.Limits(max_connections=None), trust_env=False
         )
@@ -221,11 +221,11 @@ def _checked(url: str) -> str:
     return url.rstrip("/").removesuffix("/v1")
 
 
-def _checked_key(key: str | None) -> str | None:
+def checked_key(key: str | None) -> str | None:
     """Return a key without the blanks around it, as of a file that it was read from."""
     bare = None if key is None else key.strip()
     if bare and not bare.isprintable():  # what refuses such a header tells it to all
-        message = "the key of the upstream has a line end or a control character; set it as one line"
+        message = "a key has a line end or a control character; set it as one line"
         raise UsageError(message)
     return bare
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +94,16 @@ def test_no_key_is_in_the_folder_or_in_the_log(tmp_path: Path, caplog: pytest.Lo
     assert len(files) >= 4
     assert [each for each in files if SECRET.encode() in each.read_bytes()] == []
     assert SECRET not in "".join(record.getMessage() for record in caplog.records if "penstock" in record.name)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such permissions")
+def test_what_is_kept_is_for_nobody_else_to_read_also_in_a_folder_that_was_there(tmp_path: Path):
+    tmp_path.chmod(0o755)
+    with gateway(ScriptedUpstream(body_of(text_chunks(["Hi"]))), record=tmp_path) as url:
+        assert httpx2.post(url + PATHS[1], json=asked(), timeout=20).status_code == 200
+        files = list(tmp_path.iterdir())
+        assert len(files) >= 2
+        assert [each.name for each in files if stat.S_IMODE(each.stat().st_mode) != 0o600] == []
 
 
 def test_what_people_and_models_say_is_not_changed():

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from looped import looped
 
 from penstock.events import ProviderError
 from penstock.gateway.serving.api_errors import CONTEXT, in_stream, told, upstream_error
@@ -72,3 +73,13 @@ def test_in_a_stream_nothing_is_told_of_an_error_of_the_program():
 def test_a_connection_that_broke_in_a_stream_is_told_in_words_that_clients_know():
     assert in_stream(ProviderError("gone", transport=True)) == {"detail": "connection lost: gone", "status": 503}
     assert in_stream(ProviderError("full", status=500)) == {"detail": "full", "status": 500}
+
+
+@looped(
+    "said, header, words",
+    [("3", "3", "3s"), ("0.5", "0.5", "0.5s"), ("Wed, 21 Oct 2099", "Wed, 21 Oct 2099", "1s"), ("明日", None, "1s")],
+)
+def test_how_long_to_wait_is_told_in_words_only_as_seconds(said: str, header: str | None, words: str):
+    error = upstream_error(429, b"slow", said)
+    assert told("openai-chat", error).headers.get("retry-after") == header
+    assert in_stream(error)["detail"] == f"slow. Please try again in {words}"

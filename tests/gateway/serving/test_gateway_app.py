@@ -111,7 +111,7 @@ ERRORS = [
 ]
 
 
-def post(url: str, path: str, *, headers: dict[str, str] | None = None, **more: Any) -> httpx2.Response:
+def post(url: str, path: str, *, headers: dict[str, Any] | None = None, **more: Any) -> httpx2.Response:
     body = {"model": "m", "stream": True, "max_tokens": 9, "messages": USER, "input": "Go.", **more}
     return httpx2.post(url + path, json=body, headers=headers, timeout=20)
 
@@ -260,6 +260,17 @@ def test_bodies_are_bounded():
                 kind = "request_too_large" if api == "anthropic-messages" else "invalid_request_error"
                 assert (refused.status_code, kind_of(refused)) == (413, kind)
         assert len(server.requests) == 3
+
+
+def test_a_request_that_does_not_come_to_its_end_frees_its_place():
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with gateway(server, most_at_once=1, most_waiting=0, longest_wait=0.2) as url:
+        with socket.create_connection(("127.0.0.1", httpx2.URL(url).port)) as slow:
+            slow.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{")
+            slow.settimeout(20)
+            answer = slow.recv(4096)
+        assert b"408" in answer.partition(b"\r\n")[0]
+        assert post(url, "/v1/messages").status_code == 200
 
 
 def test_a_path_that_is_not_served_is_told_in_the_words_of_the_api():

@@ -37,6 +37,7 @@ WRONG = [
     (LOCAL + 'server = "vlm"', "upstreams.local.server: must be 'vllm', 'sglang', 'llamacpp', 'ollama', 'lmstudio' or 'openai', got 'vlm'"),
     ('[upstreams."a b"]\nurl = "x"', 'upstreams."a b".url: an upstream must be an address such as http://127.0.0.1:8000, got x'),
     (LOCAL + 'key_env = "NOWHERE"', "upstreams.local.key_env: the environment variable 'NOWHERE' is not set; put the key into it"),
+    (LOCAL + 'key_env = "BROKEN"', "upstreams.local.key_env: a key has a line end or a control character; set it as one line"),
     (LOCAL + 'dialect = "herms"', "upstreams.local.dialect: unknown dialect 'herms'; did you mean 'hermes'?"),
     (LOCAL + "silence = 0", "upstreams.local.silence: must be greater than 0, got 0"),
     ('key_env = ""\n' + LOCAL, "key_env: the environment variable '' is not set; put the key into it"),
@@ -70,7 +71,7 @@ def written(folder: Path, text: str) -> Path:
 def test_what_is_wrong_is_told_with_its_key_and_what_to_do(text: str, complaint: str, tmp_path: Path):
     path = written(tmp_path, text)
     with pytest.raises(UsageError) as raised:
-        read_config(path, {})
+        read_config(path, {"BROKEN": "one\ntwo"})
     assert str(raised.value) == f"{path}: {complaint.replace('FOLDER', str(tmp_path))}"
 
 

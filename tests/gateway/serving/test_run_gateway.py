@@ -227,6 +227,7 @@ def test_it_starts_before_its_upstream():
         (["--dialect", "herms"], "unknown dialect 'herms'"),
         (["--template", "absent.jinja"], "cannot read the chat template absent.jinja: No such file or directory"),
         (["--key", " "], "the key is empty"),
+        (["--grace", "inf"], "the grace must be a number of seconds"),
         (
             ["--config", "gateway.toml"],
             "pass --upstream with the address of the model's server, or --config with a file",

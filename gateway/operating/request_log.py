@@ -16,7 +16,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...events.chunk_response import TokenUsage
 from ...events.errors import ProviderError
 from ...sinks.parts.event_words import printable
-from .turns import StoppingError, Turns
+from .request_turns import StoppingError, Turns
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 METRICS: Final = "/metrics"

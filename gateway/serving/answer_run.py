@@ -15,7 +15,7 @@ from ...pipeline.pipeline import Pipeline
 from ...sinks.parts.event_words import printable
 from ..neutral import NeutralRequest
 from ..operating.recorder import ClientRequest, Recorder
-from ..operating.turns import StoppingError
+from ..operating.request_turns import StoppingError
 from .answer_events import begun, finished
 from .answer_guards import AnswerGuards
 from .upstream import Upstream, source_of

@@ -24,7 +24,7 @@ from ...events.errors import ProviderError
 from ..neutral import Api, RequestError
 from ..operating.recorder import ClientRequest, Recorder
 from ..operating.request_log import CLIENT_LEFT, METRICS, RequestLog
-from ..operating.turns import STOPPING, BusyError, Turns
+from ..operating.request_turns import STOPPING, BusyError, Turns
 from ..read_request import read_request
 from .answer_guards import AnswerGuards
 from .answer_response import Answers

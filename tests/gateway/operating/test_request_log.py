@@ -19,7 +19,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse
 
 from penstock.gateway.operating.request_log import RequestLog
-from penstock.gateway.operating.turns import Turns
+from penstock.gateway.operating.request_turns import Turns
 from penstock.gateway.serving.gateway_app import Gateway
 from penstock.gateway.serving.upstream import Upstream
 

@@ -255,9 +255,10 @@ def test_dialects_are_compared_by_what_they_find(
     monkeypatch.setenv("COLUMNS", "200")
     code, out, err = penstock("parse", "--compare", answer)
     assert (code, err) == (0, "")
-    *_, first, second, others, _ = out.splitlines()
+    *_, first, second, third, others, _ = out.splitlines()
     assert [word for word in ("hermes", call, "Grüße  bye") if word not in first] == []
     assert "json_bare" in second
+    assert [word for word in (" json ", call, "Grüße <tool_call> bye") if word not in third] == []
     assert "others" in others
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from penstock.gateway.operating.turns import BusyError, Turns
+from penstock.gateway.operating.request_turns import BusyError, Turns
 
 
 async def pass_through(turns: Turns) -> None:

@@ -123,10 +123,11 @@ def json_response(content: Any, status: int) -> Response:
 class BodyLeft:
     """Sends a whole answer while the request's body is still arriving, so that the sender can read the answer.
 
-    If the sender does not stop within the size limit of a body, the connection is closed with `close`.
+    If the sender does not stop within twice the size limit of a body, the connection is closed with `close`. One that
+    sends a bit more than the limit, which it has told before, sends all of it until it reads.
     """
 
-    def __init__(self, response: Response, close: Callable[[Scope], None], longest: int = LONGEST_BODY) -> None:
+    def __init__(self, response: Response, close: Callable[[Scope], None], longest: int = 2 * LONGEST_BODY) -> None:
         self._response = response
         self._close = close
         self._longest = longest

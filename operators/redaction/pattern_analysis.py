@@ -194,9 +194,8 @@ def _looks(parts: Sequence[_Part]) -> list[_Part]:
 
 def _classes(parts: Sequence[_Part]) -> tuple[str, ...]:
     """Return the contents of the classes of the first characters; none behind a choice or a repetition."""
-    one_each = takewhile(lambda part: part.name in ("LITERAL", "IN"), parts[len(_looks(parts)) :])
-    classes = (part.whole[1:-1] if part.name == "IN" else part.whole for part in one_each)
-    return tuple(takewhile(lambda each: each[0] != "^", classes))
+    one_each = takewhile(lambda part: part.name in ("LITERAL", "IN") and part.first, parts[len(_looks(parts)) :])
+    return tuple(part.first for part in one_each)
 
 
 def _first(parts: Sequence[_Part]) -> str:

@@ -65,20 +65,6 @@ class _Reading(Stateful):
         """Whether nothing waits but such characters, and behind them an escape that may go on."""
         return self._tail == -1 and self._places is None
 
-    def passes(self, source: str) -> bool:
-        """Read a piece behind which nothing waits, if nothing in it may be a match; return whether that is so."""
-        suspect, escapes = self._rules.suspect, self._escapes
-        if suspect is None:
-            return False
-        if escapes is not None and escapes.signs(source) is not None:
-            source, _, end = decoded_text(whole := source, escapes, is_whole=False)
-            if end < len(whole):
-                return False
-        if suspect(source) is not None:
-            return False
-        self.note(source)
-        return True
-
     def note(self, text: str) -> None:
         """Note a piece, decoded, in which nothing may be a match."""
         self.last = text if len(text) >= self._rules.before else self.looked_at() + text
@@ -290,25 +276,23 @@ class RedactedText(Stateful):
     def feed(self, source: str) -> str:
         """Return what of the text is certain now."""
         escapes, reading = self._escapes, self.reading
-        if escapes is None and self._suspect is not None:
-            if self.is_idle and self._suspect(source) is None:
-                reading.note(source)
-                return source
-            if (certain := self.take(source)) is not None:
-                return certain
-        elif escapes is not None and escapes is ANY_ESCAPES and escapes.signs(source) is not None:
-            if len(self._readings) == 1:
-                self._readings.append(self.reading.continued(escapes))
-        elif self.is_idle and reading.passes(source):
-            return source
-        elif escapes is not None and (reading.cut or escapes.signs(source) is not None):
+        text, cut, is_decoded = source, "", False
+        if escapes is not None and (reading.cut or escapes.signs(source) is not None):
+            if escapes is ANY_ESCAPES:
+                if len(self._readings) == 1:
+                    self._readings.append(reading.continued(escapes))
+                return self._take(source, is_whole=False)
             waiting = reading.cut + source
-            decoded, _, end = decoded_text(waiting, escapes, is_whole=False)
-            if len(self._readings) == 1 and (taken := self.take_escaped(decoded, source, waiting[end:])) is not None:
-                return taken[1]
-        elif (certain := self.take(source)) is not None:
-            return certain
-        return self._take(source, is_whole=False)
+            text, _, end = decoded_text(waiting, escapes, is_whole=False)
+            cut, is_decoded = waiting[end:], True
+        if self.is_idle and not cut and self._suspect is not None and self._suspect(text) is None:
+            reading.note(text)
+            return source
+        if not is_decoded:
+            certain = self.take(source)
+        else:
+            _, certain = self.take_escaped(text, source, cut) or (None, None)
+        return self._take(source, is_whole=False) if certain is None else certain
 
     def take_escaped(self, decoded: str, source: str, cut: str) -> tuple[str, str] | None:
         """Return what of text with escapes is certain, decoded and as it stands.

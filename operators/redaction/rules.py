@@ -75,13 +75,19 @@ class Rules:
         self.is_cut: Callable[[str, int], Any] = re.compile("|".join(form.cut for form in forms)).match
         kinds = ([form.begun for form in forms if form.is_literal is kind] for kind in (True, False))
         self._searches = [re.compile("|".join(several)).search for several in kinds if several]
-        heads = [form for form in forms if form.looks_away and len(form.classes) >= _FIRST < form.least]
-        runs = [form for form in forms if form not in heads and form.run is not None]
-        others = [form for form in forms if form not in heads and form not in runs]
+        heads: list[PatternForms] = []
+        others: list[PatternForms] = []
+        self._runs: list[_Run] = []
+        for form in forms:
+            if form.looks_away and len(form.classes) >= _FIRST < form.least:
+                heads.append(form)
+            elif form.run is not None:
+                self._runs.append(_Run(form.run))
+            else:
+                others.append(form)
         self._heads = re.compile(_suspicion(heads)).search if heads else None
-        self._runs = [_Run(form.run) for form in runs if form.run is not None]
         self._others = re.compile(_beginning(others)).search if others else None
-        self.suspect: Callable[[str], Any] | None = None if runs or others else self._heads
+        self.suspect: Callable[[str], Any] | None = None if self._runs or others else self._heads
 
     def read(self, text: str, at: int, *, is_whole: bool, most: int = -1) -> tuple[list[Found], int]:
         """Return the matches in a text from `at` on, and the place from which on it is undecided.

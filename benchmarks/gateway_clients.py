@@ -13,9 +13,9 @@ import re
 import socket
 import sys
 import time
-from array import array
 from typing import Any
 
+import load_clients
 import msgspec
 from load_clients import SETTLE, percentile, watch_loop
 
@@ -39,14 +39,7 @@ class Plan(msgspec.Struct):
     paths: tuple[str, ...] = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
 
 
-class Seen(msgspec.Struct):
-    """What the clients saw together; delays and lags in nanoseconds."""
-
-    delays: array[int] = msgspec.field(default_factory=lambda: array("q"))
-    lags: array[int] = msgspec.field(default_factory=lambda: array("q"))
-    steady: range = range(0)
-    frames: int = 0
-    lost: int = 0
+class Seen(load_clients.Seen):
     signs: int = 0  # events and comments without a piece, while nothing else came
 
 

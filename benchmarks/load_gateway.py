@@ -5,7 +5,6 @@ The gateway has one core for itself, where there are two; the server and the cli
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -13,13 +12,13 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from gateway_clients import Plan
 from load_clients import SETTLE
-from load_runs import HERE, LOOK, Measured
+from load_runs import HERE, Measured, State, measured, process
 from load_scenarios import Report, Row, Verdict, nothing_lost, say
 
 ADDED = 20
@@ -32,23 +31,14 @@ _TICKS, _PAGE_KB = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE") // 1024
 _PORT = re.compile(r"127\.0\.0\.1:(\d+) until")
 
 
-class _State(msgspec.Struct):
-    """What a process has used: seconds of a core, seconds in which it waited for one, and its kilobytes now."""
-
-    time: float
-    cpu: float
-    waited: float
-    memory: int
-
-
 def gateway(clients: int = 200, seconds: float = 12) -> Report:
     """Let clients of the three APIs read the same pieces from the server itself and through the gateway."""
     plan = {"clients": clients, "pieces": round(seconds * RATE), "rate": RATE}
-    with _upstream() as port, _gateway(port) as (process, behind):
+    with _upstream() as port, _gateway(port) as (command, behind):
         say(f"gateway: {clients} clients at the upstream, {seconds} s ...")
         direct = Row("gateway", "upstream", clients, _run(Plan(port=port, paths=CHAT, **plan), None))
         say(f"gateway: {clients} clients at the gateway, {seconds} s ...")
-        through = Row("gateway", "gateway", clients, _run(Plan(port=behind, **plan), process))
+        through = Row("gateway", "gateway", clients, _run(Plan(port=behind, **plan), command))
     added = through.measured.p99 - direct.measured.p99
     text = (
         f"gateway: p99 is {through.measured.p99:.0f} ms, and {direct.measured.p99:.0f} ms at the upstream itself: "
@@ -61,10 +51,10 @@ def gateway(clients: int = 200, seconds: float = 12) -> Report:
 
 def gateway_idle(clients: int = 2000, seconds: float = 25) -> Report:
     """Let streams be silent behind their first piece, then end in order."""
-    with _upstream() as port, _gateway(port) as (process, behind):
+    with _upstream() as port, _gateway(port) as (command, behind):
         say(f"gateway-idle: {clients} silent clients, {seconds} s ...")
         plan = Plan(port=behind, clients=clients, pieces=2, rate=RATE, hold=seconds)
-        row = Row("gateway-idle", "gateway", clients, _run(plan, process))
+        row = Row("gateway-idle", "gateway", clients, _run(plan, command))
     signs = row.measured.signs / clients
     text = f"gateway-idle: {signs:.1f} signs of life for each silent client, at least {SIGNS}"
     return Report([row], [nothing_lost(row), Verdict(signs >= SIGNS, text)])
@@ -76,48 +66,26 @@ GATEWAY_QUICK: dict[str, dict[str, float]] = {"gateway": {"seconds": 5}}
 
 def _run(plan: Plan, gateway: subprocess.Popen[Any] | None) -> Measured:
     """Return what the clients of a plan saw, and what the gateway used meanwhile."""
-    before = _state(gateway)
-    states: list[_State] = []
-    begin = time.monotonic()
-    command = [sys.executable, str(HERE / "gateway_clients.py")]
-    with _process(command, core=1, stdin=subprocess.PIPE) as clients:
-        clients.stdin.write(msgspec.json.encode(plan))
-        clients.stdin.close()
-        while clients.poll() is None:
-            states.append(_state(gateway))
-            time.sleep(LOOK)
-        if clients.returncode:
-            message = "the clients failed; their error stands above"
-            raise RuntimeError(message)
-        seen = json.loads(clients.stdout.read())
-    settled = begin + plan.clients / plan.starts + SETTLE
-    ends = begin + plan.pieces / plan.rate + plan.hold
-    steady = [each for each in states if settled < each.time < ends] or states
-    first, last = steady[0], steady[-1]
-    spent = last.time - first.time or 1
-    return Measured(
-        **seen,
-        memory=max(each.memory for each in steady) - before.memory,
-        cpu=(last.cpu - first.cpu) / spent,
-        waited=(last.waited - first.waited) / spent,
-    )
+    look = partial(_state, gateway)
+    steady = plan.clients / plan.starts + SETTLE, plan.pieces / plan.rate + plan.hold
+    return measured("gateway_clients.py", plan, look, look(), steady=steady)
 
 
-def _state(process: subprocess.Popen[Any] | None) -> _State:
-    if process is None:
-        return _State(time.monotonic(), 0, 0, 0)
-    of = Path(f"/proc/{process.pid}")
+def _state(gateway: subprocess.Popen[Any] | None) -> State:
+    if gateway is None:
+        return State(time.monotonic(), 0, 0, 0)
+    of = Path(f"/proc/{gateway.pid}")
     user, system = of.joinpath("stat").read_text(encoding="ascii").rpartition(")")[2].split()[11:13]
     _, pages, *_ = of.joinpath("statm").read_text(encoding="ascii").split()
     _, waited, *_ = of.joinpath("schedstat").read_text(encoding="ascii").split()
     cpu = (int(user) + int(system)) / _TICKS
-    return _State(time.monotonic(), cpu, int(waited) / 1e9, int(pages) * _PAGE_KB)
+    return State(time.monotonic(), cpu, int(waited) / 1e9, int(pages) * _PAGE_KB)
 
 
 @contextmanager
 def _upstream() -> Iterator[int]:
-    with _process([sys.executable, str(HERE / "gateway_upstream.py")], core=1) as process:
-        yield int(process.stdout.readline())
+    with process([sys.executable, str(HERE / "gateway_upstream.py")], core=1) as server:
+        yield int(server.stdout.readline())
 
 
 @contextmanager
@@ -125,30 +93,11 @@ def _gateway(upstream: int) -> Iterator[tuple[subprocess.Popen[Any], int]]:
     """Start the command, and let it answer once in each API: what is loaded on demand is no memory of clients."""
     command = [sys.executable, "-m", "penstock", "gateway", "--upstream", f"http://127.0.0.1:{upstream}"]
     options = ["--port", "0", "--dialect", "hermes", "--most-at-once", "10000"]
-    with _process([*command, *options], core=0, stderr=subprocess.DEVNULL) as process:
-        lines = iter(process.stdout.readline, b"")
+    with process([*command, *options], core=0, stderr=subprocess.DEVNULL) as running:
+        lines = iter(running.stdout.readline, b"")
         port = next((int(found[1]) for line in lines if (found := _PORT.search(line.decode()))), None)
         if port is None:
             message = "the gateway did not start; `penstock gateway` with any upstream says why"
             raise RuntimeError(message)
-        _run(Plan(port=port, clients=3, pieces=2, rate=RATE), process)
-        yield process, port
-
-
-@contextmanager
-def _process(command: list[str], *, core: int, **options: Any) -> Iterator[Any]:
-    """Start a program in a session of its own: Ctrl-C reaches the command of the load alone, which ends all."""
-    cores = sorted(os.sched_getaffinity(0))
-    own = {cores[core % len(cores)]}
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        start_new_session=True,
-        preexec_fn=lambda: os.sched_setaffinity(0, own),  # noqa: PLW1509 - no thread runs here
-        **options,
-    )
-    with process:  # which waits for its end
-        try:
-            yield process
-        finally:
-            process.kill()
+        _run(Plan(port=port, clients=3, pieces=2, rate=RATE), running)
+        yield running, port

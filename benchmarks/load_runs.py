@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,9 +32,9 @@ class State(msgspec.Struct):
     cpu: float
     waited: float
     memory: int
-    pause: float
-    open: int
-    yielded: dict[str, int]
+    pause: float = 0
+    open: int = 0
+    yielded: dict[str, int] = {}
 
 
 class Measured(msgspec.Struct):
@@ -88,31 +88,38 @@ class Server:
     def run(self, path: str, **options: Any) -> Measured:
         """Return what the clients of a plan saw, and what the server used meanwhile."""
         plan = Plan(port=self.port, path=f"/{path}", **options)
-        before = self.when_idle()
-        states: list[State] = []
-        with _process("load_clients.py", core=1, stdin=subprocess.PIPE) as clients:
-            clients.stdin.write(msgspec.json.encode(plan))
-            clients.stdin.close()
-            begin = time.monotonic()
-            while clients.poll() is None:
-                states.append(self.state())
-                time.sleep(LOOK)
-            if clients.returncode:
-                message = "the clients failed; their error stands above"
-                raise RuntimeError(message)
-            seen = json.loads(clients.stdout.read())
-        settled = begin + plan.clients / plan.starts + SETTLE
-        steady = [each for each in states if settled < each.time < begin + plan.seconds] or states
-        first, last = steady[0], steady[-1]
-        spent = last.time - first.time or 1
-        return Measured(
-            **seen,
-            memory=max(each.memory for each in steady) - before.memory,
-            cpu=(last.cpu - first.cpu) / spent,
-            waited=(last.waited - first.waited) / spent,
-            pause=1000 * max(each.pause for each in steady),
-            states=steady,
-        )
+        settled = plan.clients / plan.starts + SETTLE
+        return measured("load_clients.py", plan, self.state, self.when_idle(), steady=(settled, plan.seconds))
+
+
+def measured(
+    clients: str, plan: msgspec.Struct, look: Callable[[], State], before: State, *, steady: tuple[float, float]
+) -> Measured:
+    """Return what clients saw, and what the server used while the load was steady, from second to second of it."""
+    states: list[State] = []
+    with process([sys.executable, str(HERE / clients)], core=1, stdin=subprocess.PIPE) as running:
+        running.stdin.write(msgspec.json.encode(plan))
+        running.stdin.close()
+        begin = time.monotonic()
+        while running.poll() is None:
+            states.append(look())
+            time.sleep(LOOK)
+        if running.returncode:
+            message = "the clients failed; their error stands above"
+            raise RuntimeError(message)
+        seen = json.loads(running.stdout.read())
+    settled, ends = steady
+    looked = [each for each in states if settled < each.time - begin < ends] or states
+    first, last = looked[0], looked[-1]
+    spent = last.time - first.time or 1
+    return Measured(
+        **seen,
+        memory=max(each.memory for each in looked) - before.memory,
+        cpu=(last.cpu - first.cpu) / spent,
+        waited=(last.waited - first.waited) / spent,
+        pause=1000 * max(each.pause for each in looked),
+        states=looked,
+    )
 
 
 def path_of(app: str) -> str:
@@ -128,8 +135,9 @@ def serving(app: str, *, send_buffer: int = 0) -> Iterator[Server]:
     """
     pure = {"PENSTOCK_PURE": "1"} if app.endswith(", pure") else {}
     plain = ["plain"] if app.endswith(", h11") else []
-    with _process("load_app.py", str(send_buffer), *plain, core=0, env={**os.environ, **pure}) as process:
-        line = process.stdout.readline()
+    command = [sys.executable, str(HERE / "load_app.py"), str(send_buffer), *plain]
+    with process(command, core=0, env={**os.environ, **pure}) as running:
+        line = running.stdout.readline()
         if not line:
             message = "the server did not start; its error stands above"
             raise RuntimeError(message)
@@ -139,16 +147,16 @@ def serving(app: str, *, send_buffer: int = 0) -> Iterator[Server]:
 
 
 @contextmanager
-def _process(name: str, *arguments: str, core: int, **options: Any) -> Iterator[Any]:
-    """Start a program of this folder on a core of its own, and in a session of its own.
+def process(command: list[str], *, core: int, **options: Any) -> Iterator[Any]:
+    """Start a program on a core of its own, and in a session of its own.
 
-    Ctrl-C reaches the command alone, which ends all.
+    Ctrl-C reaches the command of the load alone, which ends all.
     """
     cores = sorted(os.sched_getaffinity(0))
-    command = ["taskset", "-c", str(cores[core % len(cores)]), sys.executable, str(HERE / name), *arguments]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True, **options)
-    with process:  # which waits for its end
+    pinned = ["taskset", "-c", str(cores[core % len(cores)]), *command]  # which becomes the program
+    running = subprocess.Popen(pinned, stdout=subprocess.PIPE, start_new_session=True, **options)
+    with running:  # which waits for its end
         try:
-            yield process
+            yield running
         finally:
-            process.kill()
+            running.kill()

@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Final, Literal, TypeAlias
 
 from msgspec import Struct
 
 from ..events.errors import PenstockError
 
 Api: TypeAlias = Literal["openai-chat", "openai-responses", "anthropic-messages"]
+ANSWER_IDS: Final[Mapping[Api, str]] = {
+    "openai-chat": "chatcmpl-",
+    "openai-responses": "resp_",
+    "anthropic-messages": "msg_",
+}
+"""What the id of an answer begins with, before a number of 32 hexadecimal digits."""
+ANSWER_ID: Final = f"(?:{'|'.join(ANSWER_IDS.values())})[0-9a-f]{{32}}"
+"""The pattern of such an id."""
 Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
 Choice: TypeAlias = Literal["auto", "none", "required"]
 

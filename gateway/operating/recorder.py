@@ -17,9 +17,10 @@ from ...sources.from_stream import stream_within
 from ...sources.recordings.recording_file import RecordingFile, new_file
 from ...sources.streams.bounded_read import LONGEST, LONGEST_BODY
 from ...sources.streams.taps import tapped
+from ..neutral import ANSWER_ID
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
-_OURS: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{6}-(?:chatcmpl-|resp_|msg_)[0-9a-f]{32}\.jsonl")
+_OURS: Final = re.compile(rf"\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{{6}}-{ANSWER_ID}\.jsonl")
 _HIDDEN: Final = "***"
 _API: Final = "openai-chat"
 _KEYS: Final = frozenset(

@@ -21,7 +21,7 @@ from ...pipeline.strategies import TextStrategy
 from ...pipeline.tool import Tool
 from ...sinks.web.openai_chat_frames import failure_of, finish_of
 from ...sources.base.request import fitting_id
-from ..neutral import Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
+from ..neutral import ANSWER_ID, Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 from .thoughts_in_text import thoughts_in_text
 
@@ -31,7 +31,7 @@ _TOLD: Final = ("malformed", "truncated", "invalid")
 """Why calls failed that clients get all the same, and answer with what is wrong."""
 _CUT: Final = frozenset(("truncated", "interrupted", "provider_error"))
 """How calls end with their stream."""
-_OTHERS: Final = re.compile(r"(?!(?:chatcmpl-|resp_|msg_)[0-9a-f]{32}:).*", re.DOTALL)
+_OTHERS: Final = re.compile(f"(?!{ANSWER_ID}:).*", re.DOTALL)
 """Ids of calls that were not made here, from the id of the answer."""
 API: Final = "openai-chat"
 """What every upstream is asked in."""

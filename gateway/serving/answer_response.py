@@ -16,7 +16,7 @@ from ...events.segment_event import SegmentEnd, SegmentStart
 from ...operators.engine.stage import Completed
 from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.web.protocols import encoder_of
-from ..neutral import Api, NeutralRequest
+from ..neutral import ANSWER_IDS, Api, NeutralRequest
 from ..operating.kept_answers import (
     DiskStore,
     MemoryStore,
@@ -32,11 +32,6 @@ from .answer_run import Answer, AnswerRun
 from .api_errors import CONTEXT, in_stream
 from .whole_answer import failure_in, whole_answer
 
-_PREFIXES: Final[Mapping[Api, str]] = {
-    "openai-chat": "chatcmpl-",
-    "openai-responses": "resp_",
-    "anthropic-messages": "msg_",
-}
 _CONVERSATIONS: Final = "conversations.sqlite"
 
 
@@ -80,7 +75,7 @@ class Answers:
         `ProviderError` for what failed before, while it still has a status.
         """
         asked, api = answer.asked, answer.asked.api
-        answer_id = f"{_PREFIXES[api]}{uuid4().hex}"
+        answer_id = f"{ANSWER_IDS[api]}{uuid4().hex}"
         run = AnswerRun(answer, answer_id, self._recorder)
         self._open.add(run)
         noted = self._noted(run, answer, answer_id)

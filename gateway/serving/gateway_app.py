@@ -131,11 +131,15 @@ class Gateway:
             error = api_error(api, wrong.status, str(wrong), code=wrong.code)
             notes["error"] = wrong
         except ProviderError as failed:
-            for guards in self._guards:
-                guards.hide(failed)
-            error = told(api, failed)
+            error = self._told(api, failed)
             notes["error"] = failed
         return as_response(error._replace(body=self._shown_data(error.body)))
+
+    def _told(self, api: Api, error: ProviderError) -> ApiError:
+        """Return an upstream's error as a client and the log may have it."""
+        for guards in self._guards:
+            guards.hide(error)
+        return told(api, error)
 
     @property
     def _guards(self) -> list[AnswerGuards]:
@@ -172,10 +176,8 @@ class Gateway:
             request.state.notes["error"] = refused
             return as_response(refused.error)
         except ProviderError as error:
-            for guards in self._guards:
-                guards.hide(error)
             request.state.notes["error"] = error
-            return as_response(told(api, error))
+            return as_response(self._told(api, error))
         return JSONResponse(_models([*dict.fromkeys(names)]))
 
     async def _metrics(self, request: Request) -> Response:

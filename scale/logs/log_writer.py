@@ -1,0 +1,161 @@
+"""`LogWriter`: what writes a stream into a log beside the work that makes it, several items at once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Final, Self, TypeVar
+
+from ...sinks.resume.stream_log import LARGEST_ITEM, LogState, LogUnavailableError, StreamLog
+
+T = TypeVar("T")
+
+_PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
+"""Seconds between attempts at a log that does not answer; the last again and again."""
+
+
+class LogWriter:
+    """Appends what it is given to one stream of a log, in order and once, while the giver goes on.
+
+        writer = await LogWriter.claimed(log, stream)
+        writer.put(b"one")
+        writer.put(b"two")      # in the log with what comes within 50 ms
+        await writer.close()    # all is in the log, and the stream is closed
+
+    What comes after a pause is written at once. What follows within `every` seconds is written together, or as soon as
+    `most` bytes wait.
+
+    - `joined`: whether what is written together is joined to one item, as the bytes of a response may be.
+    - `patience`: seconds for which a log that does not answer is asked again.
+    - `last`: the number of the last item that is in the log. `size`: the bytes that wait.
+    """
+
+    def __init__(
+        self,
+        log: StreamLog,
+        stream: str,
+        state: LogState,
+        *,
+        every: float = 0.05,
+        most: int = 64 * 1024,
+        joined: bool = False,
+        patience: float = 60.0,
+    ) -> None:
+        self._log = log
+        self._stream = stream
+        self._fence = state.fence
+        self._every, self._most, self._joined, self._patience = every, most, joined, patience
+        self._now = asyncio.get_running_loop().time
+        self.last = state.last
+        self.size = 0
+        self._waiting: list[bytes] = []
+        self._since = 0.0
+        """When the oldest that waits came."""
+        self._next = 0.0
+        """When the next may be written, unless much waits."""
+        self._hurry = asyncio.Event()
+        self._is_closing = False
+        self._written = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._error: Exception | None = None
+
+    @classmethod
+    async def claimed(cls, log: StreamLog, stream: str, *, joined: bool = False, every: float = 0.05) -> Self:
+        """Claim a stream, and return its writer."""
+        return cls(log, stream, await log.claim(stream), joined=joined, every=every)
+
+    @property
+    def lag(self) -> float:
+        """Seconds for which the oldest item waits; 0 if none does."""
+        return self._now() - self._since if self.size else 0.0
+
+    def put(self, item: bytes) -> None:
+        """Take an item to write. The error with which writing has ended, if it has."""
+        if self._error is not None:
+            raise self._error
+        if not self.size:
+            self._since = self._now()
+        self._waiting.append(item)
+        self.size += len(item)
+        if self.size >= self._most:
+            self._hurry.set()
+        if self._task is None:
+            self._task = asyncio.get_running_loop().create_task(self._write())
+
+    async def room(self) -> None:
+        """Wait while much more waits than is written at once. The error with which writing has ended, if it has."""
+        while self.size >= 4 * self._most and self._error is None:
+            await self._written.wait()
+        if self._error is not None:
+            raise self._error
+
+    async def flush(self) -> None:
+        """Wait until all is in the log. The error with which writing has ended, if it has."""
+        self._is_closing = True
+        self._hurry.set()
+        while self._task is not None:
+            await asyncio.shield(self._task)
+        self._is_closing = False
+        if self._error is not None:
+            raise self._error
+
+    async def close(self) -> None:
+        """Write all, and close the stream."""
+        await self.flush()
+        await self._patiently(lambda: self._log.close(self._stream, self._fence))
+
+    async def _write(self) -> None:
+        try:
+            while self._waiting:
+                await self._due()
+                taken, size = self._taken()
+                after = self.last
+                self.last = await self._patiently(
+                    lambda: self._log.append(self._stream, taken, self._fence, after=after)  # noqa: B023 - awaited here
+                )
+                self.size -= size
+                self._since = self._next = self._now()
+                self._next += self._every
+                self._wake()
+        except Exception as error:  # noqa: BLE001 - raised to whoever writes on
+            self._error = error
+        finally:
+            self._task = None
+            self._wake()
+
+    def _wake(self) -> None:
+        self._written.set()
+        self._written = asyncio.Event()
+
+    async def _due(self) -> None:
+        """Wait until what waits is to be written."""
+        while not (self._is_closing or self.size >= self._most) and (left := self._next - self._now()) > 0:
+            self._hurry.clear()
+            try:
+                async with asyncio.timeout(left):
+                    await self._hurry.wait()
+            except TimeoutError:
+                return
+
+    def _taken(self) -> tuple[list[bytes], int]:
+        """Return the items that are written next, and their size."""
+        taken, self._waiting = self._waiting, []
+        size = sum(map(len, taken))
+        if self._joined:
+            joined = b"".join(taken)
+            taken = [joined[at : at + LARGEST_ITEM] for at in range(0, len(joined), LARGEST_ITEM)]
+        return taken, size
+
+    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return what the log answers, which is asked again while it cannot be reached."""
+        until = self._now() + self._patience
+        tries = 0
+        while True:
+            try:
+                return await ask()
+            except LogUnavailableError:
+                pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
+                if self._now() + pause > until:
+                    raise
+            tries += 1
+            await asyncio.sleep(pause)

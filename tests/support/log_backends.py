@@ -1,0 +1,23 @@
+"""The logs, each with a server of its own where it has one: what is asked of one is asked of all."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+from typing import TypeAlias
+
+from penstock.scale import MemoryLog, Retention, StreamLog
+
+Opened: TypeAlias = Callable[[Path, Retention], AbstractAsyncContextManager[StreamLog]]
+"""Opens a log, given a folder of its own; what it holds is released behind it."""
+
+
+@asynccontextmanager
+async def memory(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
+    log = MemoryLog(retention)
+    yield log
+    await log.aclose()
+
+
+BACKENDS: dict[str, Opened] = {"memory": memory}

@@ -19,9 +19,14 @@ if TYPE_CHECKING:
         StreamLog,
         stream_name,
     )
+    from .buffer.buffer_app import Buffer
+    from .buffer.kept_requests import BufferOptions
+    from .from_log import from_log
     from .logs.memory_log import MemoryLog
 
 __all__ = [
+    "Buffer",
+    "BufferOptions",
     "ClosedError",
     "FencedError",
     "LogGapError",
@@ -32,6 +37,7 @@ __all__ = [
     "MemoryLog",
     "Retention",
     "StreamLog",
+    "from_log",
     "stream_name",
 ]
 
@@ -51,6 +57,9 @@ lazy_names(
             "StreamLog",
             "stream_name",
         ),
+        "buffer.buffer_app": ("Buffer",),
+        "buffer.kept_requests": ("BufferOptions",),
+        "from_log": ("from_log",),
         "logs.memory_log": ("MemoryLog",),
     },
 )

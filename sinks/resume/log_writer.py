@@ -7,10 +7,12 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final, Self, TypeVar
 
-from .stream_log import LARGEST_ITEM, LogState, LogUnavailableError, StreamLog
+from .stream_log import LogState, LogUnavailableError, StreamLog
 
 T = TypeVar("T")
 
+_PIECE: Final = 512 * 1024
+"""Bytes of one item of those that are joined."""
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
 """Seconds between attempts at a log that does not answer; the last again and again."""
 
@@ -155,7 +157,7 @@ class LogWriter:
         size = sum(map(len, taken))
         if self._joined:
             joined = b"".join(taken)
-            taken = [joined[at : at + LARGEST_ITEM] for at in range(0, len(joined), LARGEST_ITEM)]
+            taken = [joined[at : at + _PIECE] for at in range(0, len(joined), _PIECE)]
         return taken, size
 
     async def _append(self, items: list[bytes], after: int) -> int:

@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Hashable, Mapping
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from typing_extensions import Unpack
@@ -29,6 +29,7 @@ from ..web.protocols import (
     checked_heartbeat,
     describe_error,
     protocol_row,
+    settled,
 )
 from .kept_stream import FrameBuffer, KeptStream, Lifetime
 from .logged_run import RunHead
@@ -320,6 +321,8 @@ class StreamRuns:
         An exception of the events is sent to the readers as `to_sse` does, and logged instead of raised.
         """
         run_id = token_urlsafe(16) if id is None else id
+        if self._logged is not None:
+            options = cast("ProtocolOptions", settled(protocol, options))
         frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
         pump = FramePump(checked(events, "StreamRuns.start"), frames)
         if self._logged is not None:

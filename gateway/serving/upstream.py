@@ -118,9 +118,8 @@ class Upstream:
         return number if isinstance(number, int) else None
 
     def _headers(self, client: Mapping[str, str]) -> dict[bytes, bytes]:
-        if self._key:
-            return {b"authorization": f"Bearer {self._key}".encode()}
-        return {name.encode(): value.encode("latin-1") for name, value in client.items()}  # the bytes that came
+        headers = {name.encode(): value.encode("latin-1") for name, value in client.items()}  # the bytes that came
+        return headers | ({b"authorization": f"Bearer {self._key}".encode()} if self._key else {})
 
     async def _get(self, path: str, *, strict: bool = False) -> Any:
         try:

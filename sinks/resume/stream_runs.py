@@ -298,6 +298,11 @@ class StreamRuns:
     def __len__(self) -> int:
         return len(self._runs) if self._logged is None else len(self._logged)
 
+    @property
+    def lag(self) -> float:
+        """Seconds for which the oldest frame of any run waits for the log; 0 if none does, and without a log."""
+        return 0.0 if self._logged is None else self._logged.lag
+
     def start(
         self,
         events: AsyncIterable[Any],

@@ -21,6 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...events.errors import ProviderError
+from ...sources.base.served_hosts import ServedHosts
 from ..neutral import Api, RequestError
 from ..operating.recorder import ClientRequest, Recorder
 from ..operating.request_log import CLIENT_LEFT, METRICS, RequestLog
@@ -62,6 +63,7 @@ class Gateway:
         given = [upstreams] if isinstance(upstreams, Upstream) else [*upstreams]
         models = [each for each in given if isinstance(each, ServedModel)]
         self.models = models or [ServedModel([each for each in given if isinstance(each, Upstream)], self._options)]
+        self._hosts = ServedHosts(names=self._options.hosts)
         record = self._options.record
         self._answers = Answers(self._options.keep_alive, None if record is None else Recorder(record))
         self._turns = Turns(self._options.most_at_once, self._options.most_waiting, self._options.longest_wait)
@@ -108,18 +110,21 @@ class Gateway:
             self._check_client(request, api)
             held.enter_context(self._turns.place())
             body = await self._body_of(request, api)
-            asked = self._answers.remembered(read_request(api, body))
+            headers = self._passed_on(request)
+            owner = headers.get("authorization", "")
+            asked = self._answers.remembered(read_request(api, body), owner)
             notes |= {"asked": asked.model, "stream": asked.stream}
             served = self._served(asked.model)
             await held.enter_async_context(self._turns.turn(notes))
-            offered, headers = served.guards.allowed(asked), self._passed_on(request)
+            offered = served.guards.allowed(asked)
             if request.url.path == _COUNTING:
                 number, how = await served.counted(offered, headers, notes)
                 return JSONResponse({"input_tokens": number}, headers={"x-penstock-tokens": how})
             is_codex = request.headers.get("originator", "").startswith("codex")
             way = partial(served.way, asked, offered, headers, notes)
             came = ClientRequest(request.url.path, body)
-            answer = Answer(asked, served.upstreams, way, served.guards, came, notes, is_codex=is_codex)
+            there = served.upstreams_there()
+            answer = Answer(asked, there, way, served.guards, came, notes, owner, is_codex=is_codex)
             return await self._answers.response(answer)
         except _RefusedError as refused:
             error = refused.error
@@ -215,6 +220,12 @@ class Gateway:
         if "origin" in request.headers:  # any page that a browser shows could else ask on this machine
             raise _RefusedError(api_error(api, 403, "pages in a browser are not answered"))
         key = self._options.key
+        hosts = request.headers.getlist("host")
+        if key is None and not (len(hosts) == 1 and self._hosts.has(hosts[0])):  # such a page needs no origin to read
+            refusal = self._hosts.refusal(hosts[0] if len(hosts) == 1 else None)
+            raise _RefusedError(
+                api_error(api, 403, f"{refusal}; with a key, which clients then send, it answers to any")
+            )
         if key is not None and not hmac.compare_digest(_key_of(request).encode("latin-1"), key.strip().encode()):
             raise _RefusedError(api_error(api, 401, "the key is missing or wrong", code="invalid_api_key"))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import tracemalloc
 from collections.abc import Iterator
-from itertools import chain, repeat
+from itertools import chain, pairwise, repeat
 from typing import NamedTuple
 
 import pytest
@@ -65,7 +65,7 @@ def test_every_cutting_gives_the_same_error_at_the_same_byte(monkeypatch: pytest
     def asked(case: Endless, cuts: list[int]) -> None:
         body = case.begin + case.more * (3 * SMALL)
         places = [0, *sorted({cut for cut in cuts if cut < len(body)}), len(body)]
-        pieces = [body[a:b] for a, b in zip(places, places[1:], strict=False)]
+        pieces = [body[a:b] for a, b in pairwise(places)]
         assert shown(collected(from_wire(case.api, pieces))) == shown(collected(from_wire(case.api, [body])))
 
     asked()
@@ -77,7 +77,9 @@ def shown(run: Run) -> tuple[object, list[str]]:
 
 
 @looped("case", CASES.values(), CASES)
-def test_it_is_an_error_that_says_what_to_look_at_and_nothing_more_is_read(case: Endless, monkeypatch: pytest.MonkeyPatch):
+def test_it_is_an_error_that_says_what_to_look_at_and_nothing_more_is_read(
+    case: Endless, monkeypatch: pytest.MonkeyPatch
+):
     at_most(monkeypatch, SMALL)
     chunks, [end] = collected(from_wire(case.api, chain([case.begin], repeat(case.more))))
     assert isinstance(end, ProviderError)

@@ -11,6 +11,7 @@ from penstock.gateway.neutral import Call, Image, Message, NeutralRequest, Reaso
 from penstock.gateway.operating.kept_answers import (
     DiskStore,
     MemoryStore,
+    OwnStore,
     Store,
     keep_answer,
     keep_reasoning,
@@ -102,6 +103,35 @@ def test_what_is_kept_on_disk_is_found_by_the_next_process_and_stays_within_its_
         second.put("c", b"fourfour")
         assert [second.get(name) for name in "bc"] == [None, b"fourfour"]
         assert with_reasoning(second, silent).messages[0].parts[0] == Reasoning("1234")
+
+
+def test_several_processes_share_a_store_and_its_bound(tmp_path: Path):
+    path = tmp_path / "kept"
+    with closing(DiskStore(path, most=12)) as first, closing(DiskStore(path, most=12)) as second:
+        for name in "abc":
+            first.put(name, b"four")
+        for name in "def":
+            second.put(name, b"four")
+        assert [first.get(name) for name in "abcdef"] == [None] * 3 + [b"four"] * 3
+        first.put("g", b"four")  # whose count has what the other has removed
+        second.put("h", b"twelve bytes")
+        first.put("i", b"1")
+        assert [second.get(name) for name in "abcdefghi"] == [None] * 8 + [b"1"]
+
+
+def test_a_client_finds_only_what_it_has_kept_itself():
+    store = MemoryStore()
+    mine, other, nobody = (OwnStore(store, key) for key in ("Bearer a", "Bearer b", ""))
+    keep_answer(mine, "r1", FIRST, ANSWER)
+    keep_reasoning(mine, ANSWER)
+    second = replace(FIRST, messages=(RESULT,), previous_response_id="r1")
+    silent = replace(FIRST, messages=(USER, replace(ANSWER, parts=ANSWER.parts[1:])))
+    assert with_previous(mine, second).messages == (USER, ANSWER, RESULT)
+    assert with_reasoning(mine, silent) != silent
+    for store_of in (other, nobody):
+        with pytest.raises(RequestError, match="not kept"):
+            with_previous(store_of, second)
+        assert with_reasoning(store_of, silent) == silent
 
 
 def test_a_file_that_is_no_store_is_told(tmp_path: Path):

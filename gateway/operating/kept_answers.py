@@ -77,6 +77,34 @@ class MemoryStore:
         self._size = 0
 
 
+class OwnStore:
+    """What one client keeps in a `Store`: another one does not find it, even by its name.
+
+    - `owner`: what only this client sends, such as its key; all clients that send nothing have one store.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     store = MemoryStore()
+    ...     await OwnStore(store, "key of one").put("a", b"four")
+    ...     return [await OwnStore(store, owner).get("a") for owner in ("key of one", "key of another")]
+    >>> asyncio.run(main())
+    [b'four', None]
+    """
+
+    def __init__(self, store: Store, owner: str) -> None:
+        self._store = store
+        self._before = f"{sha256(owner.encode(errors='surrogatepass')).hexdigest()} " if owner else ""
+
+    async def get(self, name: str) -> bytes | None:
+        return await self._store.get(self._before + name)
+
+    async def put(self, name: str, value: bytes) -> None:
+        await self._store.put(self._before + name, value)
+
+    def close(self) -> None:
+        self._store.close()
+
+
 _TABLE = """
 pragma journal_mode = wal;
 pragma synchronous = normal;
@@ -87,7 +115,7 @@ _NOW = "(select coalesce(max(used), 0) + 1 from kept)"
 
 
 class DiskStore:
-    """A `Store` in a file, of so many bytes at most, that another process finds again.
+    """A `Store` in a file, of so many bytes at most, that other processes find again, and may use at the same time.
 
     A value that cannot be written or read, as on a full disk, counts as forgotten, with a warning of the logger
     `penstock.gateway`. `UsageError` for a file that is no such store.
@@ -99,7 +127,8 @@ class DiskStore:
             Path(path).touch(mode=0o600)  # it holds what people say, in whatever folder
             self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
             self._database.executescript(_TABLE)
-            self._size: int = self._one("select coalesce(sum(length(value)), 0) from kept")
+            self._size = self._version = 0
+            self._measure()
         except (sqlite3.Error, OSError) as error:
             message = f"cannot keep conversations in {path}: {error}; move that file away, or name another folder"
             raise UsageError(message) from error
@@ -118,21 +147,36 @@ class DiskStore:
     async def put(self, name: str, value: bytes) -> None:
         key = _key(name)
         try:
-            self._size -= self._one("select length(value) from kept where name = ?", key) or 0
-            self._database.execute("delete from kept where name = ?", (key,))
-            if len(value) > self._most:  # all others would go for it
-                return
-            self._database.execute(f"insert or replace into kept values (?, ?, {_NOW})", (key, value))  # noqa: S608
-            self._size += len(value)
-            while self._size > self._most:
-                oldest, length = self._row("select name, length(value) from kept order by used limit 1")
-                self._database.execute("delete from kept where name = ?", (oldest,))
-                self._size -= length
+            self._database.execute("begin immediate")
+            try:
+                self._replace(key, value)
+            finally:
+                self._database.execute("commit")
         except sqlite3.Error as error:
+            self._version = 0  # what was counted may not be there
             _LOGGER.warning("a conversation cannot be kept: %s", error)
 
     def close(self) -> None:
         self._database.close()
+
+    def _replace(self, key: bytes, value: bytes) -> None:
+        self._measure()
+        self._size -= self._one("select length(value) from kept where name = ?", key) or 0
+        self._database.execute("delete from kept where name = ?", (key,))
+        if len(value) > self._most:  # all others would go for it
+            return
+        self._database.execute(f"insert into kept values (?, ?, {_NOW})", (key, value))  # noqa: S608
+        self._size += len(value)
+        while self._size > self._most:
+            oldest, length = self._row("select name, length(value) from kept order by used limit 1")
+            self._database.execute("delete from kept where name = ?", (oldest,))
+            self._size -= length
+
+    def _measure(self) -> None:
+        """Count all values again if another process has written since."""
+        if (version := self._one("pragma data_version")) != self._version:
+            self._size = self._one("select coalesce(sum(length(value)), 0) from kept")
+            self._version = version
 
     def _row(self, query: str, *values: Any) -> Any:
         return self._database.execute(query, values).fetchone()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
@@ -17,12 +17,13 @@ from ...operators.engine.stage import Completed
 from ...sinks.remote_readers import sse_headers, to_sse
 from ...sinks.resume.stream_log import StreamLog
 from ...sinks.resume.stream_runs import StreamRuns
-from ...sinks.web.protocols import encoder_of
+from ...sinks.web.protocols import Encoder, encoder_of
 from ..neutral import ANSWER_IDS, Api, NeutralRequest
 from ..operating.kept_answers import (
     DiskStore,
     LogStore,
     MemoryStore,
+    OwnStore,
     Store,
     keep_answer,
     keep_reasoning,
@@ -69,12 +70,15 @@ class Answers:
             await self._runs.aclose()
         self._store.close()
 
-    async def remembered(self, asked: NeutralRequest) -> NeutralRequest:
+    async def remembered(self, asked: NeutralRequest, owner: str) -> NeutralRequest:
         """Return a request with the conversation that it goes on from, and what was thought before its calls.
+
+        - `owner`: whose conversations those are.
 
         `RequestError` if that conversation is not kept.
         """
-        return await with_reasoning(self._store, await with_previous(self._store, asked))
+        store = OwnStore(self._store, owner)
+        return await with_reasoning(store, await with_previous(store, asked))
 
     def stop(self, reason: str) -> None:
         """End all answers, with an error that has the reason. Call it from any thread.
@@ -138,7 +142,7 @@ class Answers:
         return _Streamed(frames, {**sse_headers(api), **headers})
 
     def _stream(self, answer: Answer) -> _Stream:
-        """Return the events of an answer. What is kept has the id of its stream, and so the same when it comes again."""
+        """Return the events of an answer. What is kept has the id of its stream, and so the same each time it comes."""
         asked, api = answer.asked, answer.asked.api
         answer_id = f"{ANSWER_IDS[api]}{answer.kept[:32] or uuid4().hex}"
         run = AnswerRun(answer, answer_id, self._recorder)
@@ -158,10 +162,10 @@ class Answers:
             answer.log["error"] = error
             raise
         if notes.is_whole:
-            said = notes.message()
-            await keep_reasoning(self._store, said)
+            said, store = notes.message(), OwnStore(self._store, answer.owner)
+            await keep_reasoning(store, said)
             if answer.asked.api == "openai-responses":
-                await keep_answer(self._store, answer_id, answer.asked, said)
+                await keep_answer(store, answer_id, answer.asked, said)
 
 
 def _store(recorder: Recorder | None, log: StreamLog | None) -> Store:
@@ -237,17 +241,21 @@ class _Streamed(Response):
 
 
 async def _whole(stream: _Stream, api: Api, options: Mapping[str, Any]) -> dict[str, Any]:
-    encoder = encoder_of(api, options)
-    frames: list[dict[str, Any]] = []
     try:
-        async for event in stream:
-            frames += encoder.feed(event)
+        events = [event async for event in stream]
     finally:
         await stream.aclose()
-    frames += encoder.close(Completed(), {})
-    if (failure := failure_in(frames[-1])) is not None:
-        raise ProviderError(failure["message"], status=502)
-    return whole_answer(api, frames)
+    return whole_answer(api, _frames(encoder_of(api, options), events))
+
+
+def _frames(encoder: Encoder, events: list[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the frames of an answer, each when it is asked for: all of them cost more than the answer."""
+    for event in events:
+        yield from encoder.feed(event)
+    for frame in encoder.close(Completed(), {}):
+        if (failure := failure_in(frame)) is not None:
+            raise ProviderError(failure["message"], status=502)
+        yield frame
 
 
 def _options(asked: NeutralRequest) -> dict[str, Any]:

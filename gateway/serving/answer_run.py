@@ -47,6 +47,7 @@ class Answer(NamedTuple):
 
     - `upstreams`: whom to ask, one after the other. `way`: says how.
     - `request`: what the client sent. `log`: what its line of the log will say.
+    - `owner`: what the client sent as its key, if that is its own.
     - `kept`: the name under which the answer is kept; empty if it is not. `after`: the last event that the client has.
     """
 
@@ -56,6 +57,7 @@ class Answer(NamedTuple):
     guards: AnswerGuards
     request: ClientRequest
     log: dict[str, Any]
+    owner: str = ""
     is_codex: bool = False
     kept: str = ""
     after: int = 0
@@ -123,9 +125,8 @@ class AnswerRun:
         async def opened() -> Any:
             if self._recorder is None:
                 return await asked_for()
-            return await self._recorder.recorded(
-                asked_for, self._id, self._answer.request, self._answer.log, api=way.api
-            )
+            request, log, rules = self._answer.request, self._answer.log, self._guards.rules
+            return await self._recorder.recorded(asked_for, self._id, request, log, api=way.api, rules=rules)
 
         run = self._run = way.pipeline.astream(self._guards.timed(opened), turn_id=self._id)
         calls = self._guards.new_calls(self._answer.asked.api)

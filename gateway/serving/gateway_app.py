@@ -23,6 +23,7 @@ from starlette.types import Receive, Scope, Send
 from ...events.errors import ProviderError, UsageError
 from ...sinks.resume.stream_log import stream_name
 from ...sinks.resume.stream_runs import event_number
+from ...sources.base.served_hosts import ServedHosts
 from ..neutral import Api, RequestError
 from ..operating.recorder import ClientRequest, Recorder
 from ..operating.request_log import CLIENT_LEFT, METRICS, RequestLog
@@ -65,6 +66,7 @@ class Gateway:
         given = [upstreams] if isinstance(upstreams, Upstream) else [*upstreams]
         models = [each for each in given if isinstance(each, ServedModel)]
         self.models = models or [ServedModel([each for each in given if isinstance(each, Upstream)], self._options)]
+        self._hosts = ServedHosts(names=self._options.hosts)
         record = self._options.record
         recorder = None if record is None else Recorder(record)
         self._answers = Answers(self._options.keep_alive, recorder, self._options.log)
@@ -113,20 +115,23 @@ class Gateway:
             self._check_client(request, api)
             held.enter_context(self._turns.place())
             body = await self._body_of(request, api)
-            asked = await self._answers.remembered(read_request(api, body))
+            headers = self._passed_on(request)
+            owner = headers.get("authorization", "")
+            asked = await self._answers.remembered(read_request(api, body), owner)
             notes |= {"asked": asked.model, "stream": asked.stream}
             served = self._served(asked.model)
             await held.enter_async_context(self._turns.turn(notes))
-            offered, headers = served.guards.allowed(asked), self._passed_on(request)
+            offered = served.guards.allowed(asked)
             if request.url.path == _COUNTING:
                 number, how = await served.counted(offered, headers, notes)
                 return JSONResponse({"input_tokens": number}, headers={"x-penstock-tokens": how})
             is_codex = request.headers.get("originator", "").startswith("codex")
             way = partial(served.way, asked, offered, headers, notes)
             came = ClientRequest(request.url.path, body)
-            answer = Answer(asked, served.upstreams, way, served.guards, came, notes, is_codex=is_codex)
+            there = served.upstreams_there()
+            answer = Answer(asked, there, way, served.guards, came, notes, owner, is_codex=is_codex)
             if (name := request.headers.get(STREAM)) is not None:
-                answer = answer._replace(kept=self._kept_as(request, name, body), after=_after(request))
+                answer = answer._replace(kept=self._kept_as(request.url.path, owner, name, body), after=_after(request))
             return await self._answers.response(answer)
         except _RefusedError as refused:
             error = refused.error
@@ -142,12 +147,12 @@ class Gateway:
             notes["error"] = failed
         return as_response(error._replace(body=self._shown_data(error.body)))
 
-    def _kept_as(self, request: Request, name: str, body: bytes) -> str:
+    def _kept_as(self, path: str, owner: str, name: str, body: bytes) -> str:
         """Return the name under which an answer is kept: another client and another request have another."""
         if self._options.log is None:
             detail = f"this gateway keeps no streams; start it with --log, or leave out {STREAM}"
             raise RequestError(detail, field=STREAM)
-        return stream_name("answer", _key_of(request), request.url.path, name, body)
+        return stream_name("answer", owner, path, name, body)
 
     def _told(self, api: Api, error: ProviderError) -> ApiError:
         """Return an upstream's error as a client and the log may have it."""
@@ -239,6 +244,12 @@ class Gateway:
         if "origin" in request.headers:  # any page that a browser shows could else ask on this machine
             raise _RefusedError(api_error(api, 403, "pages in a browser are not answered"))
         key = self._options.key
+        hosts = request.headers.getlist("host")
+        if key is None and not (len(hosts) == 1 and self._hosts.has(hosts[0])):  # such a page needs no origin to read
+            refusal = self._hosts.refusal(hosts[0] if len(hosts) == 1 else None)
+            raise _RefusedError(
+                api_error(api, 403, f"{refusal}; with a key, which clients then send, it answers to any")
+            )
         if key is not None and not hmac.compare_digest(_key_of(request).encode("latin-1"), key.strip().encode()):
             raise _RefusedError(api_error(api, 401, "the key is missing or wrong", code="invalid_api_key"))
 

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, Self, TypeVar
+from typing import Self
 
-from ...sinks.resume.stream_log import LARGEST_ITEM, LogState, LogUnavailableError, StreamLog
-
-T = TypeVar("T")
-
-_PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""Seconds between attempts at a log that does not answer; the last again and again."""
+from ...sinks.resume.stream_log import LARGEST_ITEM, LogState, StreamLog
+from .patience import PATIENCE, patiently
 
 
 class LogWriter:
@@ -39,7 +34,7 @@ class LogWriter:
         every: float = 0.05,
         most: int = 64 * 1024,
         joined: bool = False,
-        patience: float = 60.0,
+        patience: float = PATIENCE,
     ) -> None:
         self._log = log
         self._stream = stream
@@ -102,7 +97,7 @@ class LogWriter:
     async def close(self) -> None:
         """Write all, and close the stream."""
         await self.flush()
-        await self._patiently(lambda: self._log.close(self._stream, self._fence))
+        await patiently(lambda: self._log.close(self._stream, self._fence), self._patience)
 
     async def _write(self) -> None:
         try:
@@ -110,8 +105,9 @@ class LogWriter:
                 await self._due()
                 taken, size = self._taken()
                 after = self.last
-                self.last = await self._patiently(
-                    lambda: self._log.append(self._stream, taken, self._fence, after=after)  # noqa: B023 - awaited here
+                self.last = await patiently(
+                    lambda: self._log.append(self._stream, taken, self._fence, after=after),  # noqa: B023 - awaited here
+                    self._patience,
                 )
                 self.size -= size
                 self._since = self._next = self._now()
@@ -145,17 +141,3 @@ class LogWriter:
             joined = b"".join(taken)
             taken = [joined[at : at + LARGEST_ITEM] for at in range(0, len(joined), LARGEST_ITEM)]
         return taken, size
-
-    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what the log answers, which is asked again while it cannot be reached."""
-        until = self._now() + self._patience
-        tries = 0
-        while True:
-            try:
-                return await ask()
-            except LogUnavailableError:
-                pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
-                if self._now() + pause > until:
-                    raise
-            tries += 1
-            await asyncio.sleep(pause)

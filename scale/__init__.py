@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from ..sinks.resume.log_writer import LogWriter
     from ..sinks.resume.stream_log import (
         ClosedError,
         FencedError,
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
         StreamLog,
         stream_name,
     )
-    from .logs.log_writer import LogWriter
     from .logs.memory_log import MemoryLog
     from .logs.open_log import open_log
     from .logs.redis_log import RedisLog
@@ -45,6 +45,7 @@ lazy_names(
     __name__,
     __all__,
     {
+        ".sinks.resume.log_writer": ("LogWriter",),
         ".sinks.resume.stream_log": (
             "ClosedError",
             "FencedError",
@@ -56,7 +57,6 @@ lazy_names(
             "StreamLog",
             "stream_name",
         ),
-        "logs.log_writer": ("LogWriter",),
         "logs.memory_log": ("MemoryLog",),
         "logs.open_log": ("open_log",),
         "logs.redis_log": ("RedisLog",),

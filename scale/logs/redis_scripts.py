@@ -51,15 +51,20 @@ APPEND: Final = _script("""
 local found = redis.call('HMGET', KEYS[1], 'fence', 'last', 'closed')
 if found[1] ~= ARGV[1] then return {0, 0, 0} end
 local last = tonumber(found[2])
-if last == tonumber(ARGV[2]) and not found[3] and #ARGV > 4 then
-    for at = 5, #ARGV do
-        redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[3], whole(last + at - 4) .. '-0', 'd', ARGV[at])
+local after, count = tonumber(ARGV[2]), #ARGV - 4
+if count > 0 and last == after and not found[3] then
+    for at = 1, count do
+        redis.call('XADD', KEYS[2], 'MAXLEN', ARGV[3], whole(last + at) .. '-0', 'd', ARGV[4 + at])
     end
-    redis.call('HSET', KEYS[1], 'last', whole(last + #ARGV - 4), 'touched', whole(now))
-    redis.call('PEXPIRE', KEYS[1], ARGV[4])
-    redis.call('PEXPIRE', KEYS[2], ARGV[4])
+    redis.call('HSET', KEYS[1], 'last', whole(last + count), 'touched', whole(now))
     redis.call('PUBLISH', KEYS[1], '')
+elseif last == after + count then
+    redis.call('HSET', KEYS[1], 'touched', whole(now))
+else
+    return {1, last, found[3] and 1 or 0}
 end
+redis.call('PEXPIRE', KEYS[1], ARGV[4])
+redis.call('PEXPIRE', KEYS[2], ARGV[4])
 return {1, last, found[3] and 1 or 0}
 """)
 """ARGV: the fence, the number behind which, items to keep, milliseconds to keep, items. Returns what was before."""
@@ -84,7 +89,7 @@ local found = redis.call('HMGET', KEYS[1], 'origin', 'fence', 'last', 'closed', 
 if not found[1] then return nil end
 local number, left, size, items = tonumber(ARGV[1]) + 1, tonumber(ARGV[2]), 0, {}
 while left > 0 and size < tonumber(ARGV[3]) do
-    local some = redis.call('XRANGE', KEYS[2], whole(number) .. '-0', '+', 'COUNT', whole(math.min(left, 64)))
+    local some = redis.call('XRANGE', KEYS[2], whole(number) .. '-0', '+', 'COUNT', whole(math.min(left, 16)))
     if #some == 0 then break end
     for _, item in ipairs(some) do
         items[#items + 1] = item

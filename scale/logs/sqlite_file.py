@@ -258,8 +258,7 @@ class Changes:
             one.newest = self._newest
             if one.last % _MARKED == 0:
                 self._marks.append((one.id, one.last, one.newest))
-        if new:
-            self._touch(one)
+        self._touch(one)
         return after + len(items)
 
     def close(self, name: str, fence: int) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Final, TypeVar
 
-from ...sinks.resume.stream_log import LogUnavailableError
+from .stream_log import LogUnavailableError
 
 T = TypeVar("T")
 

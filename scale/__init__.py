@@ -20,6 +20,9 @@ if TYPE_CHECKING:
         stream_name,
     )
     from .logs.memory_log import MemoryLog
+    from .logs.open_log import open_log
+    from .logs.redis_log import RedisLog
+    from .logs.sqlite_log import SqliteLog
 
 __all__ = [
     "ClosedError",
@@ -30,8 +33,11 @@ __all__ = [
     "LogUnavailableError",
     "LogWriter",
     "MemoryLog",
+    "RedisLog",
     "Retention",
+    "SqliteLog",
     "StreamLog",
+    "open_log",
     "stream_name",
 ]
 
@@ -52,5 +58,8 @@ lazy_names(
             "stream_name",
         ),
         "logs.memory_log": ("MemoryLog",),
+        "logs.open_log": ("open_log",),
+        "logs.redis_log": ("RedisLog",),
+        "logs.sqlite_log": ("SqliteLog",),
     },
 )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from ..sinks.resume.log_writer import LogWriter
     from ..sinks.resume.stream_log import (
         ClosedError,
         FencedError,
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
         StreamLog,
         stream_name,
     )
-    from .logs.log_writer import LogWriter
     from .logs.memory_log import MemoryLog
 
 __all__ = [
@@ -39,6 +39,7 @@ lazy_names(
     __name__,
     __all__,
     {
+        ".sinks.resume.log_writer": ("LogWriter",),
         ".sinks.resume.stream_log": (
             "ClosedError",
             "FencedError",
@@ -50,7 +51,6 @@ lazy_names(
             "StreamLog",
             "stream_name",
         ),
-        "logs.log_writer": ("LogWriter",),
         "logs.memory_log": ("MemoryLog",),
     },
 )

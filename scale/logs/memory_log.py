@@ -80,8 +80,7 @@ class MemoryLog:
         while len(one.items) > self._retention.items:
             one.items.popleft()
             one.first += 1
-        if new:
-            self._touch(stream, one)
+        self._touch(stream, one)
         return last
 
     async def close(self, stream: str, fence: int) -> None:

@@ -103,7 +103,8 @@ class StreamLog(Protocol):
 
         To append the same again, as after a lost connection, changes nothing. `FencedError` if another writer has
         claimed the stream or it is forgotten, `ClosedError` if it is closed, `UsageError` if `after` is neither the
-        last number nor that before the same items.
+        last number nor that before the same items. To append nothing tells that the writer is alive: the stream is not
+        `idle` any more.
         """
         ...
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import Final, Self, TypeVar
 
-from ...sinks.resume.stream_log import LARGEST_ITEM, LogState, LogUnavailableError, StreamLog
+from .stream_log import LARGEST_ITEM, LogState, LogUnavailableError, StreamLog
 
 T = TypeVar("T")
 
@@ -27,6 +28,7 @@ class LogWriter:
 
     - `joined`: whether what is written together is joined to one item, as the bytes of a response may be.
     - `patience`: seconds for which a log that does not answer is asked again.
+    - `told`: called with the items that have just come into the log.
     - `last`: the number of the last item that is in the log. `size`: the bytes that wait.
     """
 
@@ -40,12 +42,14 @@ class LogWriter:
         most: int = 64 * 1024,
         joined: bool = False,
         patience: float = 60.0,
+        told: Callable[[list[bytes]], object] | None = None,
     ) -> None:
         self._log = log
         self._stream = stream
         self._fence = state.fence
         self._every, self._most, self._joined, self._patience = every, most, joined, patience
         self._now = asyncio.get_running_loop().time
+        self._told = told
         self.last = state.last
         self.size = 0
         self._waiting: list[bytes] = []
@@ -68,6 +72,14 @@ class LogWriter:
     def lag(self) -> float:
         """Seconds for which the oldest item waits; 0 if none does."""
         return self._now() - self._since if self.size else 0.0
+
+    async def beat(self) -> None:
+        """Tell the log that the writer is alive. The error with which writing has ended, if it has."""
+        if self._task is None and self._error is None:
+            self._task = asyncio.get_running_loop().create_task(self._write(is_beat=True))
+            await asyncio.shield(self._task)
+        if self._error is not None:
+            raise self._error
 
     def put(self, item: bytes) -> None:
         """Take an item to write. The error with which writing has ended, if it has."""
@@ -102,20 +114,20 @@ class LogWriter:
     async def close(self) -> None:
         """Write all, and close the stream."""
         await self.flush()
-        await self._patiently(lambda: self._log.close(self._stream, self._fence))
+        await self._patiently(partial(self._log.close, self._stream, self._fence))
 
-    async def _write(self) -> None:
+    async def _write(self, *, is_beat: bool = False) -> None:
         try:
-            while self._waiting:
+            while self._waiting or is_beat:
                 await self._due()
                 taken, size = self._taken()
-                after = self.last
-                self.last = await self._patiently(
-                    lambda: self._log.append(self._stream, taken, self._fence, after=after)  # noqa: B023 - awaited here
-                )
+                self.last = await self._patiently(partial(self._append, taken, self.last))
+                is_beat = False
                 self.size -= size
                 self._since = self._next = self._now()
                 self._next += self._every
+                if self._told is not None:
+                    self._told(taken)
                 self._wake()
         except Exception as error:  # noqa: BLE001 - raised to whoever writes on
             self._error = error
@@ -145,6 +157,9 @@ class LogWriter:
             joined = b"".join(taken)
             taken = [joined[at : at + LARGEST_ITEM] for at in range(0, len(joined), LARGEST_ITEM)]
         return taken, size
+
+    async def _append(self, items: list[bytes], after: int) -> int:
+        return await self._log.append(self._stream, items, self._fence, after=after)
 
     async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
         """Return what the log answers, which is asked again while it cannot be reached."""

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from .buffer.kept_requests import BufferOptions
     from .from_log import from_log
     from .logs.memory_log import MemoryLog
+    from .logs.open_log import open_log
+    from .logs.redis_log import RedisLog
+    from .logs.sqlite_log import SqliteLog
 
 __all__ = [
     "Buffer",
@@ -35,9 +38,12 @@ __all__ = [
     "LogUnavailableError",
     "LogWriter",
     "MemoryLog",
+    "RedisLog",
     "Retention",
+    "SqliteLog",
     "StreamLog",
     "from_log",
+    "open_log",
     "stream_name",
 ]
 
@@ -61,5 +67,8 @@ lazy_names(
         "buffer.kept_requests": ("BufferOptions",),
         "from_log": ("from_log",),
         "logs.memory_log": ("MemoryLog",),
+        "logs.open_log": ("open_log",),
+        "logs.redis_log": ("RedisLog",),
+        "logs.sqlite_log": ("SqliteLog",),
     },
 )

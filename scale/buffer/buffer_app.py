@@ -170,19 +170,19 @@ class Buffer:
         )
 
     async def _health(self, _: Request) -> Response:
+        """Return how the buffer is, without a key: for a balancer, and for what adds buffers."""
+        status = "draining" if self.is_draining else "ok"
         try:
             async with asyncio.timeout(_ASKING):
                 await self._log.state("health")
-            has_log = True
         except (LogUnavailableError, TimeoutError):
-            has_log = False
-        said = {
+            status = "log_away"
+        state = {
+            "status": status,
             "open_streams": len(self.kept.owned),
-            "lag": round(self.kept.lag, 3),
-            "log": "reachable" if has_log else "away",
-            "draining": self.is_draining,
+            "log_lag_seconds": round(self.kept.lag, 3),
         }
-        return JSONResponse(said, 200 if has_log and not self.is_draining else 503)
+        return JSONResponse(state, 200 if status == "ok" else 503)
 
     async def _metrics(self, request: Request) -> Response:
         return self.kept.metrics.exposed(request)

@@ -339,8 +339,8 @@ async def test_without_the_log_kept_requests_are_refused_and_a_running_one_goes_
         refused = await http.post(PATH, content=BODY, headers={"x-penstock-stream": stream_name(2)})
         assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
         health = await http.get("/penstock/health")
-        assert (health.status_code, health.json()["log"], health.json()["open_streams"]) == (503, "away", 1)
-        assert health.json()["lag"] > 0
+        assert (health.status_code, health.json()["status"], health.json()["open_streams"]) == (503, "log_away", 1)
+        assert health.json()["log_lag_seconds"] > 0
         assert (await http.get(f"/penstock/streams/{NAME}")).status_code == 503
         assert (await http.post(PATH, content=BODY)).status_code == 200
         log.is_away = False

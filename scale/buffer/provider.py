@@ -8,7 +8,8 @@ from typing import Final, Self
 import httpx2
 from starlette.requests import Request
 
-from ...events.errors import UsageError, shown_url
+from ...events.errors import UsageError
+from ...gateway.operating.listening import checked_upstream
 from ...sources.base.request import is_this_machine
 
 Headers = list[tuple[bytes, bytes]]
@@ -29,19 +30,11 @@ class Provider:
     """
 
     def __init__(self, url: str, *, silence: float) -> None:
-        try:
-            given = httpx2.URL(url) if "://" in url else None
-        except httpx2.InvalidURL:  # its text has the address, and so its password
-            given = None
-        if given is None or given.scheme not in ("http", "https") or not given.host:
-            message = f"an upstream must be an address such as https://api.openai.com, got {shown_url(url)}"
-            raise UsageError(message)
-        self._url = given
-        self.shown = shown_url(url)
+        self._url = checked_upstream(url, "https://api.openai.com")
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(silence, connect=10.0, pool=None),
             limits=httpx2.Limits(max_connections=None),
-            trust_env=not is_this_machine(given.host),
+            trust_env=not is_this_machine(self._url.host),
         )
 
     async def __aenter__(self) -> Self:

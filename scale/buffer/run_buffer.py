@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import signal
 import socket
 import sys
@@ -13,9 +12,10 @@ from types import FrameType
 
 import uvicorn
 
-from ...events.errors import UsageError, shown_url
+from ...events.errors import shown_url
+from ...gateway.operating.listening import check_serving
 from ...sinks.resume.stream_log import StreamLog
-from ...sources.base.request import is_this_machine, listen
+from ...sources.base.request import listen
 from .buffer_app import Buffer, BufferOptions
 
 _LONGEST_STOP = 10
@@ -42,15 +42,7 @@ async def run_buffer(
 
     `UsageError` for a host that other machines can reach without a key, and for a port that is taken.
     """
-    if options.key is not None and not options.key.strip():
-        message = "the key is empty; pass one that clients then must send, or none"
-        raise UsageError(message)
-    if options.key is None and not is_this_machine(host):
-        message = f"other machines can reach {host}; pass --key too, which clients then must send as x-penstock-key"
-        raise UsageError(message)
-    if not (math.isfinite(grace) and grace >= 0):
-        message = f"the grace must be a number of seconds, such as 60, got {grace}"
-        raise UsageError(message)
+    check_serving(host, options.key, grace)
     with listen(host, port) as listening:
         at = listening.getsockname()[1]
         options = options if options.name else options._replace(name=f"{socket.gethostname()}:{at}")

@@ -166,7 +166,7 @@ async def where(http: httpx2.AsyncClient, name: str = NAME) -> dict[str, Any]:
 async def until(condition: Any) -> None:
     """Wait until something is so that tells nobody when it becomes so."""
     async with asyncio.timeout(20):
-        while not (await condition() if asyncio.iscoroutinefunction(condition) else condition()):
+        while not (await condition() if asyncio.iscoroutinefunction(condition) else condition()):  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 

@@ -349,9 +349,9 @@ async def test_without_the_log_kept_requests_are_refused_and_a_running_one_goes_
         assert len(provider.got) == 2
 
 
-@in_loop
-async def test_a_log_that_stays_away_leaves_the_answer_to_the_client_that_is_there():
-    for stays in (True, False):
+@looped("stays", [True, False])
+def test_a_log_that_stays_away_leaves_the_answer_to_the_client_that_is_there(stays: bool):
+    async def main() -> None:
         go, log = asyncio.Event(), Away()
         async with (
             fake(Answer((PIECES[0], go, *PIECES[1:]))) as (url, provider),
@@ -369,6 +369,8 @@ async def test_a_log_that_stays_away_leaves_the_answer_to_the_client_that_is_the
                     assert b"".join([each async for each in pieces]) == b"".join(PIECES[1:])
             if not stays:
                 await provider.left.wait()
+
+    asyncio.run(main())
 
 
 @in_loop

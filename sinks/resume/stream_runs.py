@@ -274,7 +274,7 @@ class StreamRuns:
         max_bytes: int = 4 * 1024 * 1024,
         max_frames: int = 20_000,
         log: StreamLog | None = None,
-        lease: float = 15.0,
+        lease: float = 5.0,
     ) -> None:
         for name, value, least in (
             ("lease", lease, 0.1),

@@ -32,6 +32,7 @@ Examples:
   penstock gateway --upstream http://127.0.0.1:8080 --upstream http://127.0.0.1:8081 --watchdog first=60,between=30
   penstock gateway --upstream http://127.0.0.1:8080 --allow-tools read,write,edit --root . --redact keys,email
   penstock gateway --upstream http://127.0.0.1:8080 --record recordings
+  penstock gateway --upstream http://127.0.0.1:8080 --log sqlite:answers.sqlite
   penstock gateway --config gateway.toml
   penstock gateway --upstream http://127.0.0.1:8080 --doctor
 """
@@ -115,6 +116,14 @@ def gateway(  # noqa: PLR0913 - the options of the command
         Path | None,
         typer.Option(metavar="DIR", help="Keep each request with its answer, and conversations, in this folder."),
     ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A log that gateways share, such as sqlite:FILE or redis://HOST: conversations, and answers of "
+            "requests with x-penstock-stream.",
+        ),
+    ] = None,
     grace: Annotated[
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Time that SIGTERM leaves to answers, by default 8 seconds."),
@@ -164,6 +173,7 @@ def gateway(  # noqa: PLR0913 - the options of the command
         from ...gateway.serving.served_model import GatewayOptions, ServedModel  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
+        from ...scale.logs.open_log import open_log  # noqa: PLC0415
         from ...sources.streams.time_limits import TimeLimits  # noqa: PLC0415
     except ModuleNotFoundError as error:
         _raise_missing(error, "gateway")
@@ -196,8 +206,18 @@ def gateway(  # noqa: PLR0913 - the options of the command
     asked = [Upstream(each, server=known, key=os.environ.get(UPSTREAM_KEY)) for each in upstream or ()]
     if doctor:
         _run_doctor(said.models or [ServedModel(asked, options)])
+    kept_in = log or running.pop("log", None)
+
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            kept = None
+            if kept_in is not None:
+                kept = open_log(kept_in)
+                stack.push_async_callback(kept.aclose)
+            await run_gateway(asked or said.models, options._replace(log=kept), say=typer.echo, **running)
+
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(run_gateway(asked or said.models, options, say=typer.echo, **running))
+        runner.run(run())
 
 
 def buffer(

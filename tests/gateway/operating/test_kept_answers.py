@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from penstock.events import UsageError
 from penstock.gateway.neutral import Call, Image, Message, NeutralRequest, Reasoning, RequestError, Result, Text
 from penstock.gateway.operating import kept_answers
-from penstock.gateway.operating.kept_answers import DiskStore, LogStore, MemoryStore, OwnStore, Store
+from penstock.gateway.operating.kept_answers import DiskStore, MemoryStore, OwnStore, Store
 
 USER = Message("user", (Text("Look."), Image("https://a.example")))
 ANSWER = Message(

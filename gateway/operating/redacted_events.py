@@ -110,11 +110,12 @@ def _append(fields: dict[str, Any], place: Place, text: str) -> None:
                 holder[step] = [] if isinstance(following, int) else {}
             holder = holder[step]
             continue
+        entries: list[Any] = holder
         found: list[Any] = [
-            each for at, each in enumerate(holder) if isinstance(each, dict) and _index_of(each, at) == step
+            each for at, each in enumerate(entries) if isinstance(each, dict) and _index_of(each, at) == step
         ]
         if not found:
             found = [{"index": step}]
-            holder += found
+            entries += found
         holder = found[0]
     holder[place[-1]] = (holder.get(place[-1]) or "") + text

@@ -19,11 +19,13 @@ if TYPE_CHECKING:
         StreamLog,
         stream_name,
     )
+    from .logs.jetstream_log import JetStreamLog
     from .logs.memory_log import MemoryLog
 
 __all__ = [
     "ClosedError",
     "FencedError",
+    "JetStreamLog",
     "LogGapError",
     "LogItem",
     "LogState",
@@ -51,6 +53,7 @@ lazy_names(
             "StreamLog",
             "stream_name",
         ),
+        "logs.jetstream_log": ("JetStreamLog",),
         "logs.memory_log": ("MemoryLog",),
     },
 )

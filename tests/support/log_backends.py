@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import TypeAlias
 
-from penstock.scale import MemoryLog, Retention, StreamLog
+from nats_server import shared_nats
+
+from penstock.scale import JetStreamLog, MemoryLog, Retention, StreamLog
 
 Opened: TypeAlias = Callable[[Path, Retention], AbstractAsyncContextManager[StreamLog]]
 """Opens a log, given a folder of its own; what it holds is released behind it."""
@@ -20,4 +23,11 @@ async def memory(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, Non
     await log.aclose()
 
 
-BACKENDS: dict[str, Opened] = {"memory": memory}
+@asynccontextmanager
+async def jetstream(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
+    log = JetStreamLog(shared_nats().url, retention, name=f"T{token_hex(8)}")
+    yield log
+    await log.aclose()
+
+
+BACKENDS: dict[str, Opened] = {"memory": memory, "jetstream": jetstream}

@@ -110,9 +110,15 @@ class RunWriter:
         self._begin = begin
         self._new_pump = pump
         self._pump: FramePump | None = None
+        self._writer: LogWriter | None = None
         self._last_frames = last_frames
         self._beat = beat
         self.task = asyncio.get_running_loop().create_task(self._run())
+
+    @property
+    def lag(self) -> float:
+        """Seconds for which the oldest frame waits for the log; 0 if none does."""
+        return 0.0 if self._writer is None else self._writer.lag
 
     async def cancel(self, reason: str) -> None:
         """Cancel the stream: open segments end as interrupted, then the last object follows."""
@@ -133,7 +139,7 @@ class RunWriter:
     async def _run(self) -> None:
         try:
             state = await self._begin()
-            writer = LogWriter(self._log, self._stream, state, every=EVERY)
+            writer = self._writer = LogWriter(self._log, self._stream, state, every=EVERY)
             if not state.is_closed:
                 await first_of(self._write(writer, state), self._keep_alive(writer))
                 await writer.close()

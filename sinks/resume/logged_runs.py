@@ -92,6 +92,11 @@ class LoggedRuns:
     def __len__(self) -> int:
         return len(self._writers)
 
+    @property
+    def lag(self) -> float:
+        """Seconds for which the oldest frame of any run waits for the log."""
+        return max((each.lag for each in self._writers.values()), default=0.0)
+
     def start(self, run_id: Hashable, head: RunHead, pump: FramePump) -> LoggedStreams:
         """Write the frames of a pump as a new run, which the id means from now on."""
 

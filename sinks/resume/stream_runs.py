@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Hashable, Mapping
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from typing_extensions import Unpack
@@ -29,6 +29,7 @@ from ..web.protocols import (
     checked_heartbeat,
     describe_error,
     protocol_row,
+    settled,
 )
 from .kept_stream import FrameBuffer, KeptStream, Lifetime
 from .logged_run import RunHead
@@ -273,7 +274,7 @@ class StreamRuns:
         max_bytes: int = 4 * 1024 * 1024,
         max_frames: int = 20_000,
         log: StreamLog | None = None,
-        lease: float = 15.0,
+        lease: float = 5.0,
     ) -> None:
         for name, value, least in (
             ("lease", lease, 0.1),
@@ -296,6 +297,11 @@ class StreamRuns:
 
     def __len__(self) -> int:
         return len(self._runs) if self._logged is None else len(self._logged)
+
+    @property
+    def lag(self) -> float:
+        """Seconds for which the oldest frame of any run waits for the log; 0 if none does, and without a log."""
+        return 0.0 if self._logged is None else self._logged.lag
 
     def start(
         self,
@@ -320,6 +326,8 @@ class StreamRuns:
         An exception of the events is sent to the readers as `to_sse` does, and logged instead of raised.
         """
         run_id = token_urlsafe(16) if id is None else id
+        if self._logged is not None:
+            options = cast("ProtocolOptions", settled(protocol, options))
         frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
         pump = FramePump(checked(events, "StreamRuns.start"), frames)
         if self._logged is not None:

@@ -21,6 +21,7 @@ from penstock.sinks import StreamRuns
 from penstock.sinks.resume.logged_run import RunHead, keep_head, newest_head
 from penstock.sinks.resume.stream_log import LARGEST_ITEM
 from penstock.sinks.resume.stream_runs import StreamRun
+from penstock.sinks.web import openai_chat_frames, openai_responses_frames, protocols
 from penstock.sinks.web.protocols import PROTOCOLS
 
 END = {"type": "STREAM_END"}
@@ -179,6 +180,34 @@ def test_another_process_goes_on_with_the_run_of_one_that_is_gone_and_nothing_is
         assert await asyncio.gather(*readers) == [whole, whole, whole[2:]]
         assert provider.asked == 2
         assert provider.opened == 0
+
+    virtual_time.run(main())
+
+
+def test_frames_come_again_in_every_protocol_whenever_they_are_written(monkeypatch: pytest.MonkeyPatch):
+    async def again(_: Any) -> AsyncIterator[Any]:
+        return events()
+
+    async def events() -> AsyncIterator[Any]:
+        for event in EVENTS:
+            yield event
+            await asyncio.sleep(1)
+
+    async def main() -> None:
+        for protocol in PROTOCOLS:
+            whole = StreamRuns(log=MemoryLog()).start(events(), protocol=protocol)
+            length = len(await objects(whole))
+            log = MemoryLog()
+            here, there = StreamRuns(log=log, lease=3), StreamRuns(log=log, lease=3)
+            here.start(events(), id="chat", asked={}, replays=True, protocol=protocol)
+            await asyncio.sleep(len(EVENTS) - 1.5)
+            kill(here)
+            with monkeypatch.context() as later:
+                for frames in (openai_chat_frames, openai_responses_frames, protocols):
+                    later.setattr(frames, "time", lambda: 4e9)
+                shown = await objects(await found(there, again))
+            assert "differs" not in json.dumps(shown)
+            assert len(shown) == length
 
     virtual_time.run(main())
 

@@ -48,7 +48,8 @@ from .jetstream_stream import (
 )
 
 if TYPE_CHECKING:
-    from .nats_link import Ask, NatsLink
+    from .nats_connection import NatsConnection
+    from .nats_link import NatsLink
 
 T = TypeVar("T")
 
@@ -111,8 +112,8 @@ class JetStreamLog:
         self._name = name
         self._configuration = configuration(name, retention, replicas)
         self._largest = 0
-        self._clock = 0.0
-        """The time of the server is that of `monotonic` and this."""
+        self._clock = self._clock_read = 0.0
+        """The time of the server is that of `monotonic` and this; and when it was asked."""
         self._places: dict[str, Place] = {}
         """Of the streams that are written here; the one that was written longest ago comes first."""
         self._signs: dict[str, int] = {}
@@ -171,7 +172,7 @@ class JetStreamLog:
         place, written = await self._last(checked_name(stream))
         if place is None or place.status == FORGOTTEN:
             return None
-        idle = max(0.0, monotonic() + self._clock - written)
+        idle = max(0.0, await self._time() - written)
         return LogState(place.fence, await self._first(stream, place), place.last, place.is_closed, idle)
 
     async def read(self, stream: str, after: int = 0, *, most: int = 1000) -> list[LogItem]:
@@ -231,7 +232,8 @@ class JetStreamLog:
         try:
             most = made["num_pending"] + 1
             request = msgspec.json.encode({"batch": most, "no_wait": True})
-            for subject, headers in await self._link.pull(f"$JS.API.CONSUMER.MSG.NEXT.{consumer}", request, most):
+            connection = await self._link.connected()
+            for subject, headers in await connection.pull(f"$JS.API.CONSUMER.MSG.NEXT.{consumer}", request, most):
                 found[subject.rpartition(".")[2]] = _CLOSED not in headers
         finally:
             await self._api(f"CONSUMER.DELETE.{consumer}", {})
@@ -268,6 +270,18 @@ class JetStreamLog:
             return None, 0.0
         message = fields["message"]
         return place_of(decoded(b64decode(message["data"])), message["seq"]), _seconds(message["time"])
+
+    async def _time(self) -> float:
+        """Return the time by the clock of the server, which may have been set since it was asked."""
+        if monotonic() - self._clock_read > _LOOK_AGAIN and (
+            fields := await self._api(f"STREAM.INFO.{self._name}", {})
+        ):
+            self._set_clock(fields)
+        return monotonic() + self._clock
+
+    def _set_clock(self, fields: Mapping[str, Any]) -> None:
+        self._clock_read = monotonic()
+        self._clock = _seconds(fields["ts"]) - self._clock_read
 
     async def _first(self, stream: str, place: Place) -> int:
         page = await self._page(stream, place.born, 1)
@@ -321,7 +335,8 @@ class JetStreamLog:
         """Return the messages of a stream from a number on, at most so many, with their numbers."""
         request = {"seq": seq, "next_by_subj": self._subject(stream), "batch": most, "max_bytes": _PAGE}
         try:
-            found = await self._link.ask_for_many(f"$JS.API.DIRECT.GET.{self._name}", msgspec.json.encode(request))
+            connection = await self._link.connected()
+            found = await connection.ask_for_many(f"$JS.API.DIRECT.GET.{self._name}", msgspec.json.encode(request))
         except Refused as refused:
             raise LogUnavailableError(str(refused)) from refused
         return [(int(each.headers["Nats-Sequence"]), decoded(each.data)) for each in found]
@@ -338,16 +353,17 @@ class JetStreamLog:
         first = {} if expected is None else {_EXPECTED: str(expected)}
         if status != OPEN:
             first[_CLOSED] = "1"
+        connection = await self._link.connected()
         try:
             if len(messages) == 1:
-                return sequence_of(await self._link.ask(subject, messages[0], first))
+                return sequence_of(await connection.ask(subject, messages[0], first))
             batch = token_hex(8)
             for number, message in enumerate(messages, 1):
                 headers = {**first, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
                 first = {}
                 if number < len(messages):
-                    await self._link.tell(subject, message, headers)
-            return sequence_of(await self._link.ask(subject, messages[-1], {**headers, "Nats-Batch-Commit": "1"}))
+                    await connection.tell(subject, message, headers)
+            return sequence_of(await connection.ask(subject, messages[-1], {**headers, "Nats-Batch-Commit": "1"}))
         except Refused as refused:
             if refused.code in _MOVED:
                 return None
@@ -377,7 +393,8 @@ class JetStreamLog:
             if not feed.is_stale:
                 return
             if feed.leave is None:
-                feed.leave = await self._link.subscribe(f"{self._name}.n.{stream}", feed.came)
+                connection = await self._link.connected()
+                feed.leave = await connection.listen(f"{self._name}.n.{stream}", feed.came)
             before, feed.is_stale = feed.place, False
             try:
                 place, _ = await self._last(stream)
@@ -410,16 +427,18 @@ class JetStreamLog:
     async def _api(self, subject: str, request: Mapping[str, object], none: int = 0) -> dict[str, Any] | None:
         """Return what JetStream answers; None for the error of that number."""
         try:
-            return fields_of(await self._link.ask(f"$JS.API.{subject}", msgspec.json.encode(request)))
+            connection = await self._link.connected()
+            return fields_of(await connection.ask(f"$JS.API.{subject}", msgspec.json.encode(request)))
         except Refused as refused:
             if refused.code == none:
                 return None
             raise LogUnavailableError(str(refused)) from refused
 
-    async def _prepare(self, ask: Ask, version: tuple[int, int], largest: int) -> None:
+    async def _prepare(self, connection: NatsConnection) -> None:
         """Make JetStream's stream if it is not there; `UsageError` if it cannot be used."""
-        check_server(version, largest)
-        info = partial(ask, f"$JS.API.STREAM.INFO.{self._name}", b"")
+        version = connection.connected_server_version
+        check_server((version.major, version.minor), connection.max_payload)
+        info = partial(connection.ask, f"$JS.API.STREAM.INFO.{self._name}")
         try:
             fields = fields_of(await info())
         except Refused as refused:
@@ -427,14 +446,14 @@ class JetStreamLog:
                 raise
             wanted = msgspec.json.encode(self._configuration)
             try:
-                fields = fields_of(await ask(f"$JS.API.STREAM.CREATE.{self._name}", wanted))
+                fields = fields_of(await connection.ask(f"$JS.API.STREAM.CREATE.{self._name}", wanted))
             except Refused as of_making:
                 if of_making.code != _OTHER_STREAM:  # which another process has made just now
                     raise
                 fields = fields_of(await info())
         check_configuration(fields["config"], self._configuration)
-        self._largest = largest
-        self._clock = _seconds(fields["ts"]) - monotonic()
+        self._largest = connection.max_payload
+        self._set_clock(fields)
 
     def _lose(self) -> None:
         for feed in self._feeds.values():

@@ -19,10 +19,18 @@ if TYPE_CHECKING:
         StreamLog,
         stream_name,
     )
+    from .buffer.buffer_app import Buffer
+    from .buffer.kept_requests import BufferOptions
+    from .from_log import from_log
     from .logs.jetstream_log import JetStreamLog
     from .logs.memory_log import MemoryLog
+    from .logs.open_log import open_log
+    from .logs.redis_log import RedisLog
+    from .logs.sqlite_log import SqliteLog
 
 __all__ = [
+    "Buffer",
+    "BufferOptions",
     "ClosedError",
     "FencedError",
     "JetStreamLog",
@@ -32,8 +40,12 @@ __all__ = [
     "LogUnavailableError",
     "LogWriter",
     "MemoryLog",
+    "RedisLog",
     "Retention",
+    "SqliteLog",
     "StreamLog",
+    "from_log",
+    "open_log",
     "stream_name",
 ]
 
@@ -53,7 +65,13 @@ lazy_names(
             "StreamLog",
             "stream_name",
         ),
+        "buffer.buffer_app": ("Buffer",),
+        "buffer.kept_requests": ("BufferOptions",),
+        "from_log": ("from_log",),
         "logs.jetstream_log": ("JetStreamLog",),
         "logs.memory_log": ("MemoryLog",),
+        "logs.open_log": ("open_log",),
+        "logs.redis_log": ("RedisLog",),
+        "logs.sqlite_log": ("SqliteLog",),
     },
 )

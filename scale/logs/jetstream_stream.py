@@ -190,7 +190,7 @@ def check_server(version: tuple[int, int], largest: int) -> None:
         message = f"a log needs nats-server 2.12 or later, and this is {version[0]}.{version[1]}: update it"
         raise UsageError(message)
     if largest < LARGEST_ITEM + _HEADERS:
-        message = f"max_payload of the server is {largest}: set it to {2 * LARGEST_ITEM}, as it is by default"
+        message = f"max_payload of the server is {largest} bytes: set it to {2 * LARGEST_ITEM} in its configuration"
         raise UsageError(message)
 
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from functools import partial
-from typing import Final, Self, TypeVar
+from typing import Final, Self
 
-from .stream_log import LARGEST_ITEM, LogState, LogUnavailableError, StreamLog
+from .patience import PATIENCE, patiently
+from .stream_log import LogState, StreamLog
 
-T = TypeVar("T")
-
-_PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""Seconds between attempts at a log that does not answer; the last again and again."""
+_PIECE: Final = 512 * 1024
+"""Bytes of one item of those that are joined."""
 
 
 class LogWriter:
@@ -41,7 +40,7 @@ class LogWriter:
         every: float = 0.05,
         most: int = 64 * 1024,
         joined: bool = False,
-        patience: float = 60.0,
+        patience: float = PATIENCE,
         told: Callable[[list[bytes]], object] | None = None,
     ) -> None:
         self._log = log
@@ -114,14 +113,14 @@ class LogWriter:
     async def close(self) -> None:
         """Write all, and close the stream."""
         await self.flush()
-        await self._patiently(partial(self._log.close, self._stream, self._fence))
+        await patiently(partial(self._log.close, self._stream, self._fence), self._patience)
 
     async def _write(self, *, is_beat: bool = False) -> None:
         try:
             while self._waiting or is_beat:
                 await self._due()
                 taken, size = self._taken()
-                self.last = await self._patiently(partial(self._append, taken, self.last))
+                self.last = await patiently(partial(self._append, taken, self.last), self._patience)
                 is_beat = False
                 self.size -= size
                 self._since = self._next = self._now()
@@ -155,22 +154,8 @@ class LogWriter:
         size = sum(map(len, taken))
         if self._joined:
             joined = b"".join(taken)
-            taken = [joined[at : at + LARGEST_ITEM] for at in range(0, len(joined), LARGEST_ITEM)]
+            taken = [joined[at : at + _PIECE] for at in range(0, len(joined), _PIECE)]
         return taken, size
 
     async def _append(self, items: list[bytes], after: int) -> int:
         return await self._log.append(self._stream, items, self._fence, after=after)
-
-    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what the log answers, which is asked again while it cannot be reached."""
-        until = self._now() + self._patience
-        tries = 0
-        while True:
-            try:
-                return await ask()
-            except LogUnavailableError:
-                pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
-                if self._now() + pause > until:
-                    raise
-            tries += 1
-            await asyncio.sleep(pause)

@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, Protocol
 
 from ...events.errors import PenstockError, UsageError
 
-LARGEST_ITEM: Final = 512 * 1024
-"""Bytes of one item; the message of a log server has to hold it."""
+LARGEST_ITEM: Final = 4 * 1024 * 1024
+"""The most bytes of one item."""
 _NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 
 

@@ -255,6 +255,11 @@ class GeminiDecoder(Stateful):
         decoder = self._decoder
         return decoder.whole(piece) if type(decoder) is _SseWithJson and not decoder.is_inside else None
 
+    @property
+    def held(self) -> int:
+        """How many bytes are held of an event that has not come to its end."""
+        return self._decoder.held if self._decoder else 0
+
     def close(self) -> list[ServerSentEvent]:
         """Return the last event, even if it is incomplete."""
         return self._decoder.close() if self._decoder else []
@@ -276,6 +281,11 @@ class _SseWithJson(SseDecoder):
         """Whether a JSON value between the events has begun and is not complete yet."""
         return self._json.is_inside
 
+    @property
+    def held(self) -> int:
+        """How many bytes are held of an event, or of JSON between events, that has not come to its end."""
+        return super().held + self._json.held
+
     def close(self) -> list[ServerSentEvent]:
         events = self.feed(b"\n\n")
         return events + super().close() + self._json.close()
@@ -286,8 +296,8 @@ class _SseWithJson(SseDecoder):
             if self._json.is_inside or (line[:1] in (b"{", b"[") and line.partition(b":")[0] not in _FIELDS):
                 super()._take(lines[start:number], events)
                 if self._event == UNFRAMED:  # the page of a proxy, in which anything may stand
-                    super()._take(lines[number:], events)
-                    return
-                events += self._json.feed(line + b"\n")
+                    super()._take([line], events)
+                else:
+                    events += self._json.feed(line + b"\n")
                 start = number + 1
         super()._take(lines[start:] if start else lines, events)

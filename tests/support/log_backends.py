@@ -9,8 +9,9 @@ from secrets import token_hex
 from typing import TypeAlias
 
 from nats_server import shared_nats
+from valkey_server import shared_server
 
-from penstock.scale import JetStreamLog, MemoryLog, Retention, StreamLog
+from penstock.scale import JetStreamLog, MemoryLog, RedisLog, Retention, SqliteLog, StreamLog
 
 Opened: TypeAlias = Callable[[Path, Retention], AbstractAsyncContextManager[StreamLog]]
 """Opens a log, given a folder of its own; what it holds is released behind it."""
@@ -32,4 +33,18 @@ async def jetstream(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, 
         await log.aclose()
 
 
-BACKENDS: dict[str, Opened] = {"memory": memory, "jetstream": jetstream}
+@asynccontextmanager
+async def sqlite(folder: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
+    log = SqliteLog(folder / "streams.sqlite", retention)
+    yield log
+    await log.aclose()
+
+
+@asynccontextmanager
+async def redis(folder: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
+    log = RedisLog(shared_server().url, retention, prefix=folder.name)  # each test has a folder of its own
+    yield log
+    await log.aclose()
+
+
+BACKENDS: dict[str, Opened] = {"memory": memory, "sqlite": sqlite, "redis": redis, "jetstream": jetstream}

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 _LISTENS = re.compile(r"Listening for client connections on 127\.0\.0\.1:(\d+)")
-KEPT_AT_ONCE = "jetstream { store_dir: '%s', sync_interval: always }"
+KEPT_AT_ONCE = "max_payload: 8MB\njetstream { store_dir: '%s', sync_interval: always }"
 """What an answer says is stored is on the disk; by default it is within two minutes."""
 
 

@@ -6,17 +6,18 @@ import asyncio
 import re
 import ssl
 from base64 import b64decode
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from secrets import token_hex
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ...events.errors import UsageError, how_to_install
+from ...sinks.resume.patience import patiently
 from ...sinks.resume.stream_log import (
     KEPT,
     FencedError,
@@ -34,6 +35,7 @@ from .jetstream_stream import (
     FORGOTTEN,
     OPEN,
     Entry,
+    Joined,
     Place,
     Refused,
     check_configuration,
@@ -41,8 +43,8 @@ from .jetstream_stream import (
     configuration,
     decoded,
     encoded,
+    encoded_items,
     fields_of,
-    in_messages,
     place_of,
     sequence_of,
 )
@@ -50,8 +52,6 @@ from .jetstream_stream import (
 if TYPE_CHECKING:
     from .nats_connection import NatsConnection
     from .nats_link import NatsLink
-
-T = TypeVar("T")
 
 _NAME: Final = re.compile("[A-Za-z0-9_-]{1,32}")
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
@@ -70,8 +70,6 @@ _NEAR: Final = 1000
 """Items that are rather read and left out than searched."""
 _LOOK_AGAIN: Final = 10.0
 """Seconds after which a reader that was told nothing looks itself: what a server tells may get lost."""
-_PATIENCE: Final = 60.0
-"""Seconds for which a reader asks a server that does not answer."""
 _PAUSE: Final = 0.5
 
 
@@ -145,15 +143,12 @@ class JetStreamLog:
             new = new_items(items, after, last=place.last, is_closed=place.is_closed)
             if not new and (items or place.is_closed):
                 return place.last
-            messages, last = [], after
-            for part in in_messages(new, self._largest):
-                messages.append(encoded(place.born, fence, OPEN, last, part))
-                last += len(part)
+            messages = [*encoded_items(place, new, self._largest)]
             seq = await self._publish(stream, messages, place.seq)
             if seq is not None:
-                self._keep(stream, place._replace(seq=seq, last=last))
+                self._keep(stream, place._replace(seq=seq, last=place.last + len(new)))
                 await self._replace_sign(stream, None if new else seq)
-                return last
+                return place.last + len(new)
             place = await self._claimed(stream, fence)
         raise _busy()
 
@@ -188,7 +183,7 @@ class JetStreamLog:
         born = seq = 0
         try:
             while True:
-                await self._patiently(feed, partial(self._look, stream, feed))
+                await patiently(partial(self._look, stream, feed))
                 moved, place = feed.moved, feed.place
                 if born and (place is None or place.born != born):
                     return
@@ -198,11 +193,10 @@ class JetStreamLog:
                     await self._moved(feed, moved)
                     continue
                 born = place.born
-                if items := feed.items_behind(after):
-                    seq = place.seq + 1
-                else:
-                    ask = partial(self._between, stream, place, after, 1000, seq)
-                    items, seq = await self._patiently(feed, ask)
+                items, next_seq = feed.items_behind(after)
+                if not items:
+                    items, next_seq = await patiently(partial(self._between, stream, place, after, 1000, seq))
+                seq = next_seq
                 if items:
                     after = items[-1].number
                     yield items
@@ -285,37 +279,32 @@ class JetStreamLog:
 
     async def _first(self, stream: str, place: Place) -> int:
         page = await self._page(stream, place.born, 1)
-        return page[0][1].after + 1 if page else place.last + 1
+        return page[0][1].first if page else place.last + 1
 
     async def _between(self, stream: str, place: Place, after: int, most: int, seq: int) -> tuple[list[LogItem], int]:
-        """Return items behind number `after`, and the number of the message behind them.
+        """Return items behind number `after`, at most so many, and from which message on the next ones are.
 
         `seq` is that of the first message to look at, if it is known.
         """
         found: list[LogItem] = []
         at = seq or await self._begin(stream, place, after)
-        number = after
-        while number < place.last and len(found) < most:
+        joined = Joined(after, at)
+        while joined.number < place.last:
             page = await self._page(stream, at, most - len(found))
-            if not page:
-                break
             for own, entry in page:
                 if own > place.born and entry.born != place.born:
                     return found, at  # forgotten, and begun anew
-                if entry.after > number:
+                if joined.lacks(entry):
                     if found:
-                        return found, at
-                    raise LogGapError(after, entry.after + 1)
-                found += [
-                    LogItem(each, data) for each, data in enumerate(entry.items, entry.after + 1) if each > number
-                ]
-                number = max(number, entry.last)
-                at = own + 1
+                        return found, joined.seq
+                    raise LogGapError(after, entry.first)
+                found += joined.items(own, entry)
                 if len(found) >= most:
-                    break
-        if len(found) > most:  # the rest of the last message is read again
-            return found[:most], at - 1
-        return found, at
+                    return found[:most], own  # it may have more
+                at = own + 1
+            if not page:
+                break
+        return found, joined.seq
 
     async def _begin(self, stream: str, place: Place, after: int) -> int:
         """Return the number of a message from which on there are few items in front of those behind `after`."""
@@ -325,7 +314,7 @@ class JetStreamLog:
         while after - low_after > _NEAR and high - low > 1:
             middle = (low + high) // 2
             page = await self._page(stream, middle, 1)
-            if page and page[0][0] < high and page[0][1].after <= after:
+            if page and page[0][0] < high and page[0][1].after <= after and page[0][1].part <= 1:
                 low, low_after = page[0][0], page[0][1].after
             else:
                 high = middle
@@ -411,18 +400,6 @@ class JetStreamLog:
         except TimeoutError:
             if monotonic() - feed.looked >= _LOOK_AGAIN:
                 feed.is_stale = True
-
-    async def _patiently(self, feed: Feed, ask: Callable[[], Awaitable[T]]) -> T:
-        until = monotonic() + _PATIENCE
-        while True:
-            try:
-                return await ask()
-            except LogUnavailableError:
-                if monotonic() > until:
-                    raise
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_PAUSE):
-                    await feed.moved.wait()
 
     async def _api(self, subject: str, request: Mapping[str, object], none: int = 0) -> dict[str, Any] | None:
         """Return what JetStream answers; None for the error of that number."""

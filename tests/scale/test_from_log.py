@@ -48,6 +48,10 @@ async def written(log: MemoryLog, items: Iterable[bytes], name: str = NAME) -> N
     await log.close(name, state.fence)
 
 
+def frames(*parts: Part) -> list[bytes]:
+    return [frame(part) for part in parts]
+
+
 def cut(whole: bytes, sizes: Sequence[int]) -> list[bytes]:
     items: list[bytes] = []
     for size in sizes:
@@ -122,7 +126,7 @@ def test_every_path_of_an_api_shows_it():
         for api in APIS:
             log = MemoryLog()
             path = api.served.shown_path.replace("{model}", "m").partition(" ")[0]
-            await written(log, [frame(each) for each in (asked(path), OK, COMPLETE)])
+            await written(log, frames(asked(path), OK, COMPLETE))
             assert (await find(log, NAME)) is not None
             expected = collected(from_wire(api.name, [], turn_id="t"))
             same(await _or_usage(log), (expected[0], expected[1]))
@@ -144,11 +148,11 @@ async def test_a_reader_follows_what_is_still_written_and_any_loop_reads_all_ane
     first = aiter(answer)
     coming = asyncio.ensure_future(anext(first))
     writer = await LogWriter.claimed(log, NAME, joined=True)
-    for part in (asked(), OK, CHAT):
-        writer.put(frame(part))
+    for each in frames(asked(), OK, CHAT):
+        writer.put(each)
     assert (await coming).content == "Hi"
-    for part in (DONE, COMPLETE):
-        writer.put(frame(part))
+    for each in frames(DONE, COMPLETE):
+        writer.put(each)
     await writer.close()
     rest = [chunk async for chunk in first]
     assert [each.finish_reason for each in rest if each.finish_reason] == ["stop"]
@@ -183,7 +187,7 @@ def test_what_broke_off_ends_as_interrupted_and_says_why(parts: list[Part], reas
 @in_loop
 async def test_an_answer_that_was_whole_but_for_its_end_is_not_interrupted():
     log = MemoryLog()
-    await written(log, map(frame, (asked(), OK, CHAT, DONE, End("interrupted", "connection_lost"))))
+    await written(log, frames(asked(), OK, CHAT, DONE, End("interrupted", "connection_lost")))
     chunks, _ = await read(log)
     assert [each.interrupted for each in chunks if each.interrupted] == []
     assert [each.code for each in chunks[-1].notices] == ["connection_lost"]
@@ -194,7 +198,7 @@ async def test_each_of_several_answers_that_are_open_is_interrupted():
     log = MemoryLog()
     both = [{"index": index, "delta": {"content": "Hi"}} for index in range(2)]
     body = b"data: %b\n\n" % json.dumps({"choices": both}).encode()
-    await written(log, map(frame, (asked(), OK, body, End("interrupted", "stopped"))))
+    await written(log, frames(asked(), OK, body, End("interrupted", "stopped")))
     chunks, _ = await read(log, choices="all")
     assert [(each.choice, each.interrupted) for each in chunks if each.interrupted] == [(0, "stopped"), (1, "stopped")]
 
@@ -210,7 +214,7 @@ async def test_each_of_several_answers_that_are_open_is_interrupted():
 def test_a_refusal_is_told_with_the_words_of_the_provider(status: int, body: bytes, shown: str):
     async def main() -> None:
         log = MemoryLog()
-        await written(log, map(frame, (asked(), Head(status, []), body[:9], body[9:], COMPLETE)))
+        await written(log, frames(asked(), Head(status, []), body[:9], body[9:], COMPLETE))
         chunks, [error] = await read(log)
         assert chunks == []
         assert isinstance(error, ProviderError)
@@ -223,7 +227,7 @@ def test_a_refusal_is_told_with_the_words_of_the_provider(status: int, body: byt
 async def test_an_owner_that_says_nothing_for_the_lease_is_dead_and_its_stream_is_ended_for_all():
     log = MemoryLog()
     state = await log.claim(NAME)
-    await log.append(NAME, [frame(each) for each in (asked(), OK, CHAT)], state.fence, after=0)
+    await log.append(NAME, frames(asked(), OK, CHAT), state.fence, after=0)
     answers = [read(log, lease=0.1) for _ in range(3)]
     for chunks, _ in await asyncio.gather(*answers):
         assert (chunks[0].content, chunks[-1].interrupted) == ("Hi", "owner_lost")
@@ -241,8 +245,8 @@ async def test_an_owner_that_gives_signs_of_life_is_waited_for():
     for _ in range(12):
         await asyncio.sleep(0.05)
         await writer.beat()
-    for part in (OK, CHAT, DONE, COMPLETE):
-        writer.put(frame(part))
+    for each in frames(OK, CHAT, DONE, COMPLETE):
+        writer.put(each)
     await writer.close()
     assert [each.content for each in (await reading)[0] if each.content] == ["Hi"]
 
@@ -250,7 +254,7 @@ async def test_an_owner_that_gives_signs_of_life_is_waited_for():
 @in_loop
 async def test_a_beginning_that_is_gone_is_an_interruption():
     log = MemoryLog(Retention(items=2))
-    await written(log, map(frame, (asked(), OK, CHAT, DONE, COMPLETE)))
+    await written(log, frames(asked(), OK, CHAT, DONE, COMPLETE))
     chunks, ends = await read(log)
     assert ([each.interrupted for each in chunks], ends) == (["gap"], ["completed"])
 
@@ -279,7 +283,7 @@ async def test_wrong_arguments_raise_at_once_and_an_api_that_is_named_counts():
             from_log(log, NAME, **arguments)
     with pytest.raises(UsageError, match="use stream_name"):
         from_log(log, "chat 1")
-    await written(log, map(frame, (asked("/my/proxy"), OK, CHAT, DONE, COMPLETE)))
+    await written(log, frames(asked("/my/proxy"), OK, CHAT, DONE, COMPLETE))
     with pytest.raises(UsageError, match="pass api="):
         await read(log)
     assert (await read(log, api="chat"))[0][0].content == "Hi"
@@ -288,6 +292,6 @@ async def test_wrong_arguments_raise_at_once_and_an_api_that_is_named_counts():
 @in_loop
 async def test_a_compression_that_was_kept_is_told():
     log = MemoryLog()
-    await written(log, map(frame, (asked(), Head(200, [("content-encoding", "zstd")]), b"\x28\xb5", COMPLETE)))
+    await written(log, frames(asked(), Head(200, [("content-encoding", "zstd")]), b"\x28\xb5", COMPLETE))
     _, [error] = await read(log)
     assert "compressed as zstd" in str(error)

@@ -11,6 +11,7 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 VENV ?= .venv
 VERSIONS ?= 3.11 3.12 3.13 3.14
 EXAMPLES ?= 10000
+MINUTES ?= 60
 SHARED ?=
 SHARED_ON ?=
 LOAD ?=
@@ -148,7 +149,8 @@ mutants: $(READY) ## run the laws against deliberately broken copies; each must 
 	$(RUN)/python tests/support/mutants.py
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.
-fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones every time
+fuzz: $(READY) ## run the targets of atheris for MINUTES=, then the property tests with EXAMPLES= each, other ones every time
+	$(COMPILE_ONCE) $(RUN)/python tests/support/fuzzing/run_fuzzing.py $(MINUTES)
 	$(RUN)/python -c 'import sys, hypothesis as h, pytest; \
 		h.settings.register_profile("fuzz", max_examples=$(EXAMPLES), deadline=None, derandomize=False); \
 		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .buffer.buffer_app import Buffer
     from .buffer.kept_requests import BufferOptions
     from .from_log import from_log
+    from .logs.jetstream_log import JetStreamLog
     from .logs.memory_log import MemoryLog
     from .logs.open_log import open_log
     from .logs.redis_log import RedisLog
@@ -32,6 +33,7 @@ __all__ = [
     "BufferOptions",
     "ClosedError",
     "FencedError",
+    "JetStreamLog",
     "LogGapError",
     "LogItem",
     "LogState",
@@ -66,6 +68,7 @@ lazy_names(
         "buffer.buffer_app": ("Buffer",),
         "buffer.kept_requests": ("BufferOptions",),
         "from_log": ("from_log",),
+        "logs.jetstream_log": ("JetStreamLog",),
         "logs.memory_log": ("MemoryLog",),
         "logs.open_log": ("open_log",),
         "logs.redis_log": ("RedisLog",),

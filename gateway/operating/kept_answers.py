@@ -247,7 +247,7 @@ async def with_previous(store: Store, request: NeutralRequest) -> NeutralRequest
     kept = await store.get(f"response {request.previous_response_id}")
     try:
         before = None if kept is None else _decoder.decode(kept)
-    except msgspec.DecodeError:  # another version has written it
+    except ValueError:  # another version has written it, or the file is damaged
         before = None
     if before is None:
         detail = f"the response {request.previous_response_id!r:.80} is not kept here, or not any longer"

@@ -11,6 +11,7 @@ from ...operators.redaction.plain_data import redacted_data, redacted_text
 from ...operators.redaction.redacted_json import RedactedJson
 from ...operators.redaction.redacted_text import RedactedText
 from ...operators.redaction.rules import Rules
+from ...sources.base.sdk_fields import entries_of
 
 _ARGUMENTS: Final = "arguments"
 _GROWING: Final = frozenset(
@@ -69,8 +70,7 @@ class RedactedEvents:
         if isinstance(value, str) and key in _GROWING:
             return self._text(value, place, key)
         if isinstance(value, list):
-            entries = cast("list[Any]", value)
-            return [self._value(each, (*place, _index_of(each, at)), key) for at, each in enumerate(entries)]
+            return [self._value(each, (*place, _index_of(each, at)), key) for at, each in enumerate(entries_of(value))]
         if not isinstance(value, dict) or key == _ARGUMENTS:
             return redacted_data(self._rules, value, key)
         fields = cast("dict[str, Any]", value)
@@ -110,9 +110,12 @@ def _append(fields: dict[str, Any], place: Place, text: str) -> None:
                 holder[step] = [] if isinstance(following, int) else {}
             holder = holder[step]
             continue
-        found = [each for at, each in enumerate(holder) if isinstance(each, dict) and _index_of(each, at) == step]
+        entries: list[Any] = holder
+        found: list[Any] = [
+            each for at, each in enumerate(entries) if isinstance(each, dict) and _index_of(each, at) == step
+        ]
         if not found:
             found = [{"index": step}]
-            holder += found
+            entries += found
         holder = found[0]
     holder[place[-1]] = (holder.get(place[-1]) or "") + text

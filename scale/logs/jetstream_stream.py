@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from ...events.errors import UsageError
-from ...sinks.resume.stream_log import LARGEST_ITEM, Retention
+from ...events.errors import PenstockError, UsageError
+from ...sinks.resume.stream_log import LARGEST_ITEM, LogItem, Retention
 
 VERSION: Final = 1
 """Of the messages and of the configuration."""
@@ -25,6 +25,35 @@ _HEADERS: Final = 1024
 """Bytes of a message beside its items, at most."""
 _OLDEST_SERVER: Final = (2, 12)
 """The first with messages that are stored together or not at all; several at once are read since 2.11."""
+
+
+class Refused(PenstockError):  # noqa: N818 - an answer, which whoever asked turns into an error of the log
+    """What JetStream answers in place of what was asked; `code` is its own number of the error."""
+
+    def __init__(self, status: int, code: int, description: str) -> None:
+        super().__init__(status, code, description)
+        self.status, self.code, self.description = status, code, description
+
+    def __str__(self) -> str:
+        return f"JetStream refuses: {self.description} (error {self.code})"
+
+
+class _Error(msgspec.Struct):
+    code: int = 0
+    err_code: int = 0
+    description: str = ""
+
+
+class _Answer(msgspec.Struct):
+    error: _Error | None = None
+    seq: int = 0
+
+
+class Answered(NamedTuple):
+    """A message, and what the server says of it."""
+
+    data: bytes
+    headers: dict[str, str]
 
 
 class Entry(msgspec.Struct, array_like=True, gc=False):
@@ -44,6 +73,11 @@ class Entry(msgspec.Struct, array_like=True, gc=False):
     @property
     def last(self) -> int:
         return self.after + len(self.items)
+
+    def items_behind(self, number: int) -> list[LogItem]:
+        """Return those of its items that are behind a number."""
+        begin = max(0, number - self.after)
+        return [LogItem(at, data) for at, data in enumerate(self.items[begin:], self.after + begin + 1)]
 
 
 class Place(NamedTuple):
@@ -109,8 +143,8 @@ def configuration(name: str, retention: Retention, replicas: int) -> dict[str, A
         "discard": "old",
         "storage": "file",
         "max_age": round(retention.seconds * 1e9),
-        # Claims take places too: as many messages more.
-        "max_msgs_per_subject": retention.items + retention.items // 2,
+        # Of messages, not of items: claims and signs of life take places too.
+        "max_msgs_per_subject": 2 * retention.items,
         "num_replicas": replicas,
         "allow_direct": True,
         "allow_atomic": True,
@@ -144,7 +178,7 @@ def check_configuration(found: dict[str, Any], wanted: dict[str, Any]) -> None:
         others.append(f"max_msg_size is {found['max_msg_size']} and must be {LARGEST_ITEM + _HEADERS} or more")
     if others:
         message = (
-            f"JetStream's stream {name} is kept otherwise: {'; '.join(others)}. Give all processes the same retention=, "
+            f"JetStream's stream {name} is set up otherwise: {'; '.join(others)}. Give all processes one retention=, "
             f"change it with nats stream edit {name}, or give the log another name="
         )
         raise UsageError(message)
@@ -156,5 +190,22 @@ def check_server(version: tuple[int, int], largest: int) -> None:
         message = f"a log needs nats-server 2.12 or later, and this is {version[0]}.{version[1]}: update it"
         raise UsageError(message)
     if largest < LARGEST_ITEM + _HEADERS:
-        message = f"max_payload of the server is {largest}: set it to {2 * LARGEST_ITEM}, as it is by default"
+        message = f"max_payload of the server is {largest} bytes: set it to {2 * LARGEST_ITEM} in its configuration"
         raise UsageError(message)
+
+
+_ANSWER_DECODER: Final = msgspec.json.Decoder(_Answer)
+
+
+def sequence_of(answer: Answered) -> int:
+    """Return the number that a message has in JetStream's stream; `Refused` if it has none."""
+    told = _ANSWER_DECODER.decode(answer.data)
+    if (error := told.error) is not None:
+        raise Refused(error.code, error.err_code, error.description)
+    return told.seq
+
+
+def fields_of(answer: Answered) -> dict[str, Any]:
+    """Return what a request of JetStream's own interface is answered; `Refused` if it is refused."""
+    sequence_of(answer)
+    return msgspec.json.decode(answer.data, type=dict[str, Any])

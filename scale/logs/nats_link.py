@@ -6,18 +6,22 @@ import asyncio
 import logging
 import ssl
 from collections.abc import Awaitable, Callable
+from functools import partial
 from itertools import count
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
-import msgspec
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from nats.aio.subscription import Subscription
 
-from ...events.errors import PenstockError, UsageError, shown_url, without_credentials
+from ...events.errors import UsageError, shown_url, without_credentials
 from ...sinks.resume.stream_log import LogUnavailableError
+from .jetstream_stream import Answered, Refused
+
+Ask: TypeAlias = Callable[[str, bytes], Awaitable[Answered]]
+Prepare: TypeAlias = Callable[[Ask, tuple[int, int], int], Awaitable[None]]
+"""Is called with what asks over a new connection, the version of its server, and the bytes of its largest message."""
 
 _LOGGER: Final = logging.getLogger("penstock")
 _ANSWER: Final = 10.0
@@ -29,36 +33,13 @@ _AGAIN: Final = 0.2
 """Seconds after an attempt to connect that failed in which there is no further one, however many ask."""
 _SCHEMES: Final = frozenset({"nats", "tls", "ws", "wss"})
 _UNANSWERED: Final = "503"
+_SWITCHED_OFF: Final = frozenset({10039, 10076})
+"""JetStream's numbers of the error that the account, or the server, has none."""
 _LAST_OF_MANY: Final = frozenset({"204", "404"})
 
 
-class Refused(PenstockError):  # noqa: N818 - an answer, which whoever asked turns into an error of the log
-    """What JetStream answers in place of what was asked; `code` is its own number of the error."""
-
-    def __init__(self, status: int, code: int, description: str) -> None:
-        super().__init__(status, code, description)
-        self.status, self.code, self.description = status, code, description
-
-    def __str__(self) -> str:
-        return f"JetStream refuses: {self.description} (error {self.code})"
-
-
-class _Error(msgspec.Struct):
-    code: int = 0
-    err_code: int = 0
-    description: str = ""
-
-
-class _Answer(msgspec.Struct):
-    error: _Error | None = None
-    seq: int = 0
-
-
-class Answered(NamedTuple):
-    """A message, and what the server says of it."""
-
-    data: bytes
-    headers: dict[str, str]
+class Silent(LogUnavailableError):  # noqa: N818 - says what is, and is one of the errors
+    """Nobody listens to what was asked."""
 
 
 class _Client(Client):
@@ -81,7 +62,7 @@ class NatsLink:
 
     nats-py's own reconnecting is off: it sends later what was given up before, and lets what waits for an answer wait.
 
-    - `prepare`: is called with what asks over each new connection, before all others may ask.
+    - `prepare`: is called for each new connection, before anything else is asked over it.
     - `on_change`: is called when the connection is there and when it is lost.
     - `on_dropped`: is called with a subject of which messages were dropped.
     """
@@ -91,7 +72,7 @@ class NatsLink:
         url: str,
         *,
         tls: ssl.SSLContext | None,
-        prepare: Callable[[Client], Awaitable[None]],
+        prepare: Prepare,
         on_change: Callable[[], None],
         on_dropped: Callable[[str], None],
     ) -> None:
@@ -119,18 +100,18 @@ class NatsLink:
 
     async def ask(self, subject: str, data: bytes = b"", headers: dict[str, str] | None = None) -> Answered:
         """Return the answer to a message. `LogUnavailableError` if there is none."""
-        return await self.ask_of(await self._connected(), subject, data, headers)
+        return await self._ask(await self._connected(), subject, data, headers)
 
     async def ask_for_many(self, subject: str, data: bytes) -> list[Answered]:
         """Return the answers to a message, which end with one that says so."""
         client = await self._connected()
         found: list[Answered] = []
-        last = await self.ask_of(client, subject, data, found=found)
+        last = await self._ask(client, subject, data, found=found)
         if last.headers["Status"] not in _LAST_OF_MANY:
             raise Refused(int(last.headers["Status"]), 0, last.headers.get("Description", ""))
         return found
 
-    async def ask_of(
+    async def _ask(
         self,
         client: Client,
         subject: str,
@@ -157,8 +138,8 @@ class NatsLink:
             self._many.pop(token, None)
         if answered.headers.get("Status") == _UNANSWERED:
             await client.close()  # what is prepared anew tells why, or makes what is missing
-            message = f"JetStream does not answer at {self.shown}: it starts, has no leader, or was switched off"
-            raise LogUnavailableError(message)
+            message = f"JetStream does not answer at {self.shown}: it has no leader, or was switched off"
+            raise Silent(message)
         return answered
 
     async def tell(self, subject: str, data: bytes, headers: dict[str, str]) -> None:
@@ -187,15 +168,32 @@ class NatsLink:
 
         return leave
 
-    async def inbox(self, take: Callable[[Msg], None]) -> tuple[str, Subscription]:
-        """Return a subject of one's own, and its subscription."""
+    async def pull(self, subject: str, data: bytes, most: int) -> list[tuple[str, dict[str, str]]]:
+        """Return the subjects and the headers of the messages that a consumer is asked for, at most so many."""
         client = await self._connected()
-        subject = client.new_inbox()
+        inbox = client.new_inbox()
+        found: list[tuple[str, dict[str, str]]] = []
+        ended = asyncio.get_running_loop().create_future()
 
         async def came(message: Msg) -> None:
-            take(message)
+            headers = message.headers or {}
+            if "Status" not in headers:
+                found.append((message.subject, headers))
+            if ("Status" in headers or len(found) == most) and not ended.done():
+                ended.set_result(None)
 
-        return subject, await client.subscribe(subject, cb=came)
+        self._waiting[inbox] = ended
+        try:
+            subscription = await client.subscribe(inbox, cb=came)
+            await client.publish(subject, data, reply=inbox)
+            async with asyncio.timeout(_ANSWER):
+                await ended
+            await subscription.unsubscribe()
+        except (OSError, TimeoutError, nats.errors.Error) as error:
+            raise self._unavailable(error) from error
+        finally:
+            del self._waiting[inbox]
+        return found
 
     async def aclose(self) -> None:
         """Close the connection; nothing can be asked any more."""
@@ -240,7 +238,8 @@ class NatsLink:
             try:
                 async with asyncio.timeout(2 * _CONNECT):
                     await self._connect(client, server)
-                await self._prepare(client)
+                version = client.connected_server_version
+                await self._prepare(partial(self._ask, client), (version.major, version.minor), client.max_payload)
             except (OSError, TimeoutError, nats.errors.Error, LogUnavailableError, Refused) as error:
                 await client.close()
                 reasons.append(self._reason(server, error))
@@ -304,6 +303,10 @@ class NatsLink:
             mistake = f"the server at {shown} does not encrypt: give it a certificate, or the address as nats://"
         elif "authorization" in words or "authentication" in words:
             mistake = f"the server at {shown} refuses the credentials: give those of a user that it knows"
+        elif isinstance(error, Silent) or (isinstance(error, Refused) and error.code in _SWITCHED_OFF):
+            mistake = f"JetStream is not switched on at {shown}: start nats-server with -js, and let the account use it"
+        elif isinstance(error, Refused) and error.status < 500:
+            mistake = f"{error} at {shown}"
         elif isinstance(error, ssl.SSLError):
             mistake = f"the certificate of {shown} is not accepted ({error}): give tls= a context that knows it"
         if mistake and not self._was_open:
@@ -323,20 +326,3 @@ def _is_address(server: str) -> bool:
         return parts.scheme in _SCHEMES and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
-
-
-_DECODER: Final = msgspec.json.Decoder(_Answer)
-
-
-def sequence_of(answer: Answered) -> int:
-    """Return the number that a message has in JetStream's stream; `Refused` if it has none."""
-    told = _DECODER.decode(answer.data)
-    if (error := told.error) is not None:
-        raise Refused(error.code, error.err_code, error.description)
-    return told.seq
-
-
-def fields_of_answer(answer: Answered) -> dict[str, Any]:
-    """Return what a request of JetStream's own interface is answered; `Refused` if it is refused."""
-    sequence_of(answer)
-    return msgspec.json.decode(answer.data, type=dict[str, Any])

@@ -13,9 +13,11 @@ from .sqlite_log import SqliteLog
 _SERVERS: Final = {
     "redis": ("redis_log", "RedisLog"),
     "rediss": ("redis_log", "RedisLog"),
+    "nats": ("jetstream_log", "JetStreamLog"),
+    "tls": ("jetstream_log", "JetStreamLog"),
 }
 """The file and the class for each scheme; what they import is an extra."""
-_FORMS: Final = "memory:, sqlite:FILE, redis://HOST:PORT, rediss://HOST:PORT"
+_FORMS: Final = "memory:, sqlite:FILE, redis://HOST:PORT, rediss://HOST:PORT, nats://HOST:PORT, tls://HOST:PORT"
 
 
 def open_log(url: str, retention: Retention = KEPT) -> StreamLog:
@@ -24,6 +26,7 @@ def open_log(url: str, retention: Retention = KEPT) -> StreamLog:
         open_log("memory:")                                     in this process
         open_log("sqlite:streams.sqlite")                       in a file, which is made
         open_log("redis://127.0.0.1:6379/0")                    on Redis or Valkey; rediss:// with TLS
+        open_log("nats://127.0.0.1:4222")                       on JetStream; tls:// with TLS
 
     - `retention`: how long each stream is kept, and how much of it.
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
+from secrets import token_hex
 from typing import TypeAlias
 
+from nats_server import shared_nats
 from valkey_server import shared_server
 
-from penstock.scale import MemoryLog, RedisLog, Retention, SqliteLog, StreamLog
+from penstock.scale import JetStreamLog, MemoryLog, RedisLog, Retention, SqliteLog, StreamLog
 
 Opened: TypeAlias = Callable[[Path, Retention], AbstractAsyncContextManager[StreamLog]]
 """Opens a log, given a folder of its own; what it holds is released behind it."""
@@ -18,6 +20,13 @@ Opened: TypeAlias = Callable[[Path, Retention], AbstractAsyncContextManager[Stre
 @asynccontextmanager
 async def memory(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
     log = MemoryLog(retention)
+    yield log
+    await log.aclose()
+
+
+@asynccontextmanager
+async def jetstream(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
+    log = JetStreamLog(shared_nats().url, retention, name=f"T{token_hex(8)}")
     yield log
     await log.aclose()
 
@@ -36,4 +45,4 @@ async def redis(folder: Path, retention: Retention) -> AsyncGenerator[StreamLog,
     await log.aclose()
 
 
-BACKENDS: dict[str, Opened] = {"memory": memory, "sqlite": sqlite, "redis": redis}
+BACKENDS: dict[str, Opened] = {"memory": memory, "sqlite": sqlite, "redis": redis, "jetstream": jetstream}

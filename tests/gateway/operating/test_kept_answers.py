@@ -170,8 +170,9 @@ def test_a_store_that_fails_has_forgotten_and_says_so(tmp_path: Path, caplog: py
     ]
 
 
-def test_what_another_version_kept_counts_as_forgotten():
+@pytest.mark.parametrize("kept", [b'[{"role": "prophet"}]', b'[{"role": "user\xff"}]', b""])
+def test_what_another_version_kept_or_is_damaged_counts_as_forgotten(kept: bytes):
     store = MemoryStore()
-    put(store, "response r1", b'[{"role": "prophet"}]')
+    put(store, "response r1", kept)
     with pytest.raises(RequestError, match="is not kept here"):
         with_previous(store, replace(FIRST, previous_response_id="r1"))

@@ -278,6 +278,7 @@ def test_a_file_is_written_after_a_yes_and_not_before(monkeypatch: pytest.Monkey
         assert decided(asked, request, sha256="0" * 64).status_code == 409
         assert decided(asked, request, call_id="another").status_code == 409
         assert asked.post("/api/runs/nobody/decisions", json={}).status_code == 409
+        assert asked.post("/api/runs/run_1/decisions", content=b'{"call_id": "\xff"}').status_code == 409
         assert (tmp_path / "herbs.txt").read_text() == "sage\n"
         assert decided(asked, request).status_code == 204
         with asked.stream("GET", "/api/runs/run_1/stream") as again:

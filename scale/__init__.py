@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from ..sinks.resume.log_writer import LogWriter
     from ..sinks.resume.stream_log import (
         ClosedError,
         FencedError,
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
         StreamLog,
         stream_name,
     )
-    from .logs.log_writer import LogWriter
     from .logs.memory_log import MemoryLog
+    from .logs.open_log import open_log
+    from .logs.redis_log import RedisLog
+    from .logs.sqlite_log import SqliteLog
 
 __all__ = [
     "ClosedError",
@@ -30,8 +33,11 @@ __all__ = [
     "LogUnavailableError",
     "LogWriter",
     "MemoryLog",
+    "RedisLog",
     "Retention",
+    "SqliteLog",
     "StreamLog",
+    "open_log",
     "stream_name",
 ]
 
@@ -39,6 +45,7 @@ lazy_names(
     __name__,
     __all__,
     {
+        ".sinks.resume.log_writer": ("LogWriter",),
         ".sinks.resume.stream_log": (
             "ClosedError",
             "FencedError",
@@ -50,7 +57,9 @@ lazy_names(
             "StreamLog",
             "stream_name",
         ),
-        "logs.log_writer": ("LogWriter",),
         "logs.memory_log": ("MemoryLog",),
+        "logs.open_log": ("open_log",),
+        "logs.redis_log": ("RedisLog",),
+        "logs.sqlite_log": ("SqliteLog",),
     },
 )

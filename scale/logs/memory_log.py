@@ -7,7 +7,6 @@ from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from time import monotonic
 
 from ...sinks.resume.stream_log import (
     KEPT,
@@ -80,8 +79,7 @@ class MemoryLog:
         while len(one.items) > self._retention.items:
             one.items.popleft()
             one.first += 1
-        if new:
-            self._touch(stream, one)
+        self._touch(stream, one)
         return last
 
     async def close(self, stream: str, fence: int) -> None:
@@ -129,15 +127,15 @@ class MemoryLog:
         return one
 
     def _touch(self, stream: str, one: _Stream) -> None:
-        one.touched = monotonic()
+        one.touched = asyncio.get_running_loop().time()
         self._streams[stream] = self._streams.pop(stream)
         one.wake()
 
     def _state(self, one: _Stream) -> LogState:
-        return LogState(one.fence, one.first, one.last, one.is_closed, monotonic() - one.touched)
+        return LogState(one.fence, one.first, one.last, one.is_closed, asyncio.get_running_loop().time() - one.touched)
 
     def _forget_old(self) -> None:
-        oldest = monotonic() - self._retention.seconds
+        oldest = asyncio.get_running_loop().time() - self._retention.seconds
         for stream in [name for name, one in self._streams.items() if one.touched < oldest]:
             self._streams.pop(stream).wake()
 

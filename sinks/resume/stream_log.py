@@ -12,8 +12,8 @@ from typing import Final, NamedTuple, Protocol
 
 from ...events.errors import PenstockError, UsageError
 
-LARGEST_ITEM: Final = 512 * 1024
-"""Bytes of one item; the message of a log server has to hold it."""
+LARGEST_ITEM: Final = 4 * 1024 * 1024
+"""The most bytes of one item."""
 _NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 
 
@@ -103,7 +103,8 @@ class StreamLog(Protocol):
 
         To append the same again, as after a lost connection, changes nothing. `FencedError` if another writer has
         claimed the stream or it is forgotten, `ClosedError` if it is closed, `UsageError` if `after` is neither the
-        last number nor that before the same items.
+        last number nor that before the same items. To append nothing tells that the writer is alive: the stream is not
+        `idle` any more.
         """
         ...
 

@@ -7,7 +7,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import TypeAlias
 
-from penstock.scale import MemoryLog, Retention, StreamLog
+from valkey_server import shared_server
+
+from penstock.scale import MemoryLog, RedisLog, Retention, SqliteLog, StreamLog
 
 Opened: TypeAlias = Callable[[Path, Retention], AbstractAsyncContextManager[StreamLog]]
 """Opens a log, given a folder of its own; what it holds is released behind it."""
@@ -20,4 +22,18 @@ async def memory(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, Non
     await log.aclose()
 
 
-BACKENDS: dict[str, Opened] = {"memory": memory}
+@asynccontextmanager
+async def sqlite(folder: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
+    log = SqliteLog(folder / "streams.sqlite", retention)
+    yield log
+    await log.aclose()
+
+
+@asynccontextmanager
+async def redis(folder: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
+    log = RedisLog(shared_server().url, retention, prefix=folder.name)  # each test has a folder of its own
+    yield log
+    await log.aclose()
+
+
+BACKENDS: dict[str, Opened] = {"memory": memory, "sqlite": sqlite, "redis": redis}

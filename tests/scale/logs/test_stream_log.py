@@ -48,6 +48,15 @@ async def followed(log: StreamLog, stream: str, after: int = 0) -> list[LogItem]
     return [item async for items in log.follow(stream, after) for item in items]
 
 
+async def followed_until(log: StreamLog, stream: str, number: int) -> list[LogItem]:
+    got: list[LogItem] = []
+    reader = log.follow(stream)
+    while len(got) < number:
+        got += await anext(reader)
+    await reader.aclose()
+    return got
+
+
 def test_what_is_appended_is_read_by_its_numbers(ask: Ask):
     async def question(log: StreamLog) -> None:
         state = await log.claim(A)
@@ -67,11 +76,25 @@ def test_what_is_appended_is_read_by_its_numbers(ask: Ask):
     ask(question)
 
 
-def test_to_append_nothing_changes_nothing(ask: Ask):
+def test_to_append_nothing_tells_only_that_the_writer_is_alive(ask: Ask):
     async def question(log: StreamLog) -> None:
         state = await log.claim(A)
         assert await log.append(A, [], state.fence, after=0) == 0
         assert await log.read(A) == []
+        assert await log.append(A, [b"one"], state.fence, after=0) == 1
+        await asyncio.sleep(0.3)  # time has to pass, whose clock is the log's
+        before = await log.state(A)
+        assert await log.append(A, [], state.fence, after=1) == 1
+        after = await log.state(A)
+        assert before is not None
+        assert after is not None
+        assert after.idle < before.idle >= 0.2
+        assert after[:4] == before[:4]
+        assert await log.append(A, [b"two"], state.fence, after=1) == 2
+        assert await followed_until(log, A, 2) == numbered(b"one", b"two")
+        await log.claim(A)
+        with pytest.raises(FencedError):
+            await log.append(A, [], state.fence, after=2)
 
     ask(question)
 

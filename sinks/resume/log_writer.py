@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Final, Self, TypeVar
+from collections.abc import Callable
+from functools import partial
+from typing import Final, Self
 
-from ...sinks.resume.stream_log import LARGEST_ITEM, LogState, LogUnavailableError, StreamLog
+from .patience import PATIENCE, patiently
+from .stream_log import LogState, StreamLog
 
-T = TypeVar("T")
-
-_PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0)
-"""Seconds between attempts at a log that does not answer; the last again and again."""
+_PIECE: Final = 512 * 1024
+"""Bytes of one item of those that are joined."""
 
 
 class LogWriter:
@@ -27,6 +27,7 @@ class LogWriter:
 
     - `joined`: whether what is written together is joined to one item, as the bytes of a response may be.
     - `patience`: seconds for which a log that does not answer is asked again.
+    - `told`: called with the items that have just come into the log.
     - `last`: the number of the last item that is in the log. `size`: the bytes that wait.
     """
 
@@ -39,13 +40,15 @@ class LogWriter:
         every: float = 0.05,
         most: int = 64 * 1024,
         joined: bool = False,
-        patience: float = 60.0,
+        patience: float = PATIENCE,
+        told: Callable[[list[bytes]], object] | None = None,
     ) -> None:
         self._log = log
         self._stream = stream
         self._fence = state.fence
         self._every, self._most, self._joined, self._patience = every, most, joined, patience
         self._now = asyncio.get_running_loop().time
+        self._told = told
         self.last = state.last
         self.size = 0
         self._waiting: list[bytes] = []
@@ -68,6 +71,14 @@ class LogWriter:
     def lag(self) -> float:
         """Seconds for which the oldest item waits; 0 if none does."""
         return self._now() - self._since if self.size else 0.0
+
+    async def beat(self) -> None:
+        """Tell the log that the writer is alive. The error with which writing has ended, if it has."""
+        if self._task is None and self._error is None:
+            self._task = asyncio.get_running_loop().create_task(self._write(is_beat=True))
+            await asyncio.shield(self._task)
+        if self._error is not None:
+            raise self._error
 
     def put(self, item: bytes) -> None:
         """Take an item to write. The error with which writing has ended, if it has."""
@@ -102,20 +113,20 @@ class LogWriter:
     async def close(self) -> None:
         """Write all, and close the stream."""
         await self.flush()
-        await self._patiently(lambda: self._log.close(self._stream, self._fence))
+        await patiently(partial(self._log.close, self._stream, self._fence), self._patience)
 
-    async def _write(self) -> None:
+    async def _write(self, *, is_beat: bool = False) -> None:
         try:
-            while self._waiting:
+            while self._waiting or is_beat:
                 await self._due()
                 taken, size = self._taken()
-                after = self.last
-                self.last = await self._patiently(
-                    lambda: self._log.append(self._stream, taken, self._fence, after=after)  # noqa: B023 - awaited here
-                )
+                self.last = await patiently(partial(self._append, taken, self.last), self._patience)
+                is_beat = False
                 self.size -= size
                 self._since = self._next = self._now()
                 self._next += self._every
+                if self._told is not None:
+                    self._told(taken)
                 self._wake()
         except Exception as error:  # noqa: BLE001 - raised to whoever writes on
             self._error = error
@@ -143,19 +154,8 @@ class LogWriter:
         size = sum(map(len, taken))
         if self._joined:
             joined = b"".join(taken)
-            taken = [joined[at : at + LARGEST_ITEM] for at in range(0, len(joined), LARGEST_ITEM)]
+            taken = [joined[at : at + _PIECE] for at in range(0, len(joined), _PIECE)]
         return taken, size
 
-    async def _patiently(self, ask: Callable[[], Awaitable[T]]) -> T:
-        """Return what the log answers, which is asked again while it cannot be reached."""
-        until = self._now() + self._patience
-        tries = 0
-        while True:
-            try:
-                return await ask()
-            except LogUnavailableError:
-                pause = _PAUSES[min(tries, len(_PAUSES) - 1)]
-                if self._now() + pause > until:
-                    raise
-            tries += 1
-            await asyncio.sleep(pause)
+    async def _append(self, items: list[bytes], after: int) -> int:
+        return await self._log.append(self._stream, items, self._fence, after=after)

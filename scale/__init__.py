@@ -1,4 +1,4 @@
-"""More than one machine: a log of streams with which any process can go on."""
+"""More than one machine: a log of streams with which any process can go on, and records that are read in bulk."""
 
 from __future__ import annotations
 
@@ -19,12 +19,14 @@ if TYPE_CHECKING:
         StreamLog,
         stream_name,
     )
+    from .batch.read_dataset import BatchResult, read_dataset
     from .logs.memory_log import MemoryLog
     from .logs.open_log import open_log
     from .logs.redis_log import RedisLog
     from .logs.sqlite_log import SqliteLog
 
 __all__ = [
+    "BatchResult",
     "ClosedError",
     "FencedError",
     "LogGapError",
@@ -38,6 +40,7 @@ __all__ = [
     "SqliteLog",
     "StreamLog",
     "open_log",
+    "read_dataset",
     "stream_name",
 ]
 
@@ -57,6 +60,7 @@ lazy_names(
             "StreamLog",
             "stream_name",
         ),
+        "batch.read_dataset": ("BatchResult", "read_dataset"),
         "logs.memory_log": ("MemoryLog",),
         "logs.open_log": ("open_log",),
         "logs.redis_log": ("RedisLog",),

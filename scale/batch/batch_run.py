@@ -16,8 +16,8 @@ from ...events.errors import UsageError
 from ...pipeline.pipeline import Pipeline
 from ...sources.streams.bounded_read import reason_of
 from .batch_engines import Done, Numbered, Work, in_processes, in_ray, ray_module, ray_running
-from .batch_tables import SCHEMAS, Counts, part_counts, tables_of, write_part
-from .input_parts import PART_BYTES, PART_RECORDS, Columns, Input, Part, dataset_parts, input_of, parts_of
+from .batch_tables import SCHEMAS, Counts, part_counts
+from .input_parts import Columns, Input, Part, dataset_parts, input_of, part_size, parts_of
 from .read_dataset import Engine, Progress
 from .record_reader import RecordReader
 
@@ -51,7 +51,7 @@ class BatchArguments(NamedTuple):
             "tools": said,
             "api": self.api,
             **self.columns._asdict(),
-            "parts": f"{PART_RECORDS} records or {PART_BYTES} bytes",
+            "parts": part_size(),
             "input": _OF_A_DATASET if given is None else _digest(given.files),
         }
 
@@ -72,55 +72,62 @@ def run_batch(
         ray_module()
     work = Work(RecordReader(arguments.pipeline, arguments.api), Path(), arguments.columns, out)
     given = None if is_dataset else input_of(source, without=out)
-    manifest = _begun(out, arguments.options(given))
+    manifest = _found(out, arguments.options(given))
     if manifest.is_finished:
         return manifest.counts
-    if given is not None:
-        work = work._replace(folder=given.folder)
-    if workers > 1 or engine == "ray":
+    if workers > 1 or engine == "ray" or is_dataset:
         _check_pickles(work)
-    run = _Run(out, None if given is None else sum(each.size for each in given.files), progress)
     if given is None:
         with ray_running(workers) as ray:
-            run.finish(in_ray(ray, work, run.left(dataset_parts(source, arguments.columns)), workers))
-    elif engine == "ray":
+            run = _Run(out, manifest, dataset_parts(source, arguments.columns), None, progress)
+            return run.finished(in_ray(ray, work, run.left(), workers))
+    work = work._replace(folder=given.folder)
+    run = _Run(out, manifest, parts_of(given, arguments.columns), sum(each.size for each in given.files), progress)
+    if engine == "ray":
         with ray_running(workers) as ray:
-            run.finish(in_ray(ray, work, run.left(parts_of(given, arguments.columns)), workers))
-    else:
-        run.finish(in_processes(work, run.left(parts_of(given, arguments.columns)), workers))
-    manifest.is_finished, manifest.counts = True, run.counts
-    _write_manifest(out, manifest)
-    return run.counts
+            return run.finished(in_ray(ray, work, run.left(), workers))
+    return run.finished(in_processes(work, run.left(), workers))
 
 
 class _Run:
-    """The parts of one run: which are left, and what is in those that are done."""
+    """The parts of one run: which are left, and what is in those that are done. `size`: that of all, if it is known."""
 
-    def __init__(self, out: Path, size: int | None, progress: Progress | None) -> None:
-        self.counts = Counts()
+    def __init__(
+        self, out: Path, manifest: Manifest, parts: Iterable[Part], size: int | None, progress: Progress | None
+    ) -> None:
         self._out = out
+        self._manifest = manifest
+        self._parts = parts
         self._size = size
-        self._done = self._number = 0
         self._progress = progress
+        self._counts = Counts()
+        self._done = 0
 
-    def left(self, parts: Iterable[Part]) -> Iterator[Numbered]:
-        """Yield the parts that were not yet read."""
-        for part in parts:
-            number, self._number = self._number, self._number + 1
+    def left(self) -> Iterator[Numbered]:
+        """Yield the parts that were not yet read; the folder is made once there is a first one, not an error."""
+        number = -1
+        for number, part in enumerate(self._parts):
+            if number == 0:
+                _begin(self._out, self._manifest)
             found = part_counts(self._out, number)
             if found is None:
                 yield Numbered(number, part)
             else:
                 self._note(Done(part.size, found))
+        if number < 0:  # a part without rows, so that a reader finds the columns
+            _begin(self._out, self._manifest)
+            yield Numbered(0, Part((), 0))
 
-    def finish(self, done: Iterable[Done]) -> None:
+    def finished(self, done: Iterable[Done]) -> Counts:
+        """Read what is left, and return what is in all parts."""
         for each in done:
             self._note(each)
-        if self._number == 0:  # so that a reader finds the columns
-            self._note(Done(0, write_part(self._out, 0, tables_of(()))))
+        self._manifest.is_finished, self._manifest.counts = True, self._counts
+        _write_manifest(self._out, self._manifest)
+        return self._counts
 
     def _note(self, done: Done) -> None:
-        self.counts += done.counts
+        self._counts += done.counts
         self._done += done.size
         if self._progress is not None:
             self._progress(self._done, self._done if self._size is None else self._size)
@@ -151,37 +158,34 @@ def _check_pickles(work: Work) -> None:
         raise UsageError(message) from error
 
 
-def _begun(out: Path, options: dict[str, str | None]) -> Manifest:
-    """Return the manifest of a folder, which is made if it is not there; `UsageError` for one that does not fit."""
+def _begin(out: Path, manifest: Manifest) -> None:
+    """Make the folders that are not there, and remove what a worker that was killed has left."""
     try:
-        manifest = _found(out)
-        if manifest is None:
-            for name in SCHEMAS:
-                (out / name).mkdir(parents=True, exist_ok=True)
-            manifest = Manifest(options=options)
-            _write_manifest(out, manifest)
-            return manifest
-        _check_same(out, manifest.options, options)
-        for left in out.glob("*/.part-*"):  # of a worker that was killed
+        for name in SCHEMAS:
+            (out / name).mkdir(parents=True, exist_ok=True)
+        for left in out.glob("*/.part-*"):
             left.unlink(missing_ok=True)
+        _write_manifest(out, manifest)
     except OSError as error:
         message = f"{out} cannot be written: {reason_of(error)}"
         raise UsageError(message) from error
-    return manifest
 
 
-def _found(out: Path) -> Manifest | None:
+def _found(out: Path, options: dict[str, str | None]) -> Manifest:
+    """Return the manifest of a folder, a new one if there is none; `UsageError` for a folder that does not fit."""
     path = out / MANIFEST
-    if out.is_dir() and not path.exists() and any(out.iterdir()):
-        message = f"{out} has other files in it; name a folder that is new or empty"
-        raise UsageError(message)
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
-    except FileNotFoundError:
-        return None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        message = f"{path} was not written by read_dataset(...): {error}; name another folder"
+        if out.exists() and not path.exists() and (not out.is_dir() or any(out.iterdir())):
+            message = f"{out} has other files in it; name a folder that is new or empty"
+            raise UsageError(message)
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest) if path.exists() else None
+    except (OSError, ValueError) as error:  # ValueError: a path with a NUL, and what is not this JSON
+        message = f"{out} is not a folder that read_dataset(...) has written: {reason_of(error)}; name another one"
         raise UsageError(message) from error
+    if manifest is None:
+        return Manifest(options=options)
+    _check_same(out, manifest.options, options)
+    return manifest
 
 
 def _check_same(out: Path, before: dict[str, str | None], now: dict[str, str | None]) -> None:
@@ -195,7 +199,7 @@ def _check_same(out: Path, before: dict[str, str | None], now: dict[str, str | N
         if name == "input":
             how = "from other files, or they have changed since"
         else:
-            how = f"with another {name}: {was}, and now it is {value}"
+            how = f"with other {name}: {was}, and now {value}"
         message = f"{out} was begun {how}; name another folder"
         raise UsageError(message)
 

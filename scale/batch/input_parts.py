@@ -19,6 +19,13 @@ from .record_reader import Record
 PART_BYTES: Final = 16 * 1024 * 1024
 PART_RECORDS: Final = 1000
 """A part ends with the record with which it has as many bytes, or records."""
+
+
+def part_size() -> str:
+    """Return how much a part has, in words."""
+    return f"{PART_RECORDS} records or {PART_BYTES} bytes"
+
+
 _BUFFER: Final = 1024 * 1024
 """The bytes of a column that are read at once; without it all of a row group."""
 _SOON: Final = 4096
@@ -135,7 +142,7 @@ def parts_of(given: Input, columns: Columns) -> Iterator[Part]:
     for name, length, _ in given.files:
         path = given.folder / name
         try:
-            rows = _rows(path, name, length, columns)
+            rows = _rows(path, name, length, columns, is_all=given.is_file)
         except (OSError, UsageError, pa.ArrowException) as error:
             why = _why(path, error)
             if given.is_file:
@@ -162,8 +169,11 @@ def _bad(name: str, why: UsageError) -> Record:
     return Record(name, name, None, None, why)
 
 
-def _rows(path: Path, name: str, size: int, columns: Columns) -> Iterator[Part] | None:
-    """Return the parts of a table, of which the beginning was read; None for a file that is a record itself."""
+def _rows(path: Path, name: str, size: int, columns: Columns, *, is_all: bool) -> Iterator[Part] | None:
+    """Return the parts of a table, of which the beginning was read; None for a file that is a record itself.
+
+    `is_all`: whether it is the whole input, of which a column that is named must be one.
+    """
     with path.open("rb") as file:
         beginning = file.read(_SOON)
         if beginning.startswith(b"PAR1"):
@@ -173,8 +183,11 @@ def _rows(path: Path, name: str, size: int, columns: Columns) -> Iterator[Part] 
         beginning += file.readline(_LONGEST_FIRST)
     found = (_fields_of(line) for line in beginning.lstrip(b"\xef\xbb\xbf").splitlines())
     fields = next((each for each in found if isinstance(each, dict)), {})
-    is_table = any(isinstance(fields.get(each), str) for each in columns.of_content)
-    return _rows_of_lines(path, name) if is_table else None
+    if any(isinstance(fields.get(each), str) for each in columns.of_content):
+        return _rows_of_lines(path, name)
+    if is_all and fields and columns != Columns():
+        raise UsageError(_no_column(columns.of_content, [*fields]))
+    return None
 
 
 def _rows_of_parquet(path: Path, name: str, size: int, columns: Columns) -> Iterator[Part]:

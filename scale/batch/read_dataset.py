@@ -13,6 +13,7 @@ from ...events.errors import UsageError
 from ...pipeline.pipeline import Pipeline
 from ...pipeline.strategy_choice import StrategyLike
 from ...sources.recognition.apis import api_of
+from .record_reader import UNREADABLE
 
 Engine: TypeAlias = Literal["processes", "ray"]
 Progress: TypeAlias = Callable[[int, int], object]
@@ -27,6 +28,11 @@ class BatchResult(Struct, frozen=True):
     out: str
     rows: dict[str, int]
     statuses: dict[str, int]
+
+    @property
+    def unreadable(self) -> int:
+        """The number of records that could not be read."""
+        return self.statuses.get(UNREADABLE, 0)
 
 
 def read_dataset(  # noqa: PLR0913 - what is read, how calls are found, and who reads
@@ -70,7 +76,7 @@ def read_dataset(  # noqa: PLR0913 - what is read, how calls are found, and who 
     from .input_parts import Columns  # noqa: PLC0415 - as above
 
     if text is not None and body is not None:
-        message = f"text={text!r} and body={body!r} each say what is read; leave one out"
+        message = "text= and body= each say what is read; leave one out"
         raise UsageError(message)
     pipeline = Pipeline(strategy, tools=tools, model=model, keep_answer=False)
     arguments = BatchArguments(pipeline, None if api is None else api_of(api).name, Columns(text, body, id))

@@ -130,7 +130,9 @@ def check_configuration(found: dict[str, Any], wanted: dict[str, Any]) -> None:
     version = found.get("metadata", {}).get("penstock")
     if version != str(VERSION):
         whose = "something else than Penstock" if version is None else f"another version of Penstock ({version})"
-        message = f"JetStream's stream {name} is of {whose}: give the log another name=, or delete it: nats stream rm {name}"
+        message = (
+            f"JetStream's stream {name} is of {whose}: give the log another name=, or delete it: nats stream rm {name}"
+        )
         raise UsageError(message)
     others = [
         f"{key} is {found.get(key)!r} and must be {value!r}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator
@@ -14,7 +15,7 @@ from importlib import import_module
 from itertools import chain, islice
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from ...events.errors import UsageError, how_to_install
 from .batch_tables import Counts, tables_of, write_part
@@ -113,9 +114,15 @@ def _read(each: Numbered) -> Done:
     return read_part(_work[0], each)
 
 
+_LOOPBACK: Final = "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"
+"""The variable that binds a Ray to this machine alone, if it is "0" when Ray is imported; on Linux it is not."""
+
+
 def ray_module() -> Any:
-    """Return Ray; `UsageError` if it is not installed."""
+    """Return Ray, which may not be running; `UsageError` if it is not installed."""
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if "ray" not in sys.modules:
+        os.environ.setdefault(_LOOPBACK, "0")
     try:
         import_module("ray.data")
         return import_module("ray")
@@ -126,23 +133,25 @@ def ray_module() -> Any:
 
 @contextmanager
 def ray_running(workers: int) -> Generator[Any, None, None]:
-    """Yield Ray: the one that the program has started, or one on this machine, which ends behind the block."""
+    """Yield Ray: the one that the program has started, or one on this machine, which ends behind the block.
+
+    `UsageError` where the one of this machine could be reached from others.
+    """
     ray = ray_module()
-    is_ours = not ray.is_initialized()
-    if is_ours:
-        ray.init(
-            address="local",
-            num_cpus=workers,
-            include_dashboard=False,
-            log_to_driver=False,
-            configure_logging=False,
-            _node_ip_address="127.0.0.1",
+    if ray.is_initialized():
+        yield ray
+        return
+    if sys.platform == "linux" and os.environ.get(_LOOPBACK) != "0":
+        message = (
+            "Ray was imported before and would listen on all addresses of this machine; start it with ray.init(...), "
+            f"or set {_LOOPBACK}=0 in the environment"
         )
+        raise UsageError(message)
     try:
+        ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)
         yield ray
     finally:
-        if is_ours:
-            ray.shutdown()
+        ray.shutdown()
 
 
 def in_ray(ray: Any, work: Work, parts: Iterable[Numbered], workers: int) -> Iterator[Done]:

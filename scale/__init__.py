@@ -1,4 +1,4 @@
-"""More than one machine: a log of streams with which any process can go on."""
+"""More than one machine: a log of streams with which any process can go on, and records that are read in bulk."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .buffer.kept_requests import BufferOptions
     from .from_log import from_log
     from .logs.jetstream_log import JetStreamLog
+    from .batch.read_dataset import BatchResult, read_dataset
     from .logs.memory_log import MemoryLog
     from .logs.open_log import open_log
     from .logs.redis_log import RedisLog
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Buffer",
     "BufferOptions",
+    "BatchResult",
     "ClosedError",
     "FencedError",
     "JetStreamLog",
@@ -46,6 +48,7 @@ __all__ = [
     "StreamLog",
     "from_log",
     "open_log",
+    "read_dataset",
     "stream_name",
 ]
 
@@ -69,6 +72,7 @@ lazy_names(
         "buffer.kept_requests": ("BufferOptions",),
         "from_log": ("from_log",),
         "logs.jetstream_log": ("JetStreamLog",),
+        "batch.read_dataset": ("BatchResult", "read_dataset"),
         "logs.memory_log": ("MemoryLog",),
         "logs.open_log": ("open_log",),
         "logs.redis_log": ("RedisLog",),

@@ -1,4 +1,4 @@
-"""More than one machine: a log of streams with which any process can go on."""
+"""More than one machine: a log of streams with which any process can go on, and a ledger of calls that ran."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from ..sinks.acting.ledger import Ledger, LedgerEntry, LedgerUnavailableError, call_key
     from ..sinks.resume.stream_log import (
         ClosedError,
         FencedError,
@@ -18,20 +19,28 @@ if TYPE_CHECKING:
         StreamLog,
         stream_name,
     )
+    from .ledger.postgres_ledger import PostgresLedger
+    from .ledger.sqlite_ledger import SqliteLedger
     from .logs.log_writer import LogWriter
     from .logs.memory_log import MemoryLog
 
 __all__ = [
     "ClosedError",
     "FencedError",
+    "Ledger",
+    "LedgerEntry",
+    "LedgerUnavailableError",
     "LogGapError",
     "LogItem",
     "LogState",
     "LogUnavailableError",
     "LogWriter",
     "MemoryLog",
+    "PostgresLedger",
     "Retention",
+    "SqliteLedger",
     "StreamLog",
+    "call_key",
     "stream_name",
 ]
 
@@ -39,6 +48,7 @@ lazy_names(
     __name__,
     __all__,
     {
+        ".sinks.acting.ledger": ("Ledger", "LedgerEntry", "LedgerUnavailableError", "call_key"),
         ".sinks.resume.stream_log": (
             "ClosedError",
             "FencedError",
@@ -50,6 +60,8 @@ lazy_names(
             "StreamLog",
             "stream_name",
         ),
+        "ledger.postgres_ledger": ("PostgresLedger",),
+        "ledger.sqlite_ledger": ("SqliteLedger",),
         "logs.log_writer": ("LogWriter",),
         "logs.memory_log": ("MemoryLog",),
     },

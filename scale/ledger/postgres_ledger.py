@@ -20,13 +20,13 @@ _VERSION: Final = 1
 _LOCK: Final = 0x50656E6C
 """The advisory lock under which the tables are made: "Penl"."""
 _TABLES: Final = (
-    "create table penstock_ledger (version integer not null)",
-    f"insert into penstock_ledger values ({_VERSION})",  # noqa: S608 - a number of ours
-    """create table penstock_calls (
+    "create table if not exists penstock_ledger (version integer not null)",
+    f"insert into penstock_ledger select {_VERSION} where not exists (select from penstock_ledger)",  # noqa: S608 - a number of ours
+    """create table if not exists penstock_calls (
         key text primary key, tool text not null, digest text not null, state text not null, owner text not null,
         until double precision not null, outcome text not null, changed double precision not null
     )""",
-    "create index penstock_calls_by_change on penstock_calls (changed)",
+    "create index if not exists penstock_calls_by_change on penstock_calls (changed)",
 )
 _PATIENCE: Final = 10.0
 """Seconds for the answer to one question, with the connection that it may need."""
@@ -163,11 +163,11 @@ async def _changed(connection: _Connection, key: str, change: Change) -> tuple[L
 async def _prepare(connection: _Connection) -> None:
     """Make the tables where there are none, and refuse those of another version."""
     async with connection.transaction():
-        if await _is_missing(connection):
+        ((found,),) = await (await connection.execute("select to_regclass('penstock_ledger')")).fetchall()
+        if found is None:
             await connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
-            if await _is_missing(connection):
-                for statement in _TABLES:
-                    await connection.execute(statement)
+            for statement in _TABLES:  # to_regclass would not see here what another worker has made meanwhile
+                await connection.execute(statement)
         ((version,),) = await (await connection.execute("select version from penstock_ledger")).fetchall()
     if version != _VERSION:
         message = (
@@ -175,11 +175,6 @@ async def _prepare(connection: _Connection) -> None:
             "database or search_path, or run the Penstock that wrote it"
         )
         raise UsageError(message)
-
-
-async def _is_missing(connection: _Connection) -> bool:
-    ((found,),) = await (await connection.execute("select to_regclass('penstock_ledger')")).fetchall()
-    return found is None
 
 
 async def _now(connection: _Connection) -> float:

@@ -135,7 +135,8 @@ class LedgerRows:
                 self._database = self._opened()
             return ask(self._database)
         except (sqlite3.Error, OSError) as error:
-            self.close()
+            if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_BUSY:
+                self.close()
             message = f"the ledger {self.path} cannot be used: {error}"
             raise LedgerUnavailableError(message) from error
 

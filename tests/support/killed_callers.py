@@ -24,7 +24,14 @@ from penstock.scale import call_key
 WORKER = Path(__file__).parent / "calling_worker.py"
 WORKERS = 3
 SECONDS = 120.0
-"""Until a worker that is not killed has read all answers, on a machine that does much else."""
+"""Until results must have come, on a machine that does much else."""
+
+
+def _await_lines(path: Path, count: int) -> None:
+    until = time.monotonic() + SECONDS
+    while len(lines(path)) < count:
+        assert time.monotonic() < until, f"{len(lines(path))} of {count} results came within {SECONDS:g} seconds"
+        time.sleep(0.002)
 
 
 def lines(path: Path) -> list[str]:
@@ -62,10 +69,13 @@ def killed_callers(address: str, folder: Path, kills: int, seed: int = 38) -> Su
     random = Random(seed)
     with _forks() as fork:
         first, running = 0, list[int]()
-        for _ in range(kills):
+        for kill in range(kills):
             while len(running) < WORKERS:
                 running.append(fork(f"{first} 1000000 {address} {folder}"))
-            time.sleep(random.uniform(0.05, 0.25))  # any moment will do
+            if kill % 4 == 0:  # in the beginning of a worker, or while it waits for others
+                time.sleep(random.uniform(0, 0.1))
+            else:
+                _await_lines(folder / "effects", len(lines(folder / "effects")) + random.randrange(1, 12))
             os.kill(running.pop(random.randrange(len(running))), signal.SIGKILL)
             first = max(0, max((json.loads(line)[0] for line in lines(folder / "results")), default=0) - 2 * AT_ONCE)
         for each in running:
@@ -75,9 +85,7 @@ def killed_callers(address: str, folder: Path, kills: int, seed: int = 38) -> Su
         for name in ("results", "notices"):
             (folder / name).unlink(missing_ok=True)
         fork(f"0 {last} {address} {folder}")
-        until = time.monotonic() + SECONDS
-        while len(lines(folder / "results")) < 3 * last and time.monotonic() < until:
-            time.sleep(0.05)
+        _await_lines(folder / "results", 3 * last)
     return summary(kills, last, address, folder)
 
 

@@ -231,6 +231,8 @@ class LedgerCall:
 
 def interruption(error: BaseException) -> str:
     """Return why it is unknown what a tool did that was left by an exception."""
+    if isinstance(error, asyncio.CancelledError):
+        return "the call was cancelled while it ran"
     return f"the call was interrupted: {type(error).__name__}"
 
 

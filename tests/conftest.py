@@ -81,6 +81,15 @@ def tab(chromium: Any) -> Iterator[Any]:
 
 
 @pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Return the URL of a database of a server of Postgres, which is started once."""
+    from postgres_server import postgres_server  # noqa: PLC0415 - as above
+
+    with postgres_server() as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
 def shared() -> Path:
     """Return the folder of outside corpora, named by the environment variable SHARED; skip where there is none."""
     folder = os.environ.get("SHARED")

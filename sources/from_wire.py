@@ -21,10 +21,13 @@ from .framing.sse import ServerSentEvent, SseDecoder, is_done, is_noise
 from .recognition.apis import Decoder, api_of
 from .recognition.checked_machine import CheckedMachine, checked_machine
 from .sdk_sources import check_choices
+from .streams.bounded_read import LONGEST, too_long
 from .streams.stream_bridge import bridge
 
 _KEPT = 64 * 1024
 """The most bytes that are kept of a body, to describe it in an error."""
+LONGEST_EVENT = LONGEST
+"""The most bytes of one event: those of a whole recording."""
 
 
 @public_operator
@@ -100,6 +103,8 @@ class WireMachine(Stateful):
 
     def feed(self, item: Any, /) -> list[ChunkResponse]:
         piece = item if isinstance(item, bytes) else _as_bytes(item)
+        if self._decoder.held + len(piece) > LONGEST_EVENT:
+            return self._in_parts(piece)
         data = self._whole(self._decoder, piece)
         if data is None:
             responses = self._events(self._decoder.feed(piece), self._lane)
@@ -111,6 +116,19 @@ class WireMachine(Stateful):
         if not responses and self._raises and self.failure is not None and (self._failure or self._machine.stopped):
             raise_again(self.failure)
         return merged(responses) if self._merge else responses
+
+    def _in_parts(self, piece: bytes) -> list[ChunkResponse]:
+        """Take a piece so long that an event in it may be too long; fail at the byte that is one too many."""
+        responses: list[ChunkResponse] = []
+        while piece and not self.stopped:
+            room = LONGEST_EVENT - self._decoder.held
+            part, piece = piece[: room or 1], piece[room or 1 :]
+            responses += self.feed(part) if room else self._events(self._decoder.feed(part), self._lane)
+            if self._decoder.held > LONGEST_EVENT and not self.stopped:
+                detail = f"an event of the stream has no end: {too_long(LONGEST_EVENT)}; look at what the server sends"
+                self._failure = ProviderError(detail, type="too_long")
+                responses += self._machine.close(Failed(self._failure))
+        return responses
 
     def close(self, how: How, /) -> list[ChunkResponse]:
         if self._unread is not None:

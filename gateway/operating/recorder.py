@@ -13,11 +13,14 @@ from typing import Any, Final, NamedTuple, cast
 import msgspec
 
 from ...events.errors import UsageError, without_credentials
+from ...operators.redaction.plain_data import redacted_data
+from ...operators.redaction.rules import Rules
 from ...sources.from_stream import stream_within
 from ...sources.recordings.recording_file import RecordingFile, new_file
 from ...sources.streams.bounded_read import LONGEST, LONGEST_BODY
 from ...sources.streams.taps import tapped
 from ..neutral import ANSWER_ID
+from .redacted_events import RedactedEvents
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
 _OURS: Final = re.compile(rf"\d{{4}}-\d\d-\d\dT\d\d-\d\d-\d\d\.\d{{6}}-{ANSWER_ID}\.jsonl")
@@ -63,13 +66,16 @@ class Recorder:
         log: dict[str, Any],
         *,
         api: str = _API,
+        rules: Rules | None = None,
     ) -> Any:
         """Return the stream that `ask` opens, which is written while it is read; a refusal is written, too.
 
-        `api`: the form of the stream. Where no file can be made, the stream comes without one, and the log says so.
+        - `api`: the form of the stream. `rules`: what is redacted in the file.
+
+        Where no file can be made, the stream comes without one, and the log says so.
         """
         try:
-            file = self.begin(answer_id, request, api)
+            file = self.begin(answer_id, request, api, rules)
         except (UsageError, OSError) as error:  # OSError: an old recording cannot be removed
             _LOGGER.warning("a request is not recorded: %s", error)
             return await ask()
@@ -84,7 +90,9 @@ class Recorder:
             raise
         return tapped(stream_within(source) or source, lambda: file)
 
-    def begin(self, answer_id: str, request: ClientRequest, api: str = _API) -> RecordingFile:
+    def begin(
+        self, answer_id: str, request: ClientRequest, api: str = _API, rules: Rules | None = None
+    ) -> RecordingFile:
         """Return the new file of a recording; `UsageError` if it cannot be made."""
         self._make_room()
         stamp = datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%S.%f")
@@ -93,8 +101,10 @@ class Recorder:
         path.chmod(0o600)  # it holds what people say, in whatever folder
         kept: dict[str, Any] = {"path": request.path}
         if len(request.body) <= LONGEST_BODY:
-            kept["body"] = without_keys(msgspec.json.decode(request.body))
-        file = RecordingFile(made, api=api, request=kept, most=LONGEST)
+            body = without_keys(msgspec.json.decode(request.body))
+            kept["body"] = body if rules is None else redacted_data(rules, body)
+        redact = None if rules is None else RedactedEvents(rules)
+        file = RecordingFile(made, api=api, redact=redact, request=kept, most=LONGEST)
         self._growing.append(file)
         return file
 

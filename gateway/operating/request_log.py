@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
 from time import monotonic
 from typing import Any, Final, cast
 
@@ -115,7 +116,7 @@ class RequestLog:
         path, *others = (printable(self._shown_text(each)[:_LONGEST]) for each in said)
         _LOGGER.info("%s %s %d %.2fs %s", scope["method"], path, status, took, " ".join(others))
         path = scope["path"] if scope["path"] in self._paths else "other"
-        model = self._known(notes.get("model", ""))
+        model = self._known(notes)
         self._requests.labels(path, model, str(status)).inc()
         if (first := notes.get("first")) is not None:
             self._first.labels(path, model).observe(first)
@@ -136,8 +137,13 @@ class RequestLog:
         if isinstance(error, ProviderError) and not isinstance(error, StoppingError):
             self._errors.labels(model, "transport" if error.status is None else str(error.status)).inc()
 
-    def _known(self, model: str) -> str:
-        if len(self._models) < _MOST_MODELS and len(model) <= _LONGEST_LABEL:
+    def _known(self, notes: Mapping[str, Any]) -> str:
+        """Return the model with series of its own: one that a server lists, or has answered where it lists none."""
+        model: str = notes.get("model", "")
+        is_model = notes.get("_is_model")
+        if is_model is None:
+            is_model = not model or notes["_status"] < HTTPStatus.BAD_REQUEST
+        if is_model and len(self._models) < _MOST_MODELS and len(model) <= _LONGEST_LABEL:
             self._models.add(model)
         return model if model in self._models else "other"
 

@@ -21,6 +21,7 @@ from ...pipeline.strategies import TextStrategy
 from ...pipeline.tool import Tool
 from ...sinks.web.openai_chat_frames import failure_of, finish_of
 from ...sources.base.request import fitting_id
+from ...sources.streams.bounded_read import LONGEST, too_long
 from ..neutral import ANSWER_ID, Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 from .thoughts_in_text import thoughts_in_text
@@ -35,6 +36,9 @@ _OTHERS: Final = re.compile(f"(?!{ANSWER_ID}:).*", re.DOTALL)
 """Ids of calls that were not made here, from the id of the answer."""
 API: Final = "openai-chat"
 """What every upstream is asked in."""
+LONGEST_ANSWER: Final = LONGEST
+"""The most characters of an answer that is kept, with so many more for each piece of it: a million tokens."""
+_OF_A_PIECE: Final = 64
 
 
 def pipeline_for(
@@ -90,7 +94,7 @@ class AnswerNotes:
 
     A call counts as mended if it was read from the model's text, or was given the id that the server left out.
 
-    - `begin`: when the request came, by `time.monotonic`. `is_whole`: whether the model ended the answer by itself.
+    - `begin`: when the request came, by `time.monotonic`.
     """
 
     def __init__(self, log: dict[str, Any], begin: float) -> None:
@@ -98,10 +102,16 @@ class AnswerNotes:
         self._begin = begin
         self._texts: dict[str, list[str]] = {"reasoning": [], "text": []}
         self._calls: list[Call] = []
+        self._length = 0
         self._mended: set[str] = set()
         self.is_whole = False
+        """Whether the model ended the answer by itself, and it is not too long to be kept."""
 
     def feed(self, event: Any) -> None:
+        self._length += length_of(event)
+        if self._length > LONGEST_ANSWER:
+            self._texts = {"reasoning": [], "text": []}
+            self._calls.clear()
         if "first" not in self._log and isinstance(event, SegmentEvent):
             self._log["first"] = monotonic() - self._begin
         match event:
@@ -112,17 +122,18 @@ class AnswerNotes:
                 self._texts[kind].append(delta)
             case ToolInvocation(id=call_id, name=name, arguments=arguments):
                 self._calls.append(Call(client_id(call_id), name, as_json(arguments)))
-                self._log["calls"] = len(self._calls)
+                self._log["calls"] = self._log.get("calls", 0) + 1
                 if call_id in self._mended:
                     self._log["mended"] = self._log.get("mended", 0) + 1
             case InvocationFailed(id=call_id, name=name, raw=raw, reason=reason):
-                self._log["failed"] = (*self._log.get("failed", ()), reason)
+                self._log.setdefault("failed", []).append(reason)
                 if reason in _TOLD:
                     self._calls.append(Call(client_id(call_id), name, raw))
             case Notice(code="blocked", detail=detail):
-                self._log["blocked"] = (*self._log.get("blocked", ()), detail)
+                self._log.setdefault("blocked", []).append(detail)
             case AnswerEnd():
-                self.is_whole = event.status in ("complete", "paused") and event.finish_reason is not None
+                is_whole = event.status in ("complete", "paused") and event.finish_reason is not None
+                self.is_whole = is_whole and self._length <= LONGEST_ANSWER
                 self._log["finish"] = event.finish_reason_raw or event.status
                 if event.usage is not None:
                     self._log["tokens"] = event.usage
@@ -219,15 +230,35 @@ def _named(event: Any, names: Mapping[str, tuple[str | None, str]]) -> Any:
     return event
 
 
+def length_of(event: Any) -> int:
+    """Return how much an event counts of what may be kept of an answer: its text, and what it costs besides.
+
+    >>> length_of(SegmentContent("s", "text", "Hello"))
+    69
+    """
+    match event:
+        case SegmentContent(delta=delta, raw=raw):
+            return len(delta or raw) + _OF_A_PIECE
+        case ToolInvocation() | InvocationFailed():
+            return len(event.raw) + _OF_A_PIECE
+        case _:
+            return _OF_A_PIECE
+
+
 async def begun(events: AsyncIterator[Any], *, until_end: bool = False) -> list[Any]:
     """Return the events up to the first that a client sees, or all of them if there is none.
 
-    Nothing has been sent until then, so that an error still has its status: it is raised as `ProviderError`. With
-    `until_end` the client sees nothing before the end.
+    Nothing has been sent until then, so that an error still has its status: it is raised as `ProviderError`, also for
+    an answer that is too long to be kept. With `until_end` the client sees nothing before the end.
     """
     first: list[Any] = []
+    length = 0
     async for event in events:
         first.append(event)
+        length += length_of(event)
+        if length > LONGEST_ANSWER:
+            message = f"the answer has no end: {too_long(LONGEST_ANSWER)}"
+            raise ProviderError(message, status=502)
         if not until_end and isinstance(event, SegmentEvent | ToolInvocation | InvocationFailed):
             return first
     end = next((event for event in reversed(first) if isinstance(event, AnswerEnd)), None)

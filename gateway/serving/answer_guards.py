@@ -60,7 +60,8 @@ class AnswerGuards:
             raise UsageError(message)
         self._root = None if root is None else _checked_root(root)
         self._detectors = detectors_of([redacted])
-        self._rules = rules_of(self._detectors) if self._detectors else None
+        self.rules = rules_of(self._detectors) if self._detectors else None
+        """What is redacted; None for nothing."""
         self._limits: dict[str, Any] = dict(limits or {})
         self.timed(lambda: ())  # raises for wrong limits now, not at the first request
 
@@ -113,11 +114,11 @@ class AnswerGuards:
 
     def shown_text(self, text: str) -> str:
         """Return a text as a client or a log may have it."""
-        return text if self._rules is None else redacted_text(self._rules, text)
+        return text if self.rules is None else redacted_text(self.rules, text)
 
     def shown_data(self, data: Any) -> Any:
         """Return plain data as a client or a log may have it."""
-        return data if self._rules is None else redacted_data(self._rules, data)
+        return data if self.rules is None else redacted_data(self.rules, data)
 
     def hide(self, error: ProviderError) -> None:
         """Take from an error what may not be shown, and what is too long to be."""

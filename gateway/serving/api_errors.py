@@ -61,7 +61,7 @@ def upstream_error(status: int, body: bytes, retry_after: str | None = None) -> 
     text = body.decode(errors="replace")
     try:
         fields = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         fields = {}
     known = fields_of(fields)
     told = None if known is None else reported_error(known)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from os import PathLike
 from typing import Any, Final, Literal, NamedTuple
@@ -12,6 +12,7 @@ from ...events.errors import ProviderError, UsageError
 from ...operators.catalogue.dialect_for import dialect_for
 from ...operators.redaction.detectors import Wanted
 from ...pipeline.pipeline import Pipeline
+from ...sinks.resume.stream_log import StreamLog
 from ..chat_template import ChatTemplate
 from ..completion_body import Completion, completion_body
 from ..neutral import NeutralRequest
@@ -38,12 +39,14 @@ class GatewayOptions(NamedTuple):
     - `most_at_once`: requests that are answered at the same time. Of further ones `most_waiting` wait for their turn,
       for `longest_wait` seconds at most; the others are refused. As long is waited for more of a request.
     - `longest_body`: of a request, in bytes. `keep_alive`: seconds of silence after which a client gets a sign of life.
+    - `log`: keeps conversations, and the answers of requests that name a stream, for all gateways that have it.
     - `record`: a folder for the recordings of all requests and answers.
     - `change`: a function that changes the pipeline of a request, such as by `insert` of an operator.
     - `allow_tools`: the only tools that may be called; one in a namespace is `namespace__name`.
     - `root`: the folder in which the paths of calls must be.
     - `redact`: what the operator `redact` replaces, such as `(KEYS, EMAIL)`, in answers, errors and the log.
     - `watchdog`: limits of `watchdog` in seconds, such as `{"first": 60, "between": 30}`.
+    - `hosts`: names by which clients reach a gateway without a `key`, besides those of this machine.
     """
 
     model: str | None = None
@@ -55,12 +58,14 @@ class GatewayOptions(NamedTuple):
     longest_wait: float = 60.0
     longest_body: int = 64 * 1024 * 1024
     keep_alive: float = 10.0
+    log: StreamLog | None = None
     record: str | PathLike[str] | None = None
     change: Callable[[Pipeline, NeutralRequest], Pipeline] | None = None
     allow_tools: Iterable[str] | None = None
     root: str | PathLike[str] | None = None
     redact: Wanted | Sequence[Any] = ()
     watchdog: Mapping[str, float] | None = None
+    hosts: Collection[str] = ()
 
 
 class ServedModel:
@@ -92,6 +97,10 @@ class ServedModel:
     def is_any(self) -> bool:
         """Whether it stands for all models of its servers."""
         return self.names == _ANY
+
+    def upstreams_there(self) -> Sequence[Upstream]:
+        """Return the servers without those that could not be reached a moment ago; all if there are no others."""
+        return [each for each in self.upstreams if not each.is_away] or self.upstreams
 
     def fits(self, name: str) -> bool:
         """Return whether a client that asks for a name may mean this model."""
@@ -129,7 +138,7 @@ class ServedModel:
         - `offered`: the request with the tools that may be called; a call of another one is still to be known as one.
         """
         found = await upstream.find()
-        model = notes["model"] = self.model_in(found, asked.model)
+        model = self._note_model(notes, found, asked.model)
         question = self._question(offered, found, notes)
         dialect, lane = self.options.dialect or model, self.lane_in(found)
         read = pipeline_for(
@@ -157,12 +166,19 @@ class ServedModel:
     ) -> tuple[int, Literal["counted", "estimated"]]:
         """Return how many tokens a request has, and how that is known, from the first server that is there."""
         upstream, found = await self._found()
-        notes["model"] = self.model_in(found, asked.model)
+        self._note_model(notes, found, asked.model)
         question = self._question(asked, found, notes)
         counts = question.path == CHAT
         if counts and (number := await upstream.count_tokens(question.body, headers)) is not None:
             return number, "counted"
         return len(json.dumps(question.body, ensure_ascii=False)) // _LETTERS_A_TOKEN, "estimated"
+
+    def _note_model(self, notes: dict[str, Any], found: Found, asked: str) -> str:
+        """Note and return what a server calls the model, and whether that is a name that somebody gave a model."""
+        model = notes["model"] = self.model_in(found, asked)
+        given = (self.options.model, *self.names, *(each["id"] for each in found.models))
+        notes["_is_model"] = model in given if found.models else None
+        return model
 
     def _question(self, asked: NeutralRequest, found: Found, notes: dict[str, Any]) -> Completion:
         """Return what a server is asked: to answer a chat, or to complete a prompt of the template."""
@@ -176,8 +192,9 @@ class ServedModel:
 
     async def _found(self) -> tuple[Upstream, Found]:
         """Return the first server that is there, and what it is; raise the error of the last if none is."""
-        *others, last = self.upstreams
-        for upstream, following in zip(others, self.upstreams[1:], strict=True):
+        there = self.upstreams_there()
+        *others, last = there
+        for upstream, following in zip(others, there[1:], strict=True):
             try:
                 return upstream, await upstream.find()
             except ProviderError as error:

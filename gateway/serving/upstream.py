@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
 import re
 from collections.abc import AsyncIterator, Mapping
+from time import monotonic
 from typing import Any, Final, NamedTuple, Self, cast
 
 import httpx2
 
-from ...events.errors import ProviderError, UsageError, shown_url
+from ...events.errors import ProviderError, UsageError
 from ...sinks.running.event_pump import close_both
 from ...sources.base.endings import reported_error
 from ...sources.base.sdk_fields import Fields, fields_of
 from ...sources.streams.bounded_read import LONGEST, too_long
 from ..completion_body import GENERATE
+from ..operating.listening import checked_upstream
 from ..upstream_body import Lane
 from .api_errors import upstream_error
 from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server, models_in
@@ -24,6 +28,12 @@ _LONGEST_ERROR: Final = 64 * 1024
 _EVENT: Final = re.compile(rb"(?:\xef\xbb\xbf)?(?:data|event|id|retry)?:")
 _FINDING: Final = 5.0
 """Seconds that a server has to say what it is."""
+_COUNTING: Final = 30.0
+"""Seconds that a server has to count the tokens of a request."""
+_LONGEST_LIST: Final = 4 * 1024 * 1024
+"""Bytes of what a server says of itself: the list of its models, and the template that llama.cpp has in it."""
+AWAY: Final = 5.0
+"""Seconds for which a server that could not be reached is not asked, if there is another one."""
 _ONE_TOOL: Final = {"type": "function", "function": {"name": "none", "parameters": {"type": "object"}}}
 
 
@@ -53,13 +63,20 @@ class Upstream:
     def __init__(
         self, url: str, *, server: ServerName | None = None, key: str | None = None, silence: float = 600.0
     ) -> None:
-        self.url = _checked(url)
+        checked_upstream(url)
+        self.url = url.rstrip("/").removesuffix("/v1")
         self._given: ServerName | None = server
         self._key = checked_key(key)
         self._http = httpx2.AsyncClient(
             timeout=httpx2.Timeout(silence, connect=10.0), limits=httpx2.Limits(max_connections=None), trust_env=False
         )
         self._found: Found | None = None
+        self._away_until = -math.inf
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the server could not be reached a moment ago."""
+        return monotonic() < self._away_until
 
     async def aclose(self) -> None:
         await self._http.aclose()
@@ -97,6 +114,8 @@ class Upstream:
         try:
             response = await self._http.send(request, stream=True)
         except httpx2.TransportError as error:
+            if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
+                self._away_until = monotonic() + AWAY
             raise _lost(error) from error
         if response.is_success:
             return response
@@ -111,37 +130,44 @@ class Upstream:
             return None
         path, key = counts
         try:
-            response = await self._http.post(self.url + path, json=dict(body), headers=self._headers(headers))
-            number = response.json().get(key) if response.is_success else None
-        except (httpx2.RequestError, ValueError, AttributeError):
+            request = {"json": dict(body), "headers": self._headers(headers)}
+            counted = await self._json("POST", path, _COUNTING, **request)
+        except (httpx2.RequestError, TimeoutError):
             return None
+        number = (fields_of(counted) or {}).get(key)
         return number if isinstance(number, int) else None
 
     def _headers(self, client: Mapping[str, str]) -> dict[bytes, bytes]:
-        if self._key:
-            return {b"authorization": f"Bearer {self._key}".encode()}
-        return {name.encode(): value.encode("latin-1") for name, value in client.items()}  # the bytes that came
+        headers = {name.encode(): value.encode("latin-1") for name, value in client.items()}  # the bytes that came
+        return headers | ({b"authorization": f"Bearer {self._key}".encode()} if self._key else {})
 
     async def _get(self, path: str, *, strict: bool = False) -> Any:
         try:
-            response = await self._http.get(self.url + path, headers=self._headers({}), timeout=_FINDING)
-        except httpx2.RequestError as error:
+            return await self._json("GET", path, _FINDING, headers=self._headers({}))
+        except (httpx2.RequestError, TimeoutError) as error:
             if strict:
+                self._away_until = monotonic() + AWAY
                 raise _lost(error) from error
             return None
+
+    async def _json(self, method: str, path: str, within: float, **request: Any) -> Any:
+        """Return the JSON of a short answer; None if it is no JSON, is too long, or has another status than 2xx."""
+        async with asyncio.timeout(within), self._http.stream(method, self.url + path, **request) as response:
+            text = await _beginning(response, _LONGEST_LIST + 1) if response.is_success else b""
         try:
-            return response.json() if response.is_success else None
-        except ValueError:
+            return json.loads(text) if 0 < len(text) <= _LONGEST_LIST else None
+        except (ValueError, RecursionError):
             return None
 
     async def _has_parser(self, model: str) -> bool:
         """Return whether vLLM makes calls of what its model writes: without a parser it refuses `auto`."""
         asked = {"model": model, "messages": [{"role": "user", "content": "-"}], "max_tokens": 1, "tools": [_ONE_TOOL]}
+        request = self._http.stream("POST", self.url + CHAT, json=asked, headers=self._headers({}))
         try:
-            response = await self._http.post(self.url + CHAT, json=asked, headers=self._headers({}))
+            async with request as response:  # of whose body nothing is needed
+                return response.is_success
         except httpx2.RequestError:
             return False
-        return response.is_success
 
 
 async def source_of(response: httpx2.Response) -> Any:
@@ -173,7 +199,7 @@ async def source_of(response: httpx2.Response) -> Any:
         raise upstream_error(502, f"the answer is in one piece, and {too_long(LONGEST)}".encode())
     try:
         answer = json.loads(whole)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise upstream_error(502, whole) from error
     fields = fields_of(answer) or {}
     if not isinstance(fields.get("choices"), list) and reported_error(fields) is None:
@@ -210,17 +236,6 @@ class _Peeked(httpx2.AsyncByteStream):
         await close_both(self._pieces, self._stream)
 
 
-def _checked(url: str) -> str:
-    try:
-        given = httpx2.URL(url) if "://" in url else None
-    except httpx2.InvalidURL:  # its text has the address, and so its password
-        given = None
-    if given is None or given.scheme not in ("http", "https") or not given.host:
-        message = f"an upstream must be an address such as http://127.0.0.1:8000, got {shown_url(url)}"
-        raise UsageError(message)
-    return url.rstrip("/").removesuffix("/v1")
-
-
 def checked_key(key: str | None) -> str | None:
     """Return a key without the blanks around it, as of a file that it was read from."""
     bare = None if key is None else key.strip()
@@ -230,7 +245,7 @@ def checked_key(key: str | None) -> str | None:
     return bare
 
 
-def _lost(error: httpx2.RequestError) -> ProviderError:
+def _lost(error: httpx2.RequestError | TimeoutError) -> ProviderError:
     return ProviderError(str(error) or type(error).__name__, type=type(error).__name__, transport=True)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -18,11 +19,11 @@ def whole_answer(api: Api, frames: Iterable[dict[str, Any]]) -> dict[str, Any]:
     >>> whole_answer("openai-chat", [{"id": "c", **text}, {"id": "c", **end}])["choices"][0]["message"]
     {'role': 'assistant', 'content': 'Hi'}
     """
-    sent = list(frames)
     if api == "openai-responses":
-        response: dict[str, Any] = sent[-1]["response"]
+        (last,) = deque(frames, maxlen=1)
+        response: dict[str, Any] = last["response"]
         return response
-    return _message(sent) if api == "anthropic-messages" else _completion(sent)
+    return _message(frames) if api == "anthropic-messages" else _completion(frames)
 
 
 def failure_in(frame: dict[str, Any]) -> dict[str, Any] | None:
@@ -37,7 +38,7 @@ _ARGUMENTS = {"function": "arguments", "custom": "input"}
 """The key of the text of a call, by its type."""
 
 
-def _completion(chunks: list[dict[str, Any]]) -> dict[str, Any]:
+def _completion(chunks: Iterable[dict[str, Any]]) -> dict[str, Any]:
     messages: dict[int, _ChatMessage] = {}
     finishes: dict[int, str | None] = {}
     whole: dict[str, Any] = {}
@@ -85,7 +86,7 @@ _TEXTS = frozenset(("text", "thinking"))
 _OF_BLOCKS = _TEXTS | {"signature"}
 
 
-def _message(frames: list[dict[str, Any]]) -> dict[str, Any]:
+def _message(frames: Iterable[dict[str, Any]]) -> dict[str, Any]:
     message: dict[str, Any] = {}
     blocks: dict[int, Joined] = {}
     for frame in frames:

@@ -272,6 +272,11 @@ class BedrockDecoder(Stateful):
             self._decoder = _Frames() if piece.startswith(_BINARY) else _NamedEvents()
         return self._decoder.feed(piece)
 
+    @property
+    def held(self) -> int:
+        """How many bytes are held of an event that has not come to its end."""
+        return self._decoder.held if self._decoder else 0
+
     def close(self) -> list[ServerSentEvent]:
         """Return the event that the end completes; a frame that it cuts off does not count."""
         return self._decoder.close() if self._decoder else []
@@ -293,7 +298,7 @@ class _NamedEvents(SseDecoder):
 class _Frames(Stateful):
     STATE = ("_is_broken",)
     PIECES = ("_rest",)
-    __slots__ = (*STATE, *PIECES, "_buffer", "_errors")
+    __slots__ = (*STATE, *PIECES, "_buffer", "_errors", "held")
 
     def __init__(self) -> None:
         try:
@@ -305,11 +310,13 @@ class _Frames(Stateful):
         self._errors: tuple[type[Exception], ...] = (found.ParserError, KeyError, ValueError)
         self._rest: list[bytes] = []
         self._is_broken = False
+        self.held = 0
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
         if self._is_broken:
             return []
         self._rest.append(piece)
+        self.held += len(piece)
         self._buffer.add_data(piece)
         events: list[ServerSentEvent] = []
         read = 0
@@ -323,6 +330,7 @@ class _Frames(Stateful):
             events.append(_named(FRAMING, json.dumps(said)))
         if read:
             self._rest = [b"".join(self._rest)[read:]]
+            self.held -= read
         return events
 
     def close(self) -> list[ServerSentEvent]:
@@ -332,6 +340,7 @@ class _Frames(Stateful):
         """Restore a dumped state."""
         super().load(state)
         self._buffer = type(self._buffer)()
+        self.held = sum(map(len, self._rest))
         for piece in self._rest:
             self._buffer.add_data(piece)
 

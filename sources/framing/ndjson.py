@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from ...operators.engine.state import Stateful
 from .sse import ServerSentEvent, unframed_errors
@@ -25,10 +26,12 @@ class JsonArrayDecoder(Stateful):
 
     STATE = ("_depth", "_in_array", "_in_scalar", "_in_string", "_is_escaped")
     PIECES = ("_parts",)
-    __slots__ = (*STATE, *PIECES)
+    __slots__ = (*STATE, *PIECES, "held")
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
+        self.held = 0
+        """How many bytes are held of a value that has not come to its end."""
         self._depth = 0
         self._in_array = self._in_string = self._is_escaped = self._in_scalar = False
 
@@ -57,6 +60,11 @@ class JsonArrayDecoder(Stateful):
             self._whole(events)
         return events
 
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        super().load(state)
+        self.held = sum(map(len, self._parts))
+
     def _outside(self, piece: bytes, at: int) -> int:
         if blanks := _BLANKS.match(piece, at):
             return blanks.end()
@@ -74,6 +82,7 @@ class JsonArrayDecoder(Stateful):
         else:
             self._in_scalar = True
         self._parts.append(byte)
+        self.held = 1
         return at + 1
 
     def _inside(self, piece: bytes, at: int, events: list[ServerSentEvent]) -> int:
@@ -99,12 +108,14 @@ class JsonArrayDecoder(Stateful):
                 self._whole(events)
                 return at
         self._parts.append(piece[start:])
+        self.held += len(piece) - start
         return len(piece)
 
     def _scalar(self, piece: bytes, at: int, events: list[ServerSentEvent]) -> int:
         found = _SCALAR_END.search(piece, at)
         end = found.start() if found else len(piece)
         self._parts.append(piece[at:end])
+        self.held += end - at
         if found:
             self._whole(events)
         return end
@@ -112,11 +123,13 @@ class JsonArrayDecoder(Stateful):
     def _whole(self, events: list[ServerSentEvent]) -> None:
         events.append(ServerSentEvent("", b"".join(self._parts).decode("utf-8", "replace")))
         self._parts = []
-        self._depth = 0
+        self._depth = self.held = 0
         self._in_string = self._is_escaped = self._in_scalar = False
 
 
 _BOM = b"\xef\xbb\xbf"
+_KEPT_OF_PAGE = 256 * 1024
+"""Bytes of a page that are kept: more than an error shows, whatever its characters are."""
 
 
 class NdjsonDecoder(Stateful):
@@ -132,35 +145,47 @@ class NdjsonDecoder(Stateful):
     STATE = ("_is_page",)
     PIECES = ("_line",)
     is_rows = True
-    __slots__ = (*STATE, *PIECES)
+    __slots__ = (*STATE, *PIECES, "held")
 
     def __init__(self) -> None:
         self._line: list[bytes] = []
         self._is_page = False
+        self.held = 0
+        """How many bytes are held of a line, or a page, that has not come to its end."""
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
         """Return the lines that this piece completes."""
+        if self._is_page and self.held > _KEPT_OF_PAGE:
+            return []
         first, *rest = piece.split(b"\n")
         self._line.append(first)
+        self.held += len(first)
         events: list[ServerSentEvent] = []
         for begin in rest:
             events += self._end_of_line()
             self._line.append(begin)
+            self.held += len(begin)
         return events
 
     def close(self) -> list[ServerSentEvent]:
         """Return the last line, which the end of the stream completes, or the error of a page."""
         events = self._end_of_line()
         page = b"".join(self._line).decode("utf-8", "replace")
-        self._line, self._is_page = [], False
+        self._line, self._is_page, self.held = [], False, 0
         return [*events, *(ServerSentEvent("error", error) for error in unframed_errors(page.lstrip("\ufeff \t")))]
+
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        super().load(state)
+        self.held = sum(map(len, self._line))
 
     def _end_of_line(self) -> list[ServerSentEvent]:
         if not self._is_page:
             line = b"".join(self._line).removeprefix(_BOM).strip(b" \t\r")
             if not line.startswith(b"<"):
-                self._line = []
+                self._line, self.held = [], 0
                 return [ServerSentEvent("", line.decode("utf-8", "replace"))] if line else []
             self._is_page = True
         self._line.append(b"\n")
+        self.held += 1
         return []

@@ -79,6 +79,8 @@ _BEGINNINGS = (b"{", b"[", b"<")
 _FIELD = re.compile(rb"(?:data|event|error|id|retry|):")
 _PAGE_END = b"</html>"
 _UNNAMED = len(b"event: \n")
+_OF_A_LINE = 64
+"""Bytes that a line of data costs in memory besides its text."""
 _NOISE = re.compile(r"(?i):.*|\[?(?:ping|keep-?alive|heart-?beat)\]?", re.DOTALL)
 _DONE = re.compile(r'(?i)"?\[done\]"?\s*')
 
@@ -112,16 +114,22 @@ class SseDecoder(Stateful):
     PIECES = ("_line",)
     SPECIAL: ClassVar[frozenset[str]] = frozenset(("error", "keep-alive", "keepalive", "heartbeat", "ping"))
     """Names of events that are replaced or left out."""
-    __slots__ = (*STATE, *PIECES)
+    __slots__ = (*STATE, *PIECES, "_counted", "_held_data", "_held_line")
 
     def __init__(self) -> None:
         self._line: list[bytes] = EMPTY
         self._data: list[bytes] = []
+        self._counted = self._held_data = self._held_line = 0
         self._event = ""
         self._skip_lf = False
         self._begun = False
         self._is_named = False
         """Whether an event had a name that is not special."""
+
+    @property
+    def held(self) -> int:
+        """How many bytes are held of an event that has not come to its end."""
+        return self._held_data + self._held_line
 
     def feed(self, piece: bytes) -> list[ServerSentEvent]:
         """Return the events that this piece completes."""
@@ -139,13 +147,18 @@ class SseDecoder(Stateful):
         if self._line:
             self._line.append(lines[0])
             if len(lines) == 1 and not is_whole:
+                self._held_line += len(piece)
                 return []
             lines[0] = b"".join(self._line)
             self._line = EMPTY
+        self._held_line = 0
         if not is_whole:
             self._line = [lines.pop()]
+            self._held_line = len(self._line[0])
         events: list[ServerSentEvent] = []
         self._take(lines, events)
+        if self._data:
+            self._count()
         return events
 
     def whole(self, piece: bytes, /) -> str | None:
@@ -187,6 +200,19 @@ class SseDecoder(Stateful):
             self._take([b""], events)
         return events
 
+    def load(self, state: Any, /) -> None:
+        """Go on from a dumped state."""
+        super().load(state)
+        self._counted = self._held_data = 0
+        self._held_line = sum(map(len, self._line))
+        self._count()
+
+    def _count(self) -> None:
+        """Count the lines of data that are new."""
+        new = self._data[self._counted :]
+        self._held_data += sum(map(len, new)) + _OF_A_LINE * len(new)
+        self._counted = len(self._data)
+
     def _special(self, event: ServerSentEvent) -> list[ServerSentEvent]:
         """Return what replaces an event whose name is special."""
         return [ServerSentEvent("error", error_data(event.data))] if event.event == "error" else []
@@ -207,6 +233,8 @@ class SseDecoder(Stateful):
                     text = (data[0] if len(data) == 1 else b"\n".join(data)).decode("utf-8", "replace")
                     events.append(_made(ServerSentEvent, (name, text)))
                     data.clear()
+                    if self._counted:
+                        self._counted = self._held_data = 0
                     if name in self.SPECIAL:
                         events[-1:] = self._special(events[-1])
                     elif name:
@@ -253,6 +281,7 @@ class SseDecoder(Stateful):
         text = b"\n".join(self._data).decode("utf-8", "replace")
         self._event = ""
         self._data.clear()
+        self._counted = self._held_data = 0
         events += [ServerSentEvent("error", data) for data in unframed_errors(text)]
 
 

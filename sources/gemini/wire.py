@@ -255,6 +255,11 @@ class GeminiDecoder(Stateful):
         decoder = self._decoder
         return decoder.whole(piece) if type(decoder) is _SseWithJson and not decoder.is_inside else None
 
+    @property
+    def held(self) -> int:
+        """How many bytes are held of an event that has not come to its end."""
+        return self._decoder.held if self._decoder else 0
+
     def close(self) -> list[ServerSentEvent]:
         """Return the last event, even if it is incomplete."""
         return self._decoder.close() if self._decoder else []
@@ -275,6 +280,11 @@ class _SseWithJson(SseDecoder):
     def is_inside(self) -> bool:
         """Whether a JSON value between the events has begun and is not complete yet."""
         return self._json.is_inside
+
+    @property
+    def held(self) -> int:
+        """How many bytes are held of an event, or of JSON between events, that has not come to its end."""
+        return super().held + self._json.held
 
     def close(self) -> list[ServerSentEvent]:
         events = self.feed(b"\n\n")

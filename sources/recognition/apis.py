@@ -52,8 +52,13 @@ class NewMachine(Protocol):
 
 
 class Decoder(Protocol):
-    """Decodes bytes, cut anywhere, to events; `close` returns what the end of the body completes."""
+    """Decodes bytes, cut anywhere, to events; `close` returns what the end of the body completes.
 
+    `held`: how many bytes it keeps of an event that has not come to its end, by all that has been fed so far.
+    """
+
+    @property
+    def held(self) -> int: ...
     def feed(self, piece: bytes) -> list[ServerSentEvent]: ...
     def close(self) -> list[ServerSentEvent]: ...
     def dump(self) -> Any: ...

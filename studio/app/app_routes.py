@@ -25,10 +25,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...events.errors import PenstockError, UsageError
 from ...sinks.resume.stream_routes import stream_routes
 from ...sources.base.request import listen
+from ...sources.base.served_hosts import ServedHosts
 from ..explorer.explored_runs import ExploredStreams, RunChoice
 from ..explorer.explored_stream import ExploredStream
 from ..replay.replay_recordings import Recording
-from ..replay.served_hosts import ServedHosts
 from ..run_provider import SDKS
 from .app_session import AppRun, AppSession, describe_error
 from .app_sources import AppSources, Playable, playable_in

@@ -73,6 +73,11 @@ COMMANDS = {
         ".cli_gateway",
         "Put OpenAI's and Anthropic's APIs in front of a server of open models, and mend its calls.",
     ),
+    "buffer": _Command(
+        "buffer",
+        ".cli_gateway",
+        "Own the requests to a provider, and write their answers into a log, so that all else may be restarted.",
+    ),
     "serve-recordings": _Command(
         "serve",
         ".cli_pages",

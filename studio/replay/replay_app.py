@@ -15,13 +15,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.errors import UsageError
 from ...sources.base.sdk_fields import plain_json
+from ...sources.base.served_hosts import ServedHosts
 from ...sources.recognition.apis import APIS, Api
 from ...sources.streams.bounded_read import LONGEST_BODY
 from .replay_log import Outcome, ReplayEntry, ReplayLog
 from .replay_pieces import Chunk, Ending, Fault, Pace, TimedWrite, answer_with, parse_fault, pieces_of
 from .replay_recordings import Recordings, RequestCheck, content_type, form_of, model_in, replay_api_at
 from .replay_thread import Connections
-from .served_hosts import ServedHosts
 
 
 class PlayedAnswer(Response):

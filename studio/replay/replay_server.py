@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Self, cast
 
 from ...events.errors import UsageError, how_to_install
 from ...sources.base.request import is_this_machine, listen
+from ...sources.base.served_hosts import ServedHosts
 from .replay_log import Outcome, ReplayEntry, ReplayLog
 from .replay_pieces import Chunk, Pace, checked_chunk, checked_pace, parse_fault
 from .replay_recordings import Recordings, RecordingSource, RequestCheck
-from .served_hosts import ServedHosts
 
 if TYPE_CHECKING:
     from .replay_thread import ReplayThread

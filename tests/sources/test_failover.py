@@ -571,10 +571,12 @@ def test_a_cancel_does_not_change_the_source():
         server.allow()
         run_ = Pipeline().stream(failover(lambda: CHAT.create(client), lambda shown: asked.append(1)))
         events: list[Any] = []
+        cancelling = threading.Thread(target=run_.cancel, args=("enough",))
         for event in run_:
             events.append(event)
             if len(events) == 2:
-                threading.Thread(target=run_.cancel, args=("enough",)).start()
+                cancelling.start()
+        cancelling.join()
     assert asked == []
     assert (events[-1].status, notices(events)) == ("interrupted", [])
 

@@ -1921,7 +1921,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "a server answers every Host",
         (
             Edit(
-                "studio/replay/served_hosts.py",
+                "sources/base/served_hosts.py",
                 "        if found is None:\n            return False\n",
                 "        return True\n",
             ),
@@ -1930,8 +1930,8 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant(
         "a server answers a Host that only begins as its own",
-        (Edit("studio/replay/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
-        ("tests/studio/replay/test_served_hosts.py",),
+        (Edit("sources/base/served_hosts.py", "_HOST.fullmatch(", "_HOST.match("),),
+        ("tests/sources/base/test_served_hosts.py",),
     ),
     Mutant(
         "the replay server believes what a request says of its length",

@@ -11,12 +11,13 @@ from typing import Any
 
 import httpx2
 import pytest
-from scripted_upstream import ScriptedUpstream, body_of, gateway, text_chunks
+from scripted_upstream import ScriptedUpstream, body_of, chunk, gateway, text_chunks
 from starlette.responses import JSONResponse
 
 from penstock import Pipeline, UsageError
 from penstock.events import AnswerEnd, ProviderError, SegmentContent
 from penstock.gateway.operating.recorder import ClientRequest, Recorder, without_keys
+from penstock.operators import KEYS
 from penstock.sources.recordings.read_recording import read_recording
 
 PATHS = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
@@ -94,6 +95,26 @@ def test_no_key_is_in_the_folder_or_in_the_log(tmp_path: Path, caplog: pytest.Lo
     assert len(files) >= 4
     assert [each for each in files if SECRET.encode() in each.read_bytes()] == []
     assert SECRET not in "".join(record.getMessage() for record in caplog.records if "penstock" in record.name)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_is_redacted_for_clients_is_not_in_a_recording(stream: bool, tmp_path: Path):
+    key = "AKIA0123456789ABCDEF"
+    server = ScriptedUpstream(body_of([chunk({"reasoning_content": key}), *text_chunks([*f"So {key}, {key}"])]))
+    with gateway(server, record=tmp_path, redact=KEYS) as url:
+        for path in PATHS:
+            body = asked(stream=stream, store=False, instructions=f"My key is {key}", system=f"My key is {key}")
+            assert httpx2.post(url + path, json=body, timeout=20).status_code == 200
+    assert key in json.dumps(server.requests[1]), "the upstream is asked what the client asked"
+    for file in files_in(tmp_path):
+        assert key not in file.read_text()
+        events = list(Pipeline().stream(file))
+        said = "".join(
+            each.delta for each in events if isinstance(each, SegmentContent) and each.segment_type == "text"
+        )
+        assert said == "So [redacted:aws key], [redacted:aws key]"
+        assert isinstance(events[-1], AnswerEnd)
+        assert events[-1].status == "complete"
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such permissions")

@@ -199,7 +199,7 @@ def test_any_number_of_models_makes_a_bounded_number_of_series():
     log = RequestLog((CHAT,), Turns(1, 1, 1.0), lambda: 0)
 
     async def app(scope: Any, _receive: Any, _send: Any) -> None:
-        scope["state"]["notes"]["model"] = scope["model"]
+        scope["state"]["notes"] |= {"model": scope["model"], "_is_model": True}
 
     async def ask() -> None:
         for number in range(150):
@@ -212,6 +212,31 @@ def test_any_number_of_models_makes_a_bounded_number_of_series():
     counts = [float(each.rpartition(" ")[2]) for each in re.findall(r"(?m)^penstock_gateway_requests_total.*$", text)]
     assert (len(counts), max(counts), sum(counts)) == (101, 200, 300)
     assert "long" not in text
+
+
+@looped("listed, status, labels", [
+    (["m-1", "m-2"], 404, {"m-1", "m-2", "other"}),
+    (["m-1", "m-2"], 200, {"m-1", "m-2", "other"}),
+    ([], 404, {"other"}),
+])  # fmt: skip
+def test_names_that_clients_make_up_have_no_series_of_their_own(
+    listed: list[str], status: int, labels: set[str], lines: Queue[str]
+):
+    script = body_of(text_chunks(["Hi"])) if status == 200 else JSONResponse({"error": {"message": "no"}}, status)
+    server = ScriptedUpstream(script, routes={"/v1/models": {"data": [{"id": name} for name in listed]}})
+    with gateway(server) as url:
+        for number in range(20):
+            for name in (f"junk-{number}", *listed):
+                assert httpx2.post(url + CHAT, json=asked(CHAT, model=name), timeout=20).status_code == status
+                lines.get(timeout=20)
+        assert {key[1] for key in measured(url) if key[0] == "requests_total"} == labels
+
+
+def test_a_model_that_a_server_without_a_list_answers_has_its_own_series(lines: Queue[str]):
+    with gateway(ScriptedUpstream(body_of(text_chunks(["Hi"])), routes={"/v1/models": {"data": []}})) as url:
+        httpx2.post(url + CHAT, json=asked(CHAT, model="mine"), timeout=20)
+        lines.get(timeout=20)
+        assert measured(url)["requests_total", "mine", CHAT, "200"] == 1
 
 
 def test_metrics_are_for_those_who_have_the_key_and_for_no_page_in_a_browser():

@@ -150,7 +150,7 @@ def test_a_client_that_leaves_closes_the_upstream(path: str, is_stream: bool, be
         host, port = url.removeprefix("http://").split(":")
         body = json.dumps(asked(stream=is_stream)).encode()
         with socket.create_connection((host, int(port))) as client:
-            head = f"POST {path} HTTP/1.1\r\nhost: x\r\ncontent-length: {len(body)}\r\n\r\n"
+            head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(body)}\r\n\r\n"
             client.sendall(head.encode() + body)
             server.begun.get(timeout=WAIT)
             if is_stream and before:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
+from functools import partial
 from typing import Any
 
 import httpx2
@@ -170,6 +171,35 @@ def test_a_gateway_that_is_stopped_asks_nobody_else():
             stopped.stop()
             assert "the gateway is stopping" in response.read().decode()
     assert second.requests == []
+
+
+@looped("path", PATHS)
+def test_an_upstream_that_is_not_there_is_not_asked_by_each_request(path: str, caplog: pytest.LogCaptureFixture):
+    second = ScriptedUpstream(GOOD, routes=RAW)
+    away = Upstream(nobodys_address())
+    with serving(second.app) as two, serving(Gateway([away, Upstream(f"http://{two}")]).app()) as address:
+        for _ in range(3):
+            assert httpx2.post(f"http://{address}{path}", json=asked(), timeout=WAIT).status_code == 200
+        assert caplog.text.count(f"{away.url} failed before its first output") == 1
+        away._away_until = 0.0  # as some seconds later
+        assert httpx2.post(f"http://{address}{path}", json=asked(), timeout=WAIT).status_code == 200
+        assert caplog.text.count(f"{away.url} failed before its first output") == 2
+
+
+def test_one_that_vanishes_later_is_left_alone_too_and_the_only_one_is_asked_always():
+    second = ScriptedUpstream(GOOD, routes=RAW)
+    with serving(second.app) as two, serving(ScriptedUpstream(GOOD, routes=RAW).app) as one:
+        first = Upstream(f"http://{one}")
+        both = [first, Upstream(f"http://{two}")]
+        with serving(Gateway(both).app()) as address:
+            post = partial(httpx2.post, f"http://{address}{PATHS[0]}", json=asked(), timeout=WAIT)
+            assert post().headers["x-penstock-upstream"] == f"http://{one}"
+            first.url = nobodys_address()
+            assert [post().headers["x-penstock-upstream"] for _ in range(2)] == [f"http://{two}"] * 2
+            assert first.is_away
+    with gateway(nobodys_address()) as url:
+        for _ in range(2):
+            assert httpx2.post(url + PATHS[0], json=asked(), timeout=WAIT).status_code == 503
 
 
 def test_models_and_tokens_are_those_of_the_first_upstream_that_is_there():

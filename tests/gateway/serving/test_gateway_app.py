@@ -240,6 +240,47 @@ def test_keys_and_pages_in_a_browser():
         assert post(url, "/v1/messages", headers={"x-api-key": "schlüssel".encode()}).status_code == 200
 
 
+HOSTS = {
+    "127.0.0.1": 200,
+    "localhost:1": 200,
+    "[::1]:4141": 200,
+    "box": 200,
+    "evil.example": 403,
+    "127.0.0.1.evil.example": 403,
+}
+
+
+@looped("host, status", HOSTS.items())
+def test_a_page_whose_name_leads_to_this_machine_reads_nothing(host: str, status: int, guarded_by_host: str):
+    for path in ("/v1/models", "/metrics"):
+        answer = httpx2.get(guarded_by_host + path, headers={"host": host})
+        assert answer.status_code == status
+        assert status == 200 or MODEL not in answer.text
+    for _, path in ERRORS:
+        answer = post(guarded_by_host, path, headers={"host": host})
+        assert answer.status_code == status
+        assert status == 200 or "with a key, which clients then send, it answers to any" in answer.text
+
+
+@pytest.fixture(scope="module")
+def guarded_by_host() -> Iterator[str]:
+    with gateway(ScriptedUpstream(body_of(text_chunks(["Hi"]))), hosts=["Box"]) as url:
+        yield url
+
+
+def test_two_hosts_or_none_are_refused_and_with_a_key_any_is_answered():
+    with gateway(ScriptedUpstream([])) as url:
+        port = httpx2.URL(url).port
+        for head in (b"Host: localhost\r\nHost: evil.example\r\n", b""):
+            with socket.create_connection(("127.0.0.1", port)) as client:
+                client.sendall(b"GET /v1/models HTTP/1.0\r\n%b\r\n" % head)
+                client.settimeout(20)
+                assert client.recv(4096).split()[1] in (b"400", b"403")
+    with gateway(ScriptedUpstream([]), key="secret") as url:
+        headers = {"host": "gateway.example", "authorization": "Bearer secret"}
+        assert httpx2.get(f"{url}/v1/models", headers=headers).status_code == 200
+
+
 @pytest.mark.parametrize("names", [["", "a"], ["a", "a"]])
 def test_tools_whose_names_are_empty_or_alike_are_no_fault_of_the_gateway(names: list[str]):
     server = ScriptedUpstream(body_of(text_chunks(["Hi"])), routes={"/v1/models": {"data": [{"id": MODEL}]}})
@@ -266,7 +307,7 @@ def test_a_request_that_does_not_come_to_its_end_frees_its_place():
     server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
     with gateway(server, most_at_once=1, most_waiting=0, longest_wait=0.2) as url:
         with socket.create_connection(("127.0.0.1", httpx2.URL(url).port)) as slow:
-            slow.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n{")
+            slow.sendall(b"POST /v1/messages HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
             slow.settimeout(20)
             answer = slow.recv(4096)
         assert b"408" in answer.partition(b"\r\n")[0]
@@ -369,6 +410,16 @@ def test_a_conversation_goes_on_from_its_last_response_with_what_was_thought_bef
     said = json.dumps(server.requests[1]["messages"][1])
     assert "I will." in said
     assert "Hm." in said
+
+
+def test_a_client_with_another_key_does_not_find_a_conversation():
+    server = ScriptedUpstream(body_of(text_chunks(["Hi"])))
+    with gateway(server, dialect="hermes") as url:
+        first = post(url, "/v1/responses", stream=False, headers={"authorization": "Bearer one"}).json()["id"]
+        for key, status in (("two", 400), ("one", 200)):
+            headers = {"authorization": f"Bearer {key}"}
+            more = post(url, "/v1/responses", stream=False, previous_response_id=first, headers=headers)
+            assert more.status_code == status
 
 
 def test_a_conversation_goes_on_behind_a_call_that_is_no_json():

@@ -13,7 +13,7 @@ from app_server import serving
 from scripted_upstream import ScriptedUpstream, body_of, text_chunks
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from penstock.events import ProviderError, UsageError
@@ -130,6 +130,35 @@ def test_a_server_that_is_not_there_is_a_lost_connection():
     assert raised.value.transport
 
 
+@pytest.mark.parametrize("path", ["/v1/models", "/props", "/v1/chat/completions/input_tokens"])
+def test_what_a_server_says_of_itself_is_read_up_to_a_bound(path: str):
+    sent = 0
+
+    async def endless(request: Request) -> Response:
+        async def pieces() -> AsyncIterator[bytes]:
+            nonlocal sent
+            yield b'{"data": "'
+            while not await request.is_disconnected():
+                sent += 65536
+                yield b"x" * 65536
+
+        return StreamingResponse(pieces(), media_type="application/json")
+
+    async def main(url: str) -> tuple[str, Any]:
+        async with Upstream(url) as upstream:
+            return (await upstream.find()).server, await upstream.count_tokens({}, {})
+
+    models = {"data": [{"id": "m", "owned_by": "" if path == "/props" else "llamacpp"}]}
+    routes = [Route(path, endless, methods=["GET", "POST"])]
+    if path != "/v1/models":
+        routes.append(Route("/v1/models", lambda _: JSONResponse(models)))
+    with serving(Starlette(routes=routes)) as address:
+        server, tokens = asyncio.run(main(f"http://{address}"))
+    assert server == ("llamacpp" if path.endswith("tokens") else "openai")
+    assert tokens is None
+    assert 4 * 2**20 <= sent < 64 * 2**20, "what the sockets take is sent, too"
+
+
 class Pieces(httpx2.AsyncByteStream):
     """A body; `read` counts how many of its pieces were asked for."""
 
@@ -153,6 +182,13 @@ def test_blanks_before_an_answer_are_not_kept():
         return b"".join([piece async for piece in response.aiter_bytes()])
 
     assert asyncio.run(main()) == b"data: 1\n\ndata: 2\n\n"
+
+
+@pytest.mark.parametrize("written", [b"[" * 100_000, b'{"a":' * 100_000, b'{"choices": ' + b"[" * 100_000])
+def test_an_answer_that_is_nested_without_an_end_is_no_answer(written: bytes):
+    with pytest.raises(ProviderError) as raised:
+        asyncio.run(source_of(answer(Pieces(written), **{"content-type": "application/json"})))
+    assert raised.value.status == 502
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])

@@ -49,6 +49,7 @@ WORKING = {
     "serve-recordings": ("serve-recordings", str(STREAMS)),
     "app": ("app", str(STREAMS), "--no-browser"),
     "gateway": ("gateway", "--upstream", "http://127.0.0.1:1", "--port", "0"),
+    "buffer": ("buffer", "--upstream", "http://127.0.0.1:1", "--log", "memory:", "--port", "0"),
     "explore": ("explore", ONE_CALL, "--no-browser"),
 }
 OUTPUTS = some_of(product(WORKING, ("a full disk", "a reader that has left")), 5)

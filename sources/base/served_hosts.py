@@ -11,7 +11,7 @@ import re
 import socket
 from collections.abc import Collection
 
-from ...sources.base.request import is_this_machine
+from .request import is_this_machine
 
 _HOST = re.compile(r"(?:\[([0-9A-Fa-f:.]+)\]|([^\s:/?#@\[\]]+?)\.?)(?::[0-9]{0,5})?")
 _EVERYWHERE = frozenset({"0.0.0.0", "::"})  # noqa: S104 - compared, not bound

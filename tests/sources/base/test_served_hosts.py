@@ -5,7 +5,7 @@ import socket
 import pytest
 from looped import looped
 
-from penstock.studio.replay.served_hosts import ServedHosts
+from penstock.sources.base.served_hosts import ServedHosts
 
 OWN = ["localhost", "LOCALHOST:80", "localhost.", "127.0.0.1:8080", "127.0.0.2", "[::1]", "[::1]:65535", "localhost:"]
 OTHERS = [

@@ -52,6 +52,8 @@ def certificates_loaded_once() -> Iterator[None]:
     """Load the certificates of this machine once, and not for each of the thousands of clients, none of which uses TLS."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        if httpcore2 := sys.modules.get("httpcore2"):  # httpx2's own way, which a file that needs it has imported
+            patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield
 
 

@@ -6,7 +6,7 @@ import asyncio
 import hmac
 import logging
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from time import monotonic
 from typing import Any, Final
 from urllib.parse import urlsplit
@@ -69,7 +69,10 @@ class Buffer:
                 finally:
                     settling.cancel()
                     self.stop()
-                    await asyncio.wait({settling, asyncio.ensure_future(self.kept.ended())}, timeout=_LONGEST_STOP)
+                    await asyncio.wait({settling})
+                    with suppress(TimeoutError):  # what the log then lacks is ended by the next process
+                        async with asyncio.timeout(_LONGEST_STOP):
+                            await self.kept.ended()
 
         routes = [
             Route(HEALTH, self._health),
@@ -209,10 +212,9 @@ class Buffer:
                 await (refused or app)(scope, receive, noted)
             finally:
                 if scope["path"] not in (HEALTH, METRICS):
-                    said = " ".join(f"{key}={value}" for key, value in notes.items() if not key.startswith("_"))
-                    path = printable(scope["path"][:_LONGEST_PATH])
-                    took = monotonic() - began
-                    _LOGGER.info("%s %s %d %.2fs %s", scope["method"], path, status, took, printable(said))
+                    path, took = scope["path"][:_LONGEST_PATH], f"{monotonic() - began:.2f}s"
+                    said = (f"{key}={value}" for key, value in notes.items() if not key.startswith("_"))
+                    _LOGGER.info("%s", printable(" ".join((scope["method"], path, str(status), took, *said))))
 
         return told
 
@@ -223,7 +225,7 @@ class Buffer:
         if key is None and not _is_local(headers.get("host", "")):  # a page can give this machine a name of its own
             return refusal(403, "without a key only clients of this machine are answered, by the name localhost")
         given = headers.get(KEY_HEADER, "").encode("latin-1")
-        if key is None or request.url.path == HEALTH or hmac.compare_digest(given, key.encode()):
+        if key is None or request.url.path == HEALTH or hmac.compare_digest(given, key.strip().encode()):
             return None
         return refusal(401, f"the key of the buffer is missing or wrong; send it as {KEY_HEADER}", FINAL)
 

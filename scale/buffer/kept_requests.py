@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import aclosing, contextmanager
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -154,6 +154,8 @@ class KeptRequests:
                     raise _of_another(name)
                 if found.is_answer:
                     return None
+                while name in self.owned:  # its end is in the log, which is not closed yet
+                    await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
                 await self._log.expire(name)
             state = await self._log.claim(name)
             if state.last and await self._is_begun(name):  # another buffer was asked at the same time
@@ -274,7 +276,7 @@ class KeptRequests:
                             pass
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _reading(self) -> Generator[None]:
         """Around what is sent from the log, which `stop` ends."""
         reader = asyncio.current_task()
         assert reader is not None  # noqa: S101 - it runs in one

@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from types import FrameType
 
 import uvicorn
@@ -84,6 +85,8 @@ class _Server(uvicorn.Server):
         self._draining = asyncio.create_task(self._drained(sig))
 
     async def _drained(self, sig: int) -> None:
-        await asyncio.wait({asyncio.ensure_future(self._buffer.kept.ended())}, timeout=self._grace)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(self._grace):
+                await self._buffer.kept.ended()
         self._buffer.stop()
         super().handle_exit(sig, None)

@@ -108,13 +108,14 @@ class FakeProvider:
         self.got.append(Got(request.method, scope["raw_path"].decode(), request.url.query, headers, body))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         answering = asyncio.create_task(self._send(answer, send))
-        leaving = asyncio.create_task(receive())
-        await asyncio.wait({answering, leaving}, return_when=asyncio.FIRST_COMPLETED)
+        leaving = asyncio.ensure_future(receive())
+        both: set[asyncio.Future[Any]] = {answering, leaving}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
         if not answering.done():
             self.left.set()
         answering.cancel()
         leaving.cancel()
-        await asyncio.wait({answering, leaving})
+        await asyncio.wait(both)
 
     async def _send(self, answer: Answer, send: Send) -> None:
         if answer.begin is not None:
@@ -146,9 +147,9 @@ HEADERS = {"x-penstock-stream": NAME, "authorization": f"Bearer {KEY}", "content
 PATH = "/v1/chat/completions"
 
 
-async def ask(http: httpx2.AsyncClient, body: bytes = BODY, **headers: str) -> tuple[int, bytes, bool]:
+async def ask(http: httpx2.AsyncClient, name: str = NAME) -> tuple[int, bytes, bool]:
     """Send a kept request; return the status, the body, and whether it came to its end."""
-    async with http.stream("POST", PATH, content=body, headers={**HEADERS, **headers}) as response:
+    async with http.stream("POST", PATH, content=BODY, headers={**HEADERS, "x-penstock-stream": name}) as response:
         said, is_whole = b"", True
         try:
             async for piece in response.aiter_bytes():

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from buffers import BODY, KEY, NAME, PATH, Answer, ask, buffer, client, fake, in_loop, until, where
+from log_backends import BACKENDS
 from looped import looped
 
 from penstock.scale import FencedError, LogUnavailableError, MemoryLog, Retention, stream_name
 from penstock.scale.buffer.kept_answer import Asked, End, Frames, Head, Part, frame, settle
+from penstock.sinks.resume.stream_log import KEPT
 
 PIECES = (b"data: 1\n\n", b"data: 2\n\n", b"data: 3\n\n")
 WHOLE = b"".join(PIECES)
@@ -281,7 +284,7 @@ async def test_what_a_dead_owner_has_left_is_ended_by_a_reader_after_the_lease_a
             state = await log.claim(left)
             dead = Asked(method="POST", path=PATH, digest=asked.digest, owner=owner, at="")
             await log.append(left, [frame(dead), frame(Head(200, [])), frame(PIECES[0])], state.fence, after=0)
-            assert await ask(http, **{"x-penstock-stream": left}) == (200, PIECES[0], False)
+            assert await ask(http, left) == (200, PIECES[0], False)
             assert (await where(http, left))["reason"] == "owner_lost"
             assert "penstock_buffer_settled_total 1.0" in (await http.get("/metrics")).text or owner == "b1"
 
@@ -402,7 +405,7 @@ async def test_a_stream_whose_beginning_is_gone_and_one_of_somebody_else_are_not
         await closed(log)
         status, said, _ = await ask(http)
         assert (status, b"no longer kept" in said) == (410, True)
-        status, said, _ = await ask(http, **{"x-penstock-stream": foreign})
+        status, said, _ = await ask(http, foreign)
         assert (status, b"not written by penstock buffer" in said) == (409, True)
 
 
@@ -423,3 +426,28 @@ async def test_to_settle_is_harmless_for_what_has_ended_and_for_what_is_empty():
         raise AssertionError
     except FencedError:
         pass
+
+
+@looped("name", BACKENDS)
+def test_every_log_serves_a_client_that_comes_back_to_another_buffer(name: str, tmp_path: Path):
+    async def main() -> None:
+        go = asyncio.Event()
+        async with (
+            BACKENDS[name](tmp_path, KEPT) as log,
+            fake(Answer((PIECES[0], go, *PIECES[1:]))) as (url, provider),
+            buffer(url, log, name="b1") as first,
+            buffer(url, log, name="b2") as second,
+            client(first.url) as at_first,
+            client(second.url) as at_second,
+        ):
+            async with at_first.stream("POST", PATH, content=BODY, headers={"x-penstock-stream": NAME}) as response:
+                assert await anext(response.aiter_bytes()) == PIECES[0]
+            again = asyncio.create_task(ask(at_second))
+            go.set()
+            assert await again == (200, WHOLE, True)
+            await until(lambda: not first.buffer.kept.owned)
+            assert await ask(at_first) == (200, WHOLE, True)
+            assert (await where(at_first))["state"] == "complete"
+            assert len(provider.got) == 1
+
+    asyncio.run(main())

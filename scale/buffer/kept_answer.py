@@ -73,7 +73,7 @@ def frame(part: Part) -> bytes:
     r"""Return a part as a log keeps it.
 
     >>> frame(b"Hi"), frame(End("complete"))
-    (b'B\x00\x00\x00\x02Hi', b'E\x00\x00\x00${"end":"complete","reason":null}')
+    (b'B\x00\x00\x00\x02Hi', b'E\x00\x00\x00 {"end":"complete","reason":null}')
     """
     if isinstance(part, bytes):
         return _LAYOUT.pack(_BODY, len(part)) + part

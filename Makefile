@@ -16,6 +16,7 @@ SHARED ?=
 SHARED_ON ?=
 LOAD ?=
 LIVE ?=
+CHAOS ?=
 PEERS ?=
 PAIRWISE ?=
 PROFILE ?= repeatable
@@ -31,7 +32,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -190,6 +191,9 @@ live-streams: $(READY) ## find how many live streams one core carries; LIVE=--he
 
 load: $(READY) ## measure a server under load, beside one without the library; LOAD=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/load.py $(LOAD)
+
+chaos: $(READY) ## kill processes in the middle of their work, 300 times in each scenario; CHAOS=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
 
 docs: $(READY) ## build the site into build/site, and write the page of strategies anew
 	$(RUN)/python docs/make_strategies_page.py

@@ -8,10 +8,12 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from ...sinks.resume.stream_log import LogItem
-from .jetstream_stream import FORGOTTEN, Answered, Entry, Place, decoded, place_of
+from .jetstream_stream import FORGOTTEN, Answered, Entry, Joined, Place, decoded, place_of
 
 _KEPT: Final = 64 * 1024
 """Bytes of the newest messages that are kept for readers; who is further behind reads from the server."""
+_MOST: Final = 64
+"""Messages of them."""
 
 
 class Feed:
@@ -34,8 +36,8 @@ class Feed:
         self.leave: Callable[[], Awaitable[None]] | None = None
         self.lock = asyncio.Lock()
         self.moved = asyncio.Event()
-        self._newest: deque[Entry] = deque()
-        """Each follows the one before it, up to `place`."""
+        self._newest: deque[tuple[int, Entry]] = deque()
+        """Each follows the one before it, up to `place`; with their numbers in JetStream's stream."""
         self._size = 0
 
     def wake(self) -> None:
@@ -62,10 +64,10 @@ class Feed:
             return
         if self.place is None or int(told.headers["Nats-Last-Sequence"]) != self.place.seq:
             self._drop()
-        self._newest.append(entry)
+        self._newest.append((place.seq, entry))
         self._size += sum(map(len, entry.items))
-        while self._size > _KEPT and len(self._newest) > 1:
-            self._size -= sum(map(len, self._newest.popleft().items))
+        while len(self._newest) > (1 if self._size > _KEPT else _MOST):
+            self._size -= sum(map(len, self._newest.popleft()[1].items))
         self._see(place)
 
     def found(self, place: Place | None, before: Place | None) -> None:
@@ -78,11 +80,12 @@ class Feed:
             self._drop()
             self._see(place)
 
-    def items_behind(self, number: int) -> list[LogItem]:
-        """Return the items behind a number, if the newest messages have them."""
-        if not self._newest or self._newest[0].after > number:
-            return []
-        return [item for entry in self._newest for item in entry.items_behind(number)]
+    def items_behind(self, number: int) -> tuple[list[LogItem], int]:
+        """Return the items behind a number, if the newest messages have them, and from where on the next ones are."""
+        joined = Joined(number)
+        if not self._newest or joined.lacks(self._newest[0][1]):
+            return [], 0
+        return [item for seq, entry in self._newest for item in joined.items(seq, entry)], joined.seq
 
     def _see(self, place: Place | None) -> None:
         self.place = None if place is not None and place.status == FORGOTTEN else place

@@ -6,17 +6,18 @@ import asyncio
 import re
 import ssl
 from base64 import b64decode
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from secrets import token_hex
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ...events.errors import UsageError, how_to_install
+from ...sinks.resume.patience import patiently
 from ...sinks.resume.stream_log import (
     KEPT,
     FencedError,
@@ -34,6 +35,7 @@ from .jetstream_stream import (
     FORGOTTEN,
     OPEN,
     Entry,
+    Joined,
     Place,
     Refused,
     check_configuration,
@@ -41,16 +43,15 @@ from .jetstream_stream import (
     configuration,
     decoded,
     encoded,
+    encoded_items,
     fields_of,
-    in_messages,
     place_of,
     sequence_of,
 )
 
 if TYPE_CHECKING:
-    from .nats_link import Ask, NatsLink
-
-T = TypeVar("T")
+    from .nats_connection import NatsConnection
+    from .nats_link import NatsLink
 
 _NAME: Final = re.compile("[A-Za-z0-9_-]{1,32}")
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
@@ -69,8 +70,6 @@ _NEAR: Final = 1000
 """Items that are rather read and left out than searched."""
 _LOOK_AGAIN: Final = 10.0
 """Seconds after which a reader that was told nothing looks itself: what a server tells may get lost."""
-_PATIENCE: Final = 60.0
-"""Seconds for which a reader asks a server that does not answer."""
 _PAUSE: Final = 0.5
 
 
@@ -111,8 +110,8 @@ class JetStreamLog:
         self._name = name
         self._configuration = configuration(name, retention, replicas)
         self._largest = 0
-        self._clock = 0.0
-        """The time of the server is that of `monotonic` and this."""
+        self._clock = self._clock_read = 0.0
+        """The time of the server is that of `monotonic` and this; and when it was asked."""
         self._places: dict[str, Place] = {}
         """Of the streams that are written here; the one that was written longest ago comes first."""
         self._signs: dict[str, int] = {}
@@ -144,15 +143,12 @@ class JetStreamLog:
             new = new_items(items, after, last=place.last, is_closed=place.is_closed)
             if not new and (items or place.is_closed):
                 return place.last
-            messages, last = [], after
-            for part in in_messages(new, self._largest):
-                messages.append(encoded(place.born, fence, OPEN, last, part))
-                last += len(part)
+            messages = [*encoded_items(place, new, self._largest)]
             seq = await self._publish(stream, messages, place.seq)
             if seq is not None:
-                self._keep(stream, place._replace(seq=seq, last=last))
+                self._keep(stream, place._replace(seq=seq, last=place.last + len(new)))
                 await self._replace_sign(stream, None if new else seq)
-                return last
+                return place.last + len(new)
             place = await self._claimed(stream, fence)
         raise _busy()
 
@@ -171,7 +167,7 @@ class JetStreamLog:
         place, written = await self._last(checked_name(stream))
         if place is None or place.status == FORGOTTEN:
             return None
-        idle = max(0.0, monotonic() + self._clock - written)
+        idle = max(0.0, await self._time() - written)
         return LogState(place.fence, await self._first(stream, place), place.last, place.is_closed, idle)
 
     async def read(self, stream: str, after: int = 0, *, most: int = 1000) -> list[LogItem]:
@@ -187,7 +183,7 @@ class JetStreamLog:
         born = seq = 0
         try:
             while True:
-                await self._patiently(feed, partial(self._look, stream, feed))
+                await patiently(partial(self._look, stream, feed))
                 moved, place = feed.moved, feed.place
                 if born and (place is None or place.born != born):
                     return
@@ -197,11 +193,10 @@ class JetStreamLog:
                     await self._moved(feed, moved)
                     continue
                 born = place.born
-                if items := feed.items_behind(after):
-                    seq = place.seq + 1
-                else:
-                    ask = partial(self._between, stream, place, after, 1000, seq)
-                    items, seq = await self._patiently(feed, ask)
+                items, next_seq = feed.items_behind(after)
+                if not items:
+                    items, next_seq = await patiently(partial(self._between, stream, place, after, 1000, seq))
+                seq = next_seq
                 if items:
                     after = items[-1].number
                     yield items
@@ -231,7 +226,8 @@ class JetStreamLog:
         try:
             most = made["num_pending"] + 1
             request = msgspec.json.encode({"batch": most, "no_wait": True})
-            for subject, headers in await self._link.pull(f"$JS.API.CONSUMER.MSG.NEXT.{consumer}", request, most):
+            connection = await self._link.connected()
+            for subject, headers in await connection.pull(f"$JS.API.CONSUMER.MSG.NEXT.{consumer}", request, most):
                 found[subject.rpartition(".")[2]] = _CLOSED not in headers
         finally:
             await self._api(f"CONSUMER.DELETE.{consumer}", {})
@@ -269,39 +265,46 @@ class JetStreamLog:
         message = fields["message"]
         return place_of(decoded(b64decode(message["data"])), message["seq"]), _seconds(message["time"])
 
+    async def _time(self) -> float:
+        """Return the time by the clock of the server, which may have been set since it was asked."""
+        if monotonic() - self._clock_read > _LOOK_AGAIN and (
+            fields := await self._api(f"STREAM.INFO.{self._name}", {})
+        ):
+            self._set_clock(fields)
+        return monotonic() + self._clock
+
+    def _set_clock(self, fields: Mapping[str, Any]) -> None:
+        self._clock_read = monotonic()
+        self._clock = _seconds(fields["ts"]) - self._clock_read
+
     async def _first(self, stream: str, place: Place) -> int:
         page = await self._page(stream, place.born, 1)
-        return page[0][1].after + 1 if page else place.last + 1
+        return page[0][1].first if page else place.last + 1
 
     async def _between(self, stream: str, place: Place, after: int, most: int, seq: int) -> tuple[list[LogItem], int]:
-        """Return items behind number `after`, and the number of the message behind them.
+        """Return items behind number `after`, at most so many, and from which message on the next ones are.
 
         `seq` is that of the first message to look at, if it is known.
         """
         found: list[LogItem] = []
         at = seq or await self._begin(stream, place, after)
-        number = after
-        while number < place.last and len(found) < most:
+        joined = Joined(after, at)
+        while joined.number < place.last:
             page = await self._page(stream, at, most - len(found))
-            if not page:
-                break
             for own, entry in page:
                 if own > place.born and entry.born != place.born:
                     return found, at  # forgotten, and begun anew
-                if entry.after > number:
+                if joined.lacks(entry):
                     if found:
-                        return found, at
-                    raise LogGapError(after, entry.after + 1)
-                found += [
-                    LogItem(each, data) for each, data in enumerate(entry.items, entry.after + 1) if each > number
-                ]
-                number = max(number, entry.last)
-                at = own + 1
+                        return found, joined.seq
+                    raise LogGapError(after, entry.first)
+                found += joined.items(own, entry)
                 if len(found) >= most:
-                    break
-        if len(found) > most:  # the rest of the last message is read again
-            return found[:most], at - 1
-        return found, at
+                    return found[:most], own  # it may have more
+                at = own + 1
+            if not page:
+                break
+        return found, joined.seq
 
     async def _begin(self, stream: str, place: Place, after: int) -> int:
         """Return the number of a message from which on there are few items in front of those behind `after`."""
@@ -311,7 +314,7 @@ class JetStreamLog:
         while after - low_after > _NEAR and high - low > 1:
             middle = (low + high) // 2
             page = await self._page(stream, middle, 1)
-            if page and page[0][0] < high and page[0][1].after <= after:
+            if page and page[0][0] < high and page[0][1].after <= after and page[0][1].part <= 1:
                 low, low_after = page[0][0], page[0][1].after
             else:
                 high = middle
@@ -321,7 +324,8 @@ class JetStreamLog:
         """Return the messages of a stream from a number on, at most so many, with their numbers."""
         request = {"seq": seq, "next_by_subj": self._subject(stream), "batch": most, "max_bytes": _PAGE}
         try:
-            found = await self._link.ask_for_many(f"$JS.API.DIRECT.GET.{self._name}", msgspec.json.encode(request))
+            connection = await self._link.connected()
+            found = await connection.ask_for_many(f"$JS.API.DIRECT.GET.{self._name}", msgspec.json.encode(request))
         except Refused as refused:
             raise LogUnavailableError(str(refused)) from refused
         return [(int(each.headers["Nats-Sequence"]), decoded(each.data)) for each in found]
@@ -338,16 +342,17 @@ class JetStreamLog:
         first = {} if expected is None else {_EXPECTED: str(expected)}
         if status != OPEN:
             first[_CLOSED] = "1"
+        connection = await self._link.connected()
         try:
             if len(messages) == 1:
-                return sequence_of(await self._link.ask(subject, messages[0], first))
+                return sequence_of(await connection.ask(subject, messages[0], first))
             batch = token_hex(8)
             for number, message in enumerate(messages, 1):
                 headers = {**first, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
                 first = {}
                 if number < len(messages):
-                    await self._link.tell(subject, message, headers)
-            return sequence_of(await self._link.ask(subject, messages[-1], {**headers, "Nats-Batch-Commit": "1"}))
+                    await connection.tell(subject, message, headers)
+            return sequence_of(await connection.ask(subject, messages[-1], {**headers, "Nats-Batch-Commit": "1"}))
         except Refused as refused:
             if refused.code in _MOVED:
                 return None
@@ -377,7 +382,8 @@ class JetStreamLog:
             if not feed.is_stale:
                 return
             if feed.leave is None:
-                feed.leave = await self._link.subscribe(f"{self._name}.n.{stream}", feed.came)
+                connection = await self._link.connected()
+                feed.leave = await connection.listen(f"{self._name}.n.{stream}", feed.came)
             before, feed.is_stale = feed.place, False
             try:
                 place, _ = await self._last(stream)
@@ -395,31 +401,21 @@ class JetStreamLog:
             if monotonic() - feed.looked >= _LOOK_AGAIN:
                 feed.is_stale = True
 
-    async def _patiently(self, feed: Feed, ask: Callable[[], Awaitable[T]]) -> T:
-        until = monotonic() + _PATIENCE
-        while True:
-            try:
-                return await ask()
-            except LogUnavailableError:
-                if monotonic() > until:
-                    raise
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_PAUSE):
-                    await feed.moved.wait()
-
     async def _api(self, subject: str, request: Mapping[str, object], none: int = 0) -> dict[str, Any] | None:
         """Return what JetStream answers; None for the error of that number."""
         try:
-            return fields_of(await self._link.ask(f"$JS.API.{subject}", msgspec.json.encode(request)))
+            connection = await self._link.connected()
+            return fields_of(await connection.ask(f"$JS.API.{subject}", msgspec.json.encode(request)))
         except Refused as refused:
             if refused.code == none:
                 return None
             raise LogUnavailableError(str(refused)) from refused
 
-    async def _prepare(self, ask: Ask, version: tuple[int, int], largest: int) -> None:
+    async def _prepare(self, connection: NatsConnection) -> None:
         """Make JetStream's stream if it is not there; `UsageError` if it cannot be used."""
-        check_server(version, largest)
-        info = partial(ask, f"$JS.API.STREAM.INFO.{self._name}", b"")
+        version = connection.connected_server_version
+        check_server((version.major, version.minor), connection.max_payload)
+        info = partial(connection.ask, f"$JS.API.STREAM.INFO.{self._name}")
         try:
             fields = fields_of(await info())
         except Refused as refused:
@@ -427,14 +423,14 @@ class JetStreamLog:
                 raise
             wanted = msgspec.json.encode(self._configuration)
             try:
-                fields = fields_of(await ask(f"$JS.API.STREAM.CREATE.{self._name}", wanted))
+                fields = fields_of(await connection.ask(f"$JS.API.STREAM.CREATE.{self._name}", wanted))
             except Refused as of_making:
                 if of_making.code != _OTHER_STREAM:  # which another process has made just now
                     raise
                 fields = fields_of(await info())
         check_configuration(fields["config"], self._configuration)
-        self._largest = largest
-        self._clock = _seconds(fields["ts"]) - monotonic()
+        self._largest = connection.max_payload
+        self._set_clock(fields)
 
     def _lose(self) -> None:
         for feed in self._feeds.values():

@@ -9,12 +9,13 @@ is the fencing token, and whoever names another is refused by the server itself.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from ...events.errors import PenstockError, UsageError
-from ...sinks.resume.stream_log import LARGEST_ITEM, LogItem, Retention
+from ...sinks.resume.stream_log import LogItem, Retention
 
 VERSION: Final = 1
 """Of the messages and of the configuration."""
@@ -23,6 +24,8 @@ _FRAME: Final = 16
 """Bytes that an item takes beside its own, at most."""
 _HEADERS: Final = 1024
 """Bytes of a message beside its items, at most."""
+_SMALLEST: Final = 64 * 1024
+"""Bytes that the largest message must be allowed to have; an item that is larger takes several."""
 _OLDEST_SERVER: Final = (2, 12)
 """The first with messages that are stored together or not at all; several at once are read since 2.11."""
 
@@ -61,6 +64,7 @@ class Entry(msgspec.Struct, array_like=True, gc=False):
 
     - `born`, `fence`: the numbers of the messages of the first and of the last claim; 0 in that message itself.
     - `after`: the number of the last item before it.
+    - `part`, `parts`: 0, or which part of an item it has that takes so many messages.
     """
 
     version: int
@@ -69,15 +73,17 @@ class Entry(msgspec.Struct, array_like=True, gc=False):
     status: int
     after: int
     items: list[bytes] = []
+    part: int = 0
+    parts: int = 0
 
     @property
     def last(self) -> int:
-        return self.after + len(self.items)
+        return self.after if self.part < self.parts else self.after + len(self.items)
 
-    def items_behind(self, number: int) -> list[LogItem]:
-        """Return those of its items that are behind a number."""
-        begin = max(0, number - self.after)
-        return [LogItem(at, data) for at, data in enumerate(self.items[begin:], self.after + begin + 1)]
+    @property
+    def first(self) -> int:
+        """The number of the first item that can be read from here on."""
+        return self.after + (2 if self.part > 1 else 1)
 
 
 class Place(NamedTuple):
@@ -103,9 +109,39 @@ _ENCODER: Final = msgspec.msgpack.Encoder()
 _DECODER: Final = msgspec.msgpack.Decoder(Entry)
 
 
-def encoded(born: int, fence: int, status: int, after: int, items: Sequence[bytes] = ()) -> bytes:
-    """Return the bytes of a message."""
-    return _ENCODER.encode(Entry(VERSION, born, fence, status, after, list(items)))
+def encoded(born: int, fence: int, status: int, after: int) -> bytes:
+    """Return the bytes of a message without items."""
+    return _ENCODER.encode(Entry(VERSION, born, fence, status, after))
+
+
+def encoded_items(place: Place, items: Sequence[bytes], largest: int) -> Iterator[bytes]:
+    """Yield the bytes of the messages that append items at a place, each of which has at most so many.
+
+    Without items it is one message, which says that the writer is alive.
+    """
+    after, room = place.last, largest - _HEADERS
+    entry = partial(Entry, VERSION, place.born, place.fence, OPEN)
+    for group in _in_messages(items, room):
+        if len(group) == 1 and len(group[0]) > room:
+            parts = [group[0][at : at + room] for at in range(0, len(group[0]), room)]
+            for part, data in enumerate(parts, 1):
+                yield _ENCODER.encode(entry(after, [data], part, len(parts)))
+        else:
+            yield _ENCODER.encode(entry(after, group))
+        after += len(group)
+
+
+def _in_messages(items: Sequence[bytes], room: int) -> Iterator[list[bytes]]:
+    """Yield the items as they go into messages; one that is too large for any goes alone."""
+    group: list[bytes] = []
+    size = 0
+    for item in items:
+        size += len(item) + _FRAME
+        if group and size > room:
+            yield group
+            group, size = [], len(item) + _FRAME
+        group.append(item)
+    yield group
 
 
 def decoded(data: bytes) -> Entry:
@@ -123,15 +159,32 @@ def decoded(data: bytes) -> Entry:
     return entry
 
 
-def in_messages(items: Sequence[bytes], largest: int) -> Iterator[Sequence[bytes]]:
-    """Yield the items as they go into messages of at most so many bytes."""
-    begin, size = 0, _HEADERS
-    for at, item in enumerate(items):
-        size += len(item) + _FRAME
-        if size > largest and at > begin:
-            yield items[begin:at]
-            begin, size = at, _HEADERS + len(item) + _FRAME
-    yield items[begin:]
+class Joined:
+    """Puts together what is in messages that follow each other.
+
+    - `number`: that of the last item so far. `seq`: from which message on the next ones are.
+    """
+
+    def __init__(self, number: int, seq: int = 0) -> None:
+        self.number, self.seq = number, seq
+        self._parts: list[bytes] = []
+
+    def lacks(self, entry: Entry) -> bool:
+        """Return whether there is a message missing in front of this one."""
+        return entry.after > self.number or (entry.part > 1 and not self._parts)
+
+    def items(self, seq: int, entry: Entry) -> list[LogItem]:
+        """Return the items behind `number` that are whole with this message."""
+        items = entry.items
+        if entry.part:
+            self._parts = [*self._parts, *items] if entry.part > 1 else items
+            if entry.part < entry.parts:
+                return []
+            items, self._parts = [b"".join(self._parts)], []
+        begin = max(0, self.number - entry.after)
+        self.number = max(self.number, entry.last)
+        self.seq = seq + 1
+        return [LogItem(at, data) for at, data in enumerate(items[begin:], entry.after + begin + 1)]
 
 
 def configuration(name: str, retention: Retention, replicas: int) -> dict[str, Any]:
@@ -174,8 +227,8 @@ def check_configuration(found: dict[str, Any], wanted: dict[str, Any]) -> None:
         if key not in _AS_IT_LIKES and key != "metadata" and found.get(key) != value
     ]
     others += [f"{key} is set" for key in ("sealed", "deny_purge", "mirror", "sources", "no_ack") if found.get(key)]
-    if 0 <= found.get("max_msg_size", -1) < LARGEST_ITEM + _HEADERS:
-        others.append(f"max_msg_size is {found['max_msg_size']} and must be {LARGEST_ITEM + _HEADERS} or more")
+    if 0 <= found.get("max_msg_size", -1) < _SMALLEST:
+        others.append(f"max_msg_size is {found['max_msg_size']} and must be {_SMALLEST} or more")
     if others:
         message = (
             f"JetStream's stream {name} is set up otherwise: {'; '.join(others)}. Give all processes one retention=, "
@@ -189,8 +242,8 @@ def check_server(version: tuple[int, int], largest: int) -> None:
     if version < _OLDEST_SERVER:
         message = f"a log needs nats-server 2.12 or later, and this is {version[0]}.{version[1]}: update it"
         raise UsageError(message)
-    if largest < LARGEST_ITEM + _HEADERS:
-        message = f"max_payload of the server is {largest} bytes: set it to {2 * LARGEST_ITEM} in its configuration"
+    if largest < _SMALLEST:
+        message = f"max_payload of the server is {largest} bytes: set it to {_SMALLEST} or more in its configuration"
         raise UsageError(message)
 
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
-from ...events.errors import UsageError, how_to_install, shown_url, without_credentials
+from ...events.errors import PenstockError, UsageError, how_to_install, shown_url, without_credentials
 from ...sinks.resume.stream_log import (
     KEPT,
     FencedError,
@@ -51,6 +51,7 @@ _REFUSED: Final = (
     exceptions.NoPermissionError,
 )
 _AWAY: Final = (
+    OSError,
     exceptions.ConnectionError,
     exceptions.TimeoutError,
     exceptions.ReadOnlyError,
@@ -200,18 +201,15 @@ class RedisLog:
     def _moved(self, channel: str) -> None:
         self._readers.wake([channel[len(self._prefix) + 2 : -1]])
 
-    def _told(self, error: Exception) -> Exception:
+    def _told(self, error: Exception) -> PenstockError:
         """Return an error of the client as the one that says what to do."""
-        said = without_credentials(str(error))
+        said = without_credentials(str(error)).partition(" script: ")[0]
         if isinstance(error, _REFUSED):
             return UsageError(f"{self._url} refuses this user: {said}; look at the user and the password of the URL")
-        if isinstance(error, OSError | _AWAY) or said.startswith(_AWAY_CODES):
+        if isinstance(error, _AWAY) or said.startswith(_AWAY_CODES):
             return LogUnavailableError(f"{self._url} does not answer as a log now: {said}")
-        if isinstance(error, exceptions.RedisError):
-            return UsageError(
-                f"{self._url} cannot keep streams: {said}; it has to be Redis 7 or Valkey, and prefix= free"
-            )
-        return error
+        hint = "it has to be Redis 7 or Valkey, and prefix= must not be used by anything else"
+        return UsageError(f"{self._url} cannot keep streams: {said}; {hint}")
 
 
 class _Found(NamedTuple):
@@ -236,7 +234,7 @@ class _Question(NamedTuple):
 class _Questions:
     """Asks the server: what comes while an answer is awaited is sent together, and written to its disk at once.
 
-    - `told`: returns the error that is raised for one of the client.
+    - `told`: returns the error that is raised in place of one of the client.
     """
 
     def __init__(self, client: Redis, told: Callable[[Exception], Exception]) -> None:
@@ -253,7 +251,10 @@ class _Questions:
         self._waiting.append(question)
         if self._task is None:
             self._task = loop.create_task(self._send())
-        return await question.answer
+        try:
+            return await question.answer
+        except (exceptions.RedisError, OSError) as error:
+            raise self._told(error) from error
 
     async def aclose(self) -> None:
         """Answer what waits, and take no more."""
@@ -273,7 +274,7 @@ class _Questions:
                     if question.answer.done():  # who asked has left
                         continue
                     if isinstance(answer, Exception):
-                        question.answer.set_exception(self._told(answer))
+                        question.answer.set_exception(answer)
                     else:
                         question.answer.set_result(answer)
         finally:
@@ -332,9 +333,7 @@ class _Channels:
         self._changed.set()
 
     async def aclose(self) -> None:
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.wait({self._task})
+        await _end(self._task)
         for channel in self._wanted:
             self._moved(channel)
 
@@ -364,9 +363,7 @@ class _Channels:
                 if reading is not None and reading.done():
                     await reading
         finally:
-            if reading is not None:
-                reading.cancel()
-                await asyncio.wait({reading})
+            await _end(reading)
             await pubsub.aclose()
 
     async def _read(self, pubsub: PubSub) -> None:
@@ -374,3 +371,10 @@ class _Channels:
             message = await pubsub.get_message(timeout=None)
             if message is not None and message["type"] in ("message", "subscribe"):
                 self._moved(message["channel"].decode())
+
+
+async def _end(task: asyncio.Task[None] | None) -> None:
+    """Cancel a task until it has ended: `asyncio.wait_for` of Python 3.11, which the client uses, may lose it once."""
+    while task is not None and not task.done():
+        task.cancel()
+        await asyncio.wait({task}, timeout=0.1)

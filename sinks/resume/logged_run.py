@@ -159,7 +159,7 @@ class RunWriter:
             await self._close_pump()
             if pause is not None:
                 await asyncio.sleep(pause)
-        self._end(writer, LostStreamError("read anew, the stream differs from what was shown"))
+        self._end(writer, LostStreamError("asked for again, the stream is not what was shown"))
 
     def _end(self, writer: LogWriter, error: Exception) -> None:
         for frame in self._last_frames(error):

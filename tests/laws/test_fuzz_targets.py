@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 from random import Random
 
@@ -29,8 +30,8 @@ def test_a_target_finds_nothing_in_what_is_kept_and_in_some_bytes(name: str):
 
 
 def test_a_family_has_the_targets_of_its_file():
-    for file, names in FAMILIES.items():
-        assert tuple(__import__(f"fuzzing.{file}", fromlist=["TARGETS"]).TARGETS) == names
+    for file, family in FAMILIES.items():
+        assert tuple(import_module(f"fuzzing.{file}").TARGETS) == family.targets
 
 
 def test_of_what_is_found_the_shortest_input_is_kept_with_the_way_to_run_it_again(
@@ -60,11 +61,9 @@ def test_what_is_kept_is_small():
 def test_a_run_prints_a_table_and_an_input_runs_again(tmp_path: Path):
     pytest.importorskip("atheris", reason="there is atheris for Linux alone")
 
-    def said(*words: str) -> str:
-        command = [sys.executable, "-W", "ignore", str(Path(run_fuzzing.__file__)), *words]
-        return subprocess.run(command, cwd=checkout.ROOT, capture_output=True, text=True, check=True).stdout
-
-    *_, heading, row, last = said("0.02", "requests").splitlines()
+    command = [sys.executable, "-W", "ignore", run_fuzzing.__file__, "0.02", "requests"]
+    done = subprocess.run(command, cwd=checkout.ROOT, capture_output=True, text=True, check=True)
+    *_, heading, row, last = done.stdout.splitlines()
     assert heading.split() == ["target", "inputs", "places", "reached", "found"]
     name, inputs, reached, found = row.replace(",", "").split()
     assert (name, found) == ("requests", "0")
@@ -72,4 +71,4 @@ def test_a_run_prints_a_table_and_an_input_runs_again(tmp_path: Path):
     assert int(reached) > 10
     assert last.split()[0] == "all"
     (tmp_path / "input").write_bytes(b"")
-    assert said("again", "requests", str(tmp_path / "input")) == "nothing was found\n"
+    assert run_fuzzing.main(["again", "requests", str(tmp_path / "input")]) == 0

@@ -27,8 +27,10 @@ async def memory(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, Non
 @asynccontextmanager
 async def jetstream(_: Path, retention: Retention) -> AsyncGenerator[StreamLog, None]:
     log = JetStreamLog(shared_nats().url, retention, name=f"T{token_hex(8)}")
-    yield log
-    await log.aclose()
+    try:
+        yield log
+    finally:
+        await log.aclose()
 
 
 @asynccontextmanager

@@ -56,13 +56,17 @@ class NatsServer:
                 break
         else:
             pytest.fail("".join(lines))
-        threading.Thread(target=process.stderr.read, daemon=True).start()
+        self._reading = threading.Thread(target=process.stderr.read, daemon=True)
+        self._reading.start()
 
     def kill(self) -> None:
         """Kill it as a machine that dies does, and wait until it is gone."""
         if (process := self._process) is not None:
             process.kill()
             process.wait()
+            self._reading.join()
+            assert process.stderr is not None
+            process.stderr.close()
             self._process = None
 
 

@@ -51,17 +51,19 @@ class ValkeyServer:
     def url(self) -> str:
         return f"redis://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
+    def start(self, password: str | None = None) -> None:
         server = [binary(), "--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self._folder), "--save", ""]
         server += ["--appendonly", "yes", "--appendfsync", "always", "--logfile", "server.log", *self._options]
-        self._process = subprocess.Popen(["sh", "-c", _BOUND, "sh", *server], stdin=subprocess.PIPE)
-        with self.client() as client:
+        self._process = subprocess.Popen(
+            ["sh", "-c", _BOUND, "sh", *server], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        with self.client(password) as client:
             self._pid = int(client.info("server")["process_id"])
 
-    def client(self) -> Redis:
+    def client(self, password: str | None = None) -> Redis:
         """Return a client of the server, when it answers."""
         assert self._process is not None
-        client = Redis(port=self.port, socket_timeout=_SECONDS)
+        client = Redis(port=self.port, password=password, socket_timeout=_SECONDS)
         while True:
             try:
                 client.ping()

@@ -119,7 +119,7 @@ def test_where_another_answer_comes_the_old_one_ends_with_an_error(tmp_path: Pat
             shown = asked(second, "/v1/chat/completions")
     assert WORDS[3] in shown
     assert "Another." not in shown
-    assert "differs from what was shown" in shown
+    assert "is not what was shown" in shown
 
 
 def test_another_request_or_another_key_is_another_answer(tmp_path: Path):

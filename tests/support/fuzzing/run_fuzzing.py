@@ -26,15 +26,22 @@ if str(SUPPORT) not in sys.path:
     sys.path.insert(0, str(SUPPORT))
 import checkout  # noqa: E402 - first of all of Penstock
 
+
+class Family(NamedTuple):
+    """A file of targets: which it has, and the modules in which it counts what an input reaches."""
+
+    targets: tuple[str, ...]
+    watched: tuple[str, ...]
+
+
 FAMILIES: Final = {
-    "json_targets": ("json_texts", "json_calls"),
-    "wire_targets": ("framings", "lanes", "bodies"),
-    "dialect_targets": ("answers", "marked_texts", "grammars"),
-    "request_targets": ("requests",),
-    "edit_targets": ("patches", "edits", "diffs"),
+    "json_targets": Family(("json_texts", "json_calls"), ("penstock.operators",)),
+    "wire_targets": Family(("framings", "lanes", "bodies"), ("penstock.sources",)),
+    "dialect_targets": Family(("answers", "marked_texts", "grammars"), ("penstock.operators",)),
+    "request_targets": Family(("requests",), ("penstock.gateway",)),
+    "edit_targets": Family(("patches", "edits", "diffs"), ("penstock.sinks.edits", "penstock.sinks.files")),
 }
-"""The targets of each file."""
-TARGETS: Final = tuple(name for names in FAMILIES.values() for name in names)
+TARGETS: Final = tuple(name for family in FAMILIES.values() for name in family.targets)
 CORPORA: Final = Path(__file__).with_name("corpora")
 BUILD: Final = checkout.ROOT / "build" / "fuzzing"
 LONGEST: Final = 1024
@@ -45,13 +52,18 @@ SECONDS_BETWEEN_LINES: Final = 15
 Target = Callable[[bytes], None]
 
 
+def file_of(name: str) -> str:
+    """Return the file that has a target."""
+    for file, family in FAMILIES.items():
+        if name in family.targets:
+            return file
+    message = f"no target is named {name!r}; there are {', '.join(TARGETS)}"
+    raise SystemExit(message)
+
+
 def target_of(name: str) -> Target:
     """Import the file of a target, and return it."""
-    file = next((file for file, names in FAMILIES.items() if name in names), None)
-    if file is None:
-        message = f"no target is named {name!r}; there are {', '.join(TARGETS)}"
-        raise SystemExit(message)
-    target: Target = import_module(f"fuzzing.{file}").TARGETS[name]
+    target: Target = import_module(f"fuzzing.{file_of(name)}").TARGETS[name]
     return target
 
 
@@ -106,7 +118,7 @@ def fuzz_one(name: str, seconds: str, *options: str) -> None:
     """Run one target in this process, which libFuzzer ends."""
     import atheris  # noqa: PLC0415 - only fuzzing needs it
 
-    with atheris.instrument_imports(include=["penstock"]):
+    with atheris.instrument_imports(include=[*FAMILIES[file_of(name)].watched]):
         target = target_of(name)
     for each in kept_inputs(name):
         target(each)  # what is made once is no coverage of an input

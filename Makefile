@@ -15,6 +15,7 @@ MINUTES ?= 60
 SHARED ?=
 SHARED_ON ?=
 LOAD ?=
+SCALE ?=
 LIVE ?=
 CHAOS ?=
 PEERS ?=
@@ -32,7 +33,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -93,6 +94,16 @@ $(LLAMA)/.ready: tests/support/llama.txt
 	test -x $(LLAMA)/bin/python || $(PYTHON) -m venv $(LLAMA)
 	$(LLAMA)/bin/python $(PIP) install -q --no-deps -r $<
 	touch $@
+
+RAY := build/ray
+RECORDS ?= 200
+ray: $(RAY)/.ready ## read RECORDS records in bulk with Ray, in an environment of its own; 730 MB are installed once
+	$(COMPILE_ONCE) RECORDS=$(RECORDS) $(RAY)/bin/python -m pytest -W ignore -p no:unraisableexception tests/scale/batch/test_batch_in_ray.py
+
+$(RAY)/.ready: pyproject.toml
+	test -x $(RAY)/bin/python || $(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python $(PIP) install -q -e '.[ray,scale]' hypothesis psutil pytest
+	@touch $@
 
 lowest: ## run the README, the pages and the laws with the lowest versions that pyproject.toml allows, in an environment of its own
 	test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
@@ -194,6 +205,10 @@ load: $(READY) ## measure a server under load, beside one without the library; L
 
 chaos: $(READY) ## kill processes in the middle of their work, 300 times in each scenario; CHAOS=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
+
+scale: RECORDS = 2000
+scale: $(READY) ray ## measure what goes beyond one process, with 2,000 streams; SCALE=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/scale.py $(SCALE)
 
 docs: $(READY) ## build the site into build/site, and write the page of strategies anew
 	$(RUN)/python docs/make_strategies_page.py

@@ -15,8 +15,8 @@ MINUTES ?= 60
 SHARED ?=
 SHARED_ON ?=
 LOAD ?=
-LIVE ?=
 SCALE ?=
+LIVE ?=
 CHAOS ?=
 PEERS ?=
 PAIRWISE ?=
@@ -33,7 +33,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams scale chaos docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -94,6 +94,16 @@ $(LLAMA)/.ready: tests/support/llama.txt
 	test -x $(LLAMA)/bin/python || $(PYTHON) -m venv $(LLAMA)
 	$(LLAMA)/bin/python $(PIP) install -q --no-deps -r $<
 	touch $@
+
+RAY := build/ray
+RECORDS ?= 200
+ray: $(RAY)/.ready ## read RECORDS records in bulk with Ray, in an environment of its own; 730 MB are installed once
+	$(COMPILE_ONCE) RECORDS=$(RECORDS) $(RAY)/bin/python -m pytest -W ignore -p no:unraisableexception tests/scale/batch/test_batch_in_ray.py
+
+$(RAY)/.ready: pyproject.toml
+	test -x $(RAY)/bin/python || $(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python $(PIP) install -q -e '.[ray,scale]' hypothesis psutil pytest
+	@touch $@
 
 lowest: ## run the README, the pages and the laws with the lowest versions that pyproject.toml allows, in an environment of its own
 	test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
@@ -193,11 +203,12 @@ live-streams: $(READY) ## find how many live streams one core carries; LIVE=--he
 load: $(READY) ## measure a server under load, beside one without the library; LOAD=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/load.py $(LOAD)
 
-scale: $(READY) ## measure what the logs carry, on real servers; SCALE=--help lists the options
-	$(COMPILE_ONCE) $(RUN)/python benchmarks/scale.py $(SCALE)
-
 chaos: $(READY) ## kill processes in the middle of their work, 300 times in each scenario; CHAOS=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
+
+scale: RECORDS = 2000
+scale: $(READY) ray ## measure what the logs carry on real servers, and reading in bulk; SCALE=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/scale.py $(SCALE)
 
 docs: $(READY) ## build the site into build/site, and write the page of strategies anew
 	$(RUN)/python docs/make_strategies_page.py

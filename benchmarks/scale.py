@@ -7,7 +7,9 @@
     appends   1,000 writers, each of a stream, append one item of 200 bytes after the other, as fast as the log can
     lag       500 streams get an item each 50 ms in one process; another one follows all, as on another machine
     readers   one process follows 2,000 streams, each of which gets an item twice a second in another one
+    chain     2,000 streams of every provider are written and read by a pipeline at once: the events of a single process
     replay    among 10,000 streams of 100 items, 300 are read from the beginning by a process that has just started
+    batch     recordings and bodies of four APIs are read into tables, without a log: see scale_batch.py
 
 `us` are microseconds of CPU time for each append, of the process that appends and of the server. A delay is that from
 the call of `append` until another process has the item; what waits in the writer to be joined with others is not in it.
@@ -34,6 +36,8 @@ from typing import Any, NamedTuple
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/support"))
 import checkout  # noqa: F401 - first of all
 import psutil
+import scale_batch
+from logged_streams import differing
 from nats_server import NatsServer
 from valkey_server import ValkeyServer
 
@@ -247,7 +251,24 @@ async def _read(address: str, streams: str, reads: str, items: str) -> None:
     print(json.dumps(times))
 
 
-SCENARIOS: dict[str, Scenario] = {"appends": appends, "lag": lag, "readers": readers, "replay": replay}
+def chain(server: Server, plan: Plan) -> list[Figure]:
+    async def main() -> tuple[int, float]:
+        async with opened(server.address) as log:
+            streams, begun = plan.of(2000), time.monotonic()
+            return len(await differing(log, streams)), streams / (time.monotonic() - begun)
+
+    wrong, speed = asyncio.run(main())
+    return [Figure("streams", speed, "/s"), Figure("differ", float(wrong), "", 0.0)]
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "appends": appends,
+    "lag": lag,
+    "readers": readers,
+    "chain": chain,
+    "replay": replay,
+}
+BATCH = "batch"
 BESIDE: dict[str, Callable[..., Any]] = {"write": _write, "follow": _follow, "read": _read}
 """What runs in a process of its own: `scale.py beside NAME ARGUMENTS`."""
 
@@ -270,8 +291,11 @@ def _at(ordered: Sequence[float], share: float) -> float:
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--scenario", action="append", choices=SCENARIOS, help="only this one; may be repeated")
+    parser.add_argument(
+        "--scenario", action="append", choices=(*SCENARIOS, BATCH), help="only this one; may be repeated"
+    )
     parser.add_argument("--log", action="append", choices=LOGS, help="only this one; may be repeated")
+    parser.add_argument("--records", type=int, default=2000, help="how many records are read in bulk")
     parser.add_argument("--quick", action="store_true", help="a second each, with few streams, without bounds of time")
     return parser.parse_args()
 
@@ -281,7 +305,12 @@ def main() -> int:
     plan = Plan(1.0, 0.01) if given.quick else Plan(15.0, 1.0)
     print(f"Python {platform.python_version()}, {os.cpu_count()} cores, load of the machine {os.getloadavg()[0]:.1f}\n")
     holds = True
-    for scenario in given.scenario or SCENARIOS:
+    for scenario in given.scenario or (*SCENARIOS, BATCH):
+        if scenario == BATCH:
+            for said, fits in scale_batch.batch(streams=given.records):
+                print("PASS" if fits else "FAIL", said)
+                holds = holds and fits
+            continue
         for name in given.log or LOGS:
             with started(name) as server:
                 for figure in SCENARIOS[scenario](server, plan):

@@ -78,6 +78,8 @@ HOSTILE_CALLS = "tests/sinks/files/test_hostile_calls.py"
 HOSTILE_PATHS = "tests/sinks/files/test_hostile_paths.py"
 FILE_DRAFTS = "tests/sinks/files/test_file_drafts.py"
 
+CRASH_POINTS = "tests/scale/ledger/test_crash_points.py"
+LEDGERS = "tests/scale/ledger/test_ledgers.py"
 READ_CALLS = "tests/sinks/acting/test_read_calls.py"
 READ_LAWS = "tests/laws/test_read_while_written.py"
 
@@ -2315,6 +2317,59 @@ MUTANTS: tuple[Mutant, ...] = (
         ("tests/pipeline/test_call_tools.py",),
     ),
     Mutant(
+        "two workers start a call",
+        (Edit("sinks/acting/ledger.py", 'entry.state not in ("intended", "unknown" if again else ""):', "False:"),),
+        (CRASH_POINTS, LEDGERS),
+    ),
+    Mutant(
+        "a call whose worker has died starts again",
+        (
+            Edit(
+                "sinks/acting/ledger.py",
+                'entry._replace(state="unknown", outcome=_DIED, changed=now)',
+                'entry._replace(state="intended", changed=now)',
+            ),
+        ),
+        (CRASH_POINTS, LEDGERS),
+    ),
+    Mutant(
+        "a worker that was fenced keeps its result",
+        (
+            Edit(
+                "sinks/acting/ledger.py",
+                'entry.owner != owner or entry.state not in ("started", "unknown")',
+                'entry.state not in ("started", "unknown")',
+            ),
+        ),
+        (LEDGERS,),
+    ),
+    Mutant(
+        "a call with other arguments runs under the same key",
+        (Edit("sinks/acting/ledger.py", "entry.digest != digest or entry.state", "entry.state"),),
+        (LEDGERS,),
+    ),
+    Mutant(
+        "a call runs without its ledger",
+        (
+            Edit(
+                "sinks/acting/ledger_call.py",
+                "            return self._away(error)\n        return None\n",
+                "            pass\n        return None\n",
+            ),
+        ),
+        ("tests/pipeline/test_call_once.py without_the_ledger",),
+    ),
+    Mutant(
+        "a tool that was broken off counts as done",
+        (Edit("sinks/acting/ledger_call.py", "        if not has_answered:\n", "        if False:\n"),),
+        ("tests/pipeline/test_call_once.py broken_off",),
+    ),
+    Mutant(
+        "a call that did not begin stays started",
+        (Edit("sinks/acting/ledger_call.py", "            await self._leave(release(self._owner))\n", ""),),
+        ("tests/pipeline/test_call_once.py left_before",),
+    ),
+    Mutant(
         "results come out of order",
         (Edit("pipeline/call_tools.py", "if not self._options.ordered:", "if True:"),),
         ("tests/pipeline/test_call_tools.py",),
@@ -2393,8 +2448,8 @@ MUTANTS: tuple[Mutant, ...] = (
         (
             Edit(
                 "sinks/acting/read_calls.py",
-                '            emit(status("failed", str(call.cut)))\n            return\n',
-                "            acting.answer(result)\n            self._work.emit(result)\n            return\n",
+                '            self._emit(call, StatusMaker(request, is_open=True)("failed", str(call.cut)))\n            return\n',
+                "            self._acting.answer(result)\n            self._work.emit(result)\n            return\n",
             ),
         ),
         (f"{READ_CALLS} told_why",),

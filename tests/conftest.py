@@ -6,6 +6,7 @@ import ssl
 import sys
 from collections.abc import Iterator
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,9 @@ def certificates_loaded_once() -> Iterator[None]:
     """Load the certificates of this machine once, and not for each of the thousands of clients, none of which uses TLS."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        if "httpx2" in sys.modules:  # it has a way of its own
+            httpcore2 = import_module("httpcore2")
+            patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield
 
 

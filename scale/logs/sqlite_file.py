@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -166,7 +166,7 @@ class SqliteFile:
             return {name: (row, last, closed) for name, row, last, closed in self._connection.execute(query, (asked,))}
 
     @contextmanager
-    def _transaction(self, kind: str) -> Iterator[None]:
+    def _transaction(self, kind: str) -> Generator[None, None, None]:
         self._connection.execute(f"begin {kind}")
         try:
             yield
@@ -238,7 +238,7 @@ class Changes:
 
     def claim(self, name: str) -> LogState:
         one = self._streams.get(name)
-        if one is not None and one.touched < self._now - self._retention.seconds * 1000:
+        if one is not None and self._is_old(one):
             self.expire(name)
             one = None
         self._fence += 1
@@ -295,9 +295,13 @@ class Changes:
 
     def _claimed(self, name: str, fence: int) -> _Stream:
         one = self._streams.get(name)
-        if one is None or one.fence != fence:
+        if one is None or one.fence != fence or self._is_old(one):
             raise FencedError(name)
         return one
+
+    def _is_old(self, one: _Stream) -> bool:
+        """Return whether the stream counts as forgotten, whether or not it is still in the file."""
+        return one.touched < self._now - self._retention.seconds * 1000
 
     def _touch(self, one: _Stream) -> None:
         one.touched = self._now
@@ -371,7 +375,7 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told() -> Generator[None, None, None]:
     """Raise the error of SQLite as the one that says what to do."""
     try:
         yield

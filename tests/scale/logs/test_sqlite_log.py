@@ -18,7 +18,7 @@ from penstock.scale import LogItem, LogUnavailableError, Retention, SqliteLog, s
 from penstock.scale.logs import log_readers, sqlite_file
 
 A, B = stream_name("a"), stream_name("b")
-Question = Callable[[SqliteLog], Awaitable[None]]
+Question = Callable[[SqliteLog], Awaitable[object]]
 
 
 def asked(path: Path, question: Question, retention: Retention | None = None) -> None:
@@ -95,7 +95,7 @@ def test_a_database_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Pa
 
 def test_a_log_of_another_version_is_refused(tmp_path: Path):
     path = tmp_path / "streams.sqlite"
-    asked(path, lambda log: written(log, A, b"one"))  # type: ignore[arg-type]
+    asked(path, lambda log: written(log, A, b"one"))
     with sqlite3.connect(path) as connection:
         connection.execute("pragma user_version = 2")
     connection.close()
@@ -118,7 +118,7 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
 
 def test_a_file_that_is_damaged_later_is_told_and_not_misread(tmp_path: Path):
     path = tmp_path / "streams.sqlite"
-    asked(path, lambda log: written(log, A, *(b"%d" % number * 1000 for number in range(100))))  # type: ignore[arg-type]
+    asked(path, lambda log: written(log, A, *(b"%d" % number * 1000 for number in range(100))))
     whole = path.read_bytes()
     path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
 

@@ -18,6 +18,7 @@ SHARED ?=
 SHARED_ON ?=
 LOAD ?=
 SCALE ?=
+SOAK ?=
 LIVE ?=
 CHAOS ?=
 PEERS ?=
@@ -35,7 +36,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants coverage fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants coverage soak fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -214,6 +215,9 @@ load: $(READY) ## measure a server under load, beside one without the library; L
 
 chaos: $(READY) ## kill processes in the middle of their work, 300 times in each scenario; CHAOS=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
+
+soak: $(READY) ## let 2,000 guarded streams run through a log for 20 minutes: nothing may grow; SOAK=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/soak.py $(SOAK)
 
 scale: RECORDS = 2000
 scale: $(READY) ray ## measure what the logs carry on real servers, and reading in bulk; SCALE=--help lists the options

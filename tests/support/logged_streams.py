@@ -67,7 +67,9 @@ def _alone(which: int) -> list[str]:
 
     def events() -> Iterable[Any]:
         try:
-            yield from Pipeline(turn_id="t").stream(drive([body], decode_wire(api, turn_id="t", **options_of(api, name))))
+            yield from Pipeline(turn_id="t").stream(
+                drive([body], decode_wire(api, turn_id="t", **options_of(api, name)))
+            )
         except ProviderError as error:
             yield error
 

@@ -28,6 +28,7 @@ from penstock.scale.batch import batch_run, input_parts
 from penstock.sinks.collect import Collected
 
 ROOT = Path(__file__).parents[3]
+SUPPORT = str(ROOT / "tests/support")
 COUNT = 200
 HERMES = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
 
@@ -444,7 +445,7 @@ def test_a_program_that_reads_where_it_is_imported_is_told(tmp_path: Path):
         (tmp_path / "in" / f"{number}.txt").write_text(HERMES)
     program = tmp_path / "program.py"
     program.write_text(
-        f"import sys; sys.path.append({str(Path(checkout_file()).parent)!r}); import checkout\n"
+        f"import sys; sys.path.append({SUPPORT!r}); import checkout\n"
         "from penstock.scale.batch import input_parts, read_dataset\n"
         "input_parts.PART_RECORDS = 1\n"
         f"read_dataset.read_dataset({str(tmp_path / 'in')!r}, {str(tmp_path / 'out')!r}, workers=2)\n"
@@ -456,12 +457,6 @@ def test_a_program_that_reads_where_it_is_imported_is_told(tmp_path: Path):
     assert 'the program calls read_dataset(...) without if __name__ == "__main__": above it' in done.stderr
 
 
-def checkout_file() -> str:
-    import checkout  # noqa: PLC0415 - its path alone
-
-    return checkout.__file__
-
-
 def test_progress_is_told_in_bytes_and_ends_with_all(records: Path, tmp_path: Path, many_parts: None):
     seen: list[tuple[int, int]] = []
     read_dataset(records, tmp_path / "out", workers=2, progress=lambda done, size: seen.append((done, size)))
@@ -469,6 +464,16 @@ def test_progress_is_told_in_bytes_and_ends_with_all(records: Path, tmp_path: Pa
     assert {total for _, total in seen} == {size}
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert 0.95 * size < seen[-1][0] <= size
+
+
+def test_the_pages_program_prints_what_the_page_says(tmp_path: Path):
+    page = (ROOT / "docs/batch.md").read_text("utf-8")
+    program, output = (page.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("python", "text"))
+    (tmp_path / "program.py").write_text(f"import sys; sys.path.append({SUPPORT!r}); import checkout\n" + program)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.py")], capture_output=True, encoding="utf-8", check=False, timeout=120
+    )
+    assert (done.stdout, done.returncode) == (output, 0), done.stderr
 
 
 def test_the_page_has_every_column():

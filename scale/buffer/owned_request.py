@@ -151,7 +151,7 @@ class OwnedRequest:
         for each in (lost, error):
             match each:
                 case None | LogUnavailableError():
-                    continue
+                    pass
                 case FencedError():
                     self.is_fenced, self.is_kept = True, False
                     return End("interrupted", "fenced")

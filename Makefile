@@ -12,6 +12,8 @@ VENV ?= .venv
 VERSIONS ?= 3.11 3.12 3.13 3.14
 EXAMPLES ?= 10000
 MINUTES ?= 60
+SAMPLE ?= 1000
+SEED ?= 0
 SHARED ?=
 SHARED_ON ?=
 LOAD ?=
@@ -33,7 +35,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants coverage fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -157,8 +159,15 @@ test-shared: $(READY) ## run the tests over outside corpora: make test-shared SH
 	@test -d "$(SHARED)" || { echo 'name the folder of the corpora: make test-shared SHARED=FOLDER' >&2; exit 2; }
 	SHARED="$(SHARED)" $(RUN)/python -m pytest $(SHARED_ON) tests/shared_corpora
 
-mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught; takes 15 minutes
+mutants: $(READY) ## break copies of the code on purpose: those with a name, and SAMPLE= drawn with SEED=; each must be noticed; takes hours
 	$(RUN)/python tests/support/mutants.py
+	$(RUN)/python tests/support/mutation.py $(SAMPLE) $(SEED)
+
+coverage: $(READY) ## print the lines and branches that `make test` runs, without what is in C; fails below the last figure
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(RUN)/python -m coverage run -m pytest $(TWICE_ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep'
+	$(RUN)/python -m coverage combine --quiet
+	$(RUN)/python -m coverage report
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.
 fuzz: $(READY) ## run the targets of atheris for MINUTES=, then the property tests with EXAMPLES= each, other ones every time
@@ -207,7 +216,7 @@ chaos: $(READY) ## kill processes in the middle of their work, 300 times in each
 	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
 
 scale: RECORDS = 2000
-scale: $(READY) ray ## measure what goes beyond one process, with 2,000 streams; SCALE=--help lists the options
+scale: $(READY) ray ## measure what the logs carry on real servers, and reading in bulk; SCALE=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/scale.py $(SCALE)
 
 docs: $(READY) ## build the site into build/site, and write the page of strategies anew

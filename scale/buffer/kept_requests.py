@@ -182,7 +182,7 @@ class KeptRequests:
                 self.metrics.settled.inc()
                 found = await find(self._log, name)
         except LogGapError:
-            message = f"the beginning of the stream {name} is no longer kept; ask under another name"
+            message = f"the log has dropped the beginning of the stream {name}; ask under another name"
             raise RefusedError(410, message) from None
         except UsageError as error:
             raise RefusedError(409, str(error)) from None

@@ -263,7 +263,7 @@ class JetStreamLog:
         if fields is None:
             return None, 0.0
         message = fields["message"]
-        return place_of(decoded(b64decode(message["data"])), message["seq"]), _seconds(message["time"])
+        return place_of(decoded(b64decode(message.get("data", ""))), message["seq"]), _seconds(message["time"])
 
     async def _time(self) -> float:
         """Return the time by the clock of the server, which may have been set since it was asked."""

@@ -18,8 +18,8 @@ from ...sinks.resume.stream_log import LogUnavailableError
 from .jetstream_stream import Answered, Refused
 
 _LOGGER: Final = logging.getLogger("penstock")
-_ANSWER: Final = 10.0
-"""Seconds in which a server answers; one that keeps what it is told on a busy disk takes its time."""
+_ANSWER: Final = 5.0
+"""Seconds in which a server answers. One that has died does not, and its connection may still be there."""
 CONNECT: Final = 5.0
 """Seconds in which a server takes a connection."""
 _CLOSE: Final = 2.0

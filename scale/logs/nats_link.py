@@ -20,6 +20,8 @@ _AGAIN: Final = 0.2
 _SCHEMES: Final = frozenset({"nats", "tls", "ws", "wss"})
 _SWITCHED_OFF: Final = frozenset({10039, 10076})
 """JetStream's numbers of the error that the account, or the server, has none."""
+_NO_CLUSTER: Final = 10074
+"""That of a server alone which is to keep replicas."""
 
 
 class NatsLink:
@@ -72,9 +74,9 @@ class NatsLink:
     async def aclose(self) -> None:
         """Close the connection; there is no further one."""
         self._is_ended = True
-        if self._opening is not None:
+        while self._opening is not None:  # asyncio.wait_for of Python 3.11, which the client uses, may lose it once
             self._opening.cancel()
-            await asyncio.wait({self._opening})
+            await asyncio.wait({self._opening}, timeout=0.1)
         if self._connection is not None:
             await self._connection.close()
 
@@ -128,7 +130,7 @@ class NatsLink:
             mistake = f"the server at {shown} refuses the credentials: give those of a user that it knows"
         elif isinstance(error, SilentError) or (isinstance(error, Refused) and error.code in _SWITCHED_OFF):
             mistake = f"JetStream is not switched on at {shown}: start nats-server with -js, and let the account use it"
-        elif isinstance(error, Refused) and error.status < 500:
+        elif isinstance(error, Refused) and (error.status < 500 or error.code == _NO_CLUSTER):
             mistake = f"{error} at {shown}: change what it does not have, or its configuration"
         elif isinstance(error, ssl.SSLError):
             mistake = f"the certificate of {shown} is not accepted ({error}): give tls= a context that knows it"

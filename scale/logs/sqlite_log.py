@@ -54,7 +54,7 @@ class SqliteLog:
         self._reading = SqliteFile(place, retention)
         self._readers = LogReaders(self._seen, self._watch, self._leave)
         self._watched: set[str] = set()
-        self._places: dict[str, tuple[int, int, int]] = {}
+        self._places: dict[str, tuple[int, int, int] | None] = {}
         """Where the watched streams were when another process had written last."""
         self._loop: asyncio.AbstractEventLoop | None = None
         self._rest = 0.0

@@ -24,7 +24,7 @@ from .stream_log import LARGEST_ITEM, FencedError, LogGapError, LogState, LogUna
 
 _LOGGER: Final = logging.getLogger("penstock")
 VERSION: Final = 1
-EVERY: Final = 0.02
+EVERY: Final = 0.05
 """Seconds within which frames are written together."""
 _PAUSE: Final = 0.5
 """Seconds until a log that does not answer is read again."""

@@ -14,7 +14,7 @@ SCALE = Path(__file__).parents[2] / "benchmarks/scale.py"
 
 
 def test_a_small_batch_is_read_whole_and_prints_its_tables():
-    command = [sys.executable, str(SCALE), "--scenario", "batch", "--streams", "16"]
+    command = [sys.executable, str(SCALE), "--scenario", "batch", "--records", "16"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode in (0, 1), done.stderr
     assert re.search(r"^openai-chat, text +2 +1004 +[\d.]+ +[\d.]+ +[\d.]+ +[\d.]+$", done.stdout, re.MULTILINE)

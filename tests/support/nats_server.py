@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import re
+import socket
 import subprocess
 import tempfile
 import threading
@@ -16,7 +17,7 @@ from pathlib import Path
 import pytest
 
 _LISTENS = re.compile(r"Listening for client connections on 127\.0\.0\.1:(\d+)")
-KEPT_AT_ONCE = "max_payload: 8MB\njetstream { store_dir: '%s', sync_interval: always }"
+KEPT_AT_ONCE = "jetstream { store_dir: '%s', sync_interval: always }"
 """What an answer says is stored is on the disk; by default it is within two minutes."""
 
 
@@ -35,6 +36,11 @@ class NatsServer:
     @property
     def url(self) -> str:
         return f"nats://127.0.0.1:{self.port}"
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
 
     def start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -68,6 +74,13 @@ class NatsServer:
             assert process.stderr is not None
             process.stderr.close()
             self._process = None
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        port: int = listening.getsockname()[1]
+        return port
 
 
 @cache

@@ -169,6 +169,8 @@ coverage: $(READY) ## print the lines and branches that `make test` runs, withou
 	$(RUN)/python -m coverage run -m pytest $(TWICE_ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep'
 	$(RUN)/python -m coverage combine --quiet
 	$(RUN)/python -m coverage report
+	$(RUN)/python -m coverage json -q -o build/coverage/report.json
+	$(RUN)/python tests/support/coverage_figures.py build/coverage/report.json
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.
 fuzz: $(READY) ## run the targets of atheris for MINUTES=, then the property tests with EXAMPLES= each, other ones every time

@@ -194,9 +194,9 @@ docs: $(READY) ## build the site into build/site, and write the page of strategi
 	$(RUN)/python $(PIP) install --quiet --editable '.[docs]'
 	$(RUN)/python -m mkdocs build --strict
 
-wheel: $(READY) ## build the sdist, and from it the wheel, into dist/
+wheel: $(READY) ## build the sdist, and from it the wheel, into dist/; the same commit gives the same bytes
 	rm -rf dist
-	$(RUN)/python -m build --no-isolation
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(RUN)/python -m build --no-isolation
 
 clean: ## remove what the other targets made
 	rm -rf .venv .venv-* build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

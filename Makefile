@@ -30,7 +30,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan audit bench bench-peers peers load live-streams docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -146,6 +146,12 @@ test-shared: $(READY) ## run the tests over outside corpora: make test-shared SH
 
 mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught; takes 15 minutes
 	$(RUN)/python tests/support/mutants.py
+
+AUDIT := build/audit
+audit: $(READY) ## ask pip-audit for known vulnerabilities in what an installation brings; fails for what cannot be audited, too
+	test -x $(AUDIT)/bin/pip-audit || { $(PYTHON) -m venv $(AUDIT) && $(AUDIT)/bin/python $(PIP) install -q pip-audit; }
+	$(RUN)/python tests/support/our_packages.py > $(AUDIT)/installed.txt
+	$(AUDIT)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r $(AUDIT)/installed.txt
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.
 fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones every time

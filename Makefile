@@ -11,10 +11,15 @@ PYTHON ?= $(shell for each in python3 python3.14 python3.13 python3.12 python3.1
 VENV ?= .venv
 VERSIONS ?= 3.11 3.12 3.13 3.14
 EXAMPLES ?= 10000
+MINUTES ?= 60
+SAMPLE ?= 1000
+SEED ?= 0
 SHARED ?=
 SHARED_ON ?=
 LOAD ?=
+SCALE ?=
 LIVE ?=
+CHAOS ?=
 PEERS ?=
 PAIRWISE ?=
 PROFILE ?= repeatable
@@ -30,7 +35,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama lowest page test-all test-shared mutants fuzz asan audit bench bench-peers peers load live-streams docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants coverage fuzz asan audit bench bench-peers peers load live-streams chaos docs wheel clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -92,6 +97,16 @@ $(LLAMA)/.ready: tests/support/llama.txt
 	$(LLAMA)/bin/python $(PIP) install -q --no-deps -r $<
 	touch $@
 
+RAY := build/ray
+RECORDS ?= 200
+ray: $(RAY)/.ready ## read RECORDS records in bulk with Ray, in an environment of its own; 730 MB are installed once
+	$(COMPILE_ONCE) RECORDS=$(RECORDS) $(RAY)/bin/python -m pytest -W ignore -p no:unraisableexception tests/scale/batch/test_batch_in_ray.py
+
+$(RAY)/.ready: pyproject.toml
+	test -x $(RAY)/bin/python || $(PYTHON) -m venv $(RAY)
+	$(RAY)/bin/python $(PIP) install -q -e '.[ray,scale]' hypothesis psutil pytest
+	@touch $@
+
 lowest: ## run the README, the pages and the laws with the lowest versions that pyproject.toml allows, in an environment of its own
 	test -x build/lowest/bin/python || $(PYTHON) -m venv build/lowest
 	build/lowest/bin/python -c "import tomllib; each = tomllib.load(open('pyproject.toml', 'rb'))['project']; \
@@ -144,8 +159,15 @@ test-shared: $(READY) ## run the tests over outside corpora: make test-shared SH
 	@test -d "$(SHARED)" || { echo 'name the folder of the corpora: make test-shared SHARED=FOLDER' >&2; exit 2; }
 	SHARED="$(SHARED)" $(RUN)/python -m pytest $(SHARED_ON) tests/shared_corpora
 
-mutants: $(READY) ## run the laws against deliberately broken copies; each must be caught; takes 15 minutes
+mutants: $(READY) ## break copies of the code on purpose: those with a name, and SAMPLE= drawn with SEED=; each must be noticed; takes hours
 	$(RUN)/python tests/support/mutants.py
+	$(RUN)/python tests/support/mutation.py $(SAMPLE) $(SEED)
+
+coverage: $(READY) ## print the lines and branches that `make test` runs, without what is in C; fails below the last figure
+	rm -rf build/coverage && mkdir -p build/coverage
+	$(RUN)/python -m coverage run -m pytest $(TWICE_ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep'
+	$(RUN)/python -m coverage combine --quiet
+	$(RUN)/python -m coverage report
 
 AUDIT := build/audit
 audit: $(READY) ## ask pip-audit for known vulnerabilities in what an installation brings; fails for what cannot be audited, too
@@ -154,7 +176,8 @@ audit: $(READY) ## ask pip-audit for known vulnerabilities in what an installati
 	$(AUDIT)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r $(AUDIT)/installed.txt
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.
-fuzz: $(READY) ## run the property tests with EXAMPLES examples each, other ones every time
+fuzz: $(READY) ## run the targets of atheris for MINUTES=, then the property tests with EXAMPLES= each, other ones every time
+	$(COMPILE_ONCE) $(RUN)/python tests/support/fuzzing/run_fuzzing.py $(MINUTES)
 	$(RUN)/python -c 'import sys, hypothesis as h, pytest; \
 		h.settings.register_profile("fuzz", max_examples=$(EXAMPLES), deadline=None, derandomize=False); \
 		sys.exit(pytest.main(["-m", "hypothesis or laws", "--hypothesis-profile=fuzz", "-W", "ignore:Module already"]))'
@@ -194,6 +217,13 @@ live-streams: $(READY) ## find how many live streams one core carries; LIVE=--he
 
 load: $(READY) ## measure a server under load, beside one without the library; LOAD=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/load.py $(LOAD)
+
+chaos: $(READY) ## kill processes in the middle of their work, 300 times in each scenario; CHAOS=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
+
+scale: RECORDS = 2000
+scale: $(READY) ray ## measure what the logs carry on real servers, and reading in bulk; SCALE=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/scale.py $(SCALE)
 
 docs: $(READY) ## build the site into build/site, and write the page of strategies anew
 	$(RUN)/python docs/make_strategies_page.py

@@ -39,7 +39,7 @@ def read_request(api: Api, body: bytes | Mapping[str, Any]) -> NeutralRequest:
     if isinstance(body, bytes):
         try:
             body = msgspec.json.decode(body)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # msgspec's own, and that of bytes which are no UTF-8
             detail = f"must be JSON: {error}"
             raise RequestError(detail, field="the body") from error
     request = _READ[api](body)

@@ -2,7 +2,7 @@
 
 The names of a first hour are here; each room has all of its own:
 `penstock.events`, `penstock.operators`, `penstock.sources`, `penstock.sinks`, `penstock.pipeline`,
-`penstock.gateway`, and the workshop `penstock.studio`.
+`penstock.gateway`, `penstock.scale`, and the workshop `penstock.studio`.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ __all__ = [
     "write_files",
 ]
 
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "gateway", "studio")
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "gateway", "scale", "studio")
 """The folders of Penstock. All that builds, checks and tests it reads here what they are called and where they lie."""
 
 _HERE = os.path.dirname(__file__)  # noqa: PTH120 - importing pathlib takes longer than all that is done here

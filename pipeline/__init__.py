@@ -8,6 +8,7 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from ..operators.calls.streamed_paths import Streamed
+    from ..sinks.acting.ledger import CallKey
     from .answer import Answer
     from .call_tools import call_tools
     from .output_type import OutputType, output_options
@@ -38,6 +39,7 @@ __all__ = [
     "FILE_TOOL_DEFINITIONS",
     "STRATEGIES",
     "Answer",
+    "CallKey",
     "OutputType",
     "Pipeline",
     "Settings",
@@ -71,6 +73,7 @@ lazy_names(
     __all__,
     {
         ".operators.calls.streamed_paths": ("Streamed",),
+        ".sinks.acting.ledger": ("CallKey",),
         "answer": ("Answer",),
         "call_tools": ("call_tools",),
         "output_type": ("OutputType", "output_options"),

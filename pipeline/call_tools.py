@@ -13,12 +13,14 @@ from typing import Any, TypeAlias
 from msgspec.structs import replace
 
 from ..events.errors import UsageError
-from ..events.tool_invocation import InvocationFailed, ToolInvocation, ToolResult
+from ..events.tool_invocation import InvocationFailed, ToolInvocation, ToolResult, true_arguments
 from ..operators.calls.field_spec import KNOWN_FILE_TOOLS, spec_by_type, specs_by_tool
 from ..operators.engine.pump import is_async_stream
 from ..operators.engine.stage import How
 from ..sinks.acting.approval import Approve, Postponed, StatusMaker, gate
 from ..sinks.acting.function_run import FunctionRun
+from ..sinks.acting.ledger import Ledger
+from ..sinks.acting.ledger_call import LedgerCall, interruption
 from ..sinks.acting.open_call import wanted_by
 from ..sinks.acting.read_calls import ReadCalls, ReadTool, ReadTools
 from ..sinks.acting.step import StepStream, TaskGroup, check_options
@@ -26,18 +28,23 @@ from .tool import Tool, as_tools
 from .tool_from_function import checked_call, is_async, opened_call, opening_of
 
 
-async def run_call(tool: Tool, call: ToolInvocation, timeout: float | None) -> ToolResult:  # noqa: ASYNC109 - a result
-    """Return the result of a call: what the tool returned, as plain data, or what went wrong, in words for the model.
+async def run_call(
+    tool: Tool,
+    call: ToolInvocation,
+    timeout: float | None,  # noqa: ASYNC109 - a result
+) -> tuple[ToolResult, bool]:
+    """Return the result of a call, and whether it is the tool's answer: False if the tool was too slow.
 
-    After `timeout` seconds an async tool is cancelled; a thread goes on, and what it returns is dropped. A cancellation
-    of the caller cancels the tool, too, and passes. So does a KeyboardInterrupt of an async tool.
+    The result is what the tool returned, as plain data, or what went wrong, in words for the model. After `timeout`
+    seconds an async tool is cancelled; a thread goes on, and what it returns is dropped. A cancellation of the caller
+    cancels the tool, too, and passes. So does a KeyboardInterrupt of an async tool.
     """
     run = FunctionRun(partial(checked_call, tool, call), tool.name, is_async=is_async(tool.function))
     try:
         await run.wait(timeout)
     finally:
         await run.stop()
-    return run.result(call, timeout)
+    return run.result(call, timeout), not run.is_late
 
 
 def _read_tools(tools: Mapping[str, Tool]) -> ReadTools:
@@ -67,6 +74,7 @@ class CallOptions:
     ordered: bool = False
     timeout: float | None = None
     approval_timeout: float | None = None
+    ledger: Ledger | None = None
 
     def shown(self) -> str:
         """Return the options that differ from the defaults, as arguments."""
@@ -133,27 +141,59 @@ class CalledTools:
     def close(self, _how: How) -> None:
         pass
 
+    def in_ledger(self, call: ToolInvocation) -> LedgerCall | None:
+        """Return what asks the ledger for a call; None without a ledger.
+
+        One that a tool reads while the model writes it is known by the arguments that the tool needs to begin.
+        """
+        ledger, options = self._options.ledger, self._options
+        if ledger is None:
+            return None
+        read = None if self._read_calls is None else self._read_calls.tool_named(call.name)
+        beginning = true_arguments(call)
+        if read is not None:  # in its segment they are as `redact` shows them
+            beginning = {key: call.arguments[key] for key in read.wanted.required}
+        again = self._tools[call.name].idempotent
+        return LedgerCall(ledger, call, beginning, again=again, emit=self._work.emit, timeout=options.timeout)
+
     async def run_whole(self, call: ToolInvocation) -> None:
         """Ask for a call that is sealed, run it, and answer it."""
-        work, options, tool = self._work, self._options, self._tools[call.name]
-        refused = await gate(call, options.approve, work.emit, timeout=options.approval_timeout)
+        work, options = self._work, self._options
+        kept = self.in_ledger(call)
+        refused: ToolResult | Postponed | None = None
+        if kept is not None:
+            kept.sealed(true_arguments(call))
+            refused = await kept.known()
+        if refused is None:
+            refused = await gate(call, options.approve, work.emit, timeout=options.approval_timeout)
+            if kept is not None:
+                await kept.refuse(refused)
         if isinstance(refused, Postponed):
             self._waiting.pop((call.turn_id, call.id), None)
             self._in_turn()
             return
-        if refused is not None:
-            self.answer(refused)
-            return
+        if refused is None:
+            async with self._slots:
+                refused = None if kept is None else await kept.start()
+                if refused is None:
+                    refused = await self._run(call, kept)
+        self.answer(refused)
+
+    async def _run(self, call: ToolInvocation, kept: LedgerCall | None) -> ToolResult:
         status = StatusMaker(call)
-        async with self._slots:
-            work.emit(status("started"))
-            try:
-                result = await run_call(tool, call, options.timeout)
-            except KeyboardInterrupt:
+        self._work.emit(status("started"))
+        try:
+            result, has_answered = await run_call(self._tools[call.name], call, self._options.timeout)
+        except BaseException as error:
+            if kept is not None:
+                await kept.lose(interruption(error))
+            if isinstance(error, KeyboardInterrupt):
                 self.interrupted(call, "KeyboardInterrupt")
-                raise
-        work.emit(status("finished") if result.error is None else status("failed", result.error))
-        self.answer(result)
+            raise
+        if kept is not None:
+            await kept.settle(result, has_answered=has_answered)
+        self._work.emit(status("finished") if result.error is None else status("failed", result.error))
+        return result
 
     def answer(self, result: ToolResult) -> None:
         """Yield a result, if it is the first of its call, and, if they are ordered, when it is its turn."""
@@ -198,6 +238,7 @@ def call_tools(
     ordered: bool = False,
     timeout: float | None = None,
     approval_timeout: float | None = None,
+    ledger: Ledger | None = None,
 ) -> CallTools:
     """Run each call of a stream as soon as it is sealed, beside the stream, and add what happens to the events.
 
@@ -227,6 +268,9 @@ def call_tools(
     - `ordered`: whether results come in the order of the calls, and not in that in which they are there.
     - `timeout`: seconds that a sealed call may run. An async tool is then cancelled; a thread goes on unheard.
     - `approval_timeout`: seconds that a call waits for its answer, before it counts as denied; None for no limit.
+    - `ledger`: a `SqliteLedger` or a `PostgresLedger`, which keeps what was started and what came out of it, so that a
+      call does not run twice, whichever process reads its answer again. What was running when its process died is
+      reported, and runs again only if its tool is `idempotent`.
 
     A `ToolCallStatus` says when approval is requested, a call is approved or denied, starts, finishes or fails, with
     the SHA-256 of `ToolInvocation.raw`. Each call has one `ToolResult`: of the value as plain data, of the error of a
@@ -250,10 +294,13 @@ def call_tools(
         message = f"call_tools(...) needs tools with functions to run, got {names}; pass functions, or tool(function)"
         raise UsageError(message)
     check_options(approve, timeout=timeout, approval_timeout=approval_timeout)
+    if ledger is not None and not callable(getattr(ledger, "change", None)):
+        message = f"ledger= must be a ledger, such as SqliteLedger(path), or None, got {ledger!r:.80}"
+        raise UsageError(message)
     if concurrency is not None and (type(concurrency) is not int or concurrency < 1):
         message = f"concurrency= must be at least 1 or None, got {concurrency!r}"
         raise UsageError(message)
-    return CallTools(by_name, CallOptions(approve, concurrency, ordered, timeout, approval_timeout))
+    return CallTools(by_name, CallOptions(approve, concurrency, ordered, timeout, approval_timeout, ledger))
 
 
 class CallTools:

@@ -141,7 +141,7 @@ def _read_fields(definition: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 # The widest rule of all providers; `tool_schemas` asks for that of its provider.
 _NAME = re.compile(r"[a-zA-Z0-9_.:-]{1,128}")
-_SAID = ("name", "description", "strict", "coerce", "streamed", "cache_control", "eager_input_streaming")
+_SAID = ("name", "description", "strict", "coerce", "streamed", "idempotent", "cache_control", "eager_input_streaming")
 """The arguments that a tool made again from its function would lose."""
 
 
@@ -162,6 +162,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
     - `validates`: whether a tool without a model checks arguments against `parameters`.
     - `coerce`: whether the model may turn one type of JSON into another, as "12" into 12. False implies `validates`.
     - `streamed`: paths of the text arguments that stream while the model writes them.
+    - `idempotent`: whether a second call with the same `CallKey` does nothing more than the first.
     - `cache_control`, `eager_input_streaming`: keys of Anthropic's definitions, which no other provider gets.
 
     Tools are equal if they are made of the same thing, with the same definition.
@@ -176,6 +177,7 @@ class Tool(Struct, Generic[P, R], frozen=True, eq=False, kw_only=True):
     validates: bool = False
     coerce: bool = True
     streamed: tuple[str, ...] = ()
+    idempotent: bool = False
     cache_control: dict[str, Any] | None = None
     eager_input_streaming: bool | None = None
 
@@ -285,6 +287,7 @@ def tool(
     validate: bool = False,
     coerce: bool | None = None,
     streamed: str | Iterable[str] | None = None,
+    idempotent: bool | None = None,
 ) -> Tool[P, R]: ...
 @overload
 def tool(
@@ -297,6 +300,7 @@ def tool(
     validate: bool = False,
     coerce: bool | None = None,
     streamed: str | Iterable[str] | None = None,
+    idempotent: bool | None = None,
 ) -> Tool: ...
 @overload
 def tool(
@@ -307,6 +311,7 @@ def tool(
     validate: bool = False,
     coerce: bool | None = None,
     streamed: str | Iterable[str] | None = None,
+    idempotent: bool | None = None,
 ) -> _MakesTool: ...
 def tool(
     value: Any = None,
@@ -318,6 +323,7 @@ def tool(
     validate: bool = False,
     coerce: bool | None = None,
     streamed: str | Iterable[str] | None = None,
+    idempotent: bool | None = None,
 ) -> Any:
     """Make a tool from a typed function, a pydantic model, a JSON Schema or a provider's definition; also a decorator.
 
@@ -333,6 +339,7 @@ def tool(
       Arguments that the function does not have are refused.
     - One parameter may be an `AsyncIterator[str]`, or in a function that is not async an `Iterator[str]`: the model
       writes a text, which `call_tools` lets the function read meanwhile. It is `streamed`, too.
+    - A parameter that is a `CallKey` gets the key of the call, and the model is not told of it.
     - A model's docstring describes it.
     - A definition has a name and parameters, in the form of any provider that `tool_schemas` supports, or of MCP; a
       plain JSON Schema needs `name=`. With `validate=True` arguments are checked against it, which needs
@@ -344,10 +351,12 @@ def tool(
     - `streamed`: the path of the text argument that streams while the model writes it, as "content", or several, as
       ("summary", "edits[*].new_text"); `Annotated[str, Streamed()]` says the same of a parameter or of a model's field.
       `UsageError` for a path that leads to no text in the schema.
-    - `name`, `description`, `strict`, `coerce` and `streamed` override those of the value; see `Tool`.
+    - `idempotent`: whether a second call with the same `CallKey` does nothing more than the first. Then
+      `call_tools(ledger=...)` runs a call again that was running when its process died.
+    - `name`, `description`, `strict`, `coerce`, `streamed` and `idempotent` override those of the value; see `Tool`.
     """
     said: dict[str, Any] = {"name": name, "description": description, "strict": strict, "coerce": coerce}
-    said["validates"] = validate or None
+    said["validates"], said["idempotent"] = validate or None, idempotent
     said["streamed"] = tuple(streamed) if isinstance(streamed, Iterable) and not isinstance(streamed, str) else streamed
     chosen: dict[str, Any] = {key: each for key, each in said.items() if each is not None}
     return partial(_make, **chosen) if value is None else _make(value, **chosen)

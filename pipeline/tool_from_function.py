@@ -21,6 +21,7 @@ from ..events.tool_invocation import InvocationFailed, ToolInvocation, true_argu
 from ..operators.calls.streamed_paths import Streamed
 from ..operators.schemas.schema_validation import what_to_write
 from ..operators.schemas.strict_schema import without_nulls
+from ..sinks.acting.ledger import CallKey, call_key
 from ..sinks.acting.streamed_text import whole_text
 
 if TYPE_CHECKING:
@@ -42,6 +43,8 @@ class _Parameter(Struct, frozen=True):
     is_read: bool = False
 
 
+_KEYS = "__call_keys__"
+"""The attribute of a function's model that has the names of the parameters that are a `CallKey`."""
 _ENTRY = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^\n]*?\))?:\s*(.*)$")
 
 
@@ -56,9 +59,10 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     the model uses another name for it, which may be one that is not allowed in Python, such as `from`. Descriptions
     come from `Annotated[..., Field(description=...)]`, else from the `Args:` of a docstring in Google's style.
     Arguments without a parameter are refused. A parameter that is read while its text arrives (`AsyncIterator[str]`,
-    `Iterator[str]`) is the last field, a `str`, so that models write it behind the others. `UsageError` for an async
-    generator, for *args and **kwargs, for an annotation that cannot be resolved or has no JSON Schema, for an unbound
-    method, for an alias that is a path or has several names, and for a second parameter that is read meanwhile.
+    `Iterator[str]`) is the last field, a `str`, so that models write it behind the others. One that is a `CallKey` has
+    no field. `UsageError` for an async generator, for *args and **kwargs, for an annotation that cannot be resolved or
+    has no JSON Schema, for an unbound method, for an alias that is a path or has several names, and for a second
+    parameter that is read meanwhile.
     """
     if isasyncgenfunction(_plain(function)):
         message = (
@@ -69,7 +73,9 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     for parameter in signature(function).parameters.values():
         if parameter.annotation is Parameter.empty:
             _warn_of_no_type(function, name, parameter.name)
-    return _made_model(function, name, fields)
+    model = _made_model(function, name, fields)
+    setattr(model, _KEYS, tuple(each.name for each, annotation in _parameters(function, name) if _is_key(annotation)))
+    return model
 
 
 def model_without_text(function: Callable[..., Any], name: str) -> type[BaseModel]:
@@ -102,6 +108,8 @@ def _model_fields(function: Callable[..., Any], name: str) -> dict[str, _Field]:
     fields: dict[str, _Field] = {}
     names: set[str] = set()
     for parameter, annotated in _parameters(function, name):
+        if _is_key(annotated):
+            continue
         annotation = _as_text(parameter, annotated, function, name)
         said: dict[str, Any] = {"alias": _name_for_model(parameter, annotation, name)}
         if said["alias"] in names:
@@ -123,6 +131,10 @@ def _model_fields(function: Callable[..., Any], name: str) -> dict[str, _Field]:
     for key in read:
         fields[key] = fields.pop(key)
     return fields
+
+
+def _is_key(annotation: Any) -> bool:
+    return (annotation.__origin__ if get_origin(annotation) is Annotated else annotation) is CallKey
 
 
 def _made_model(function: Callable[..., Any], name: str, fields: dict[str, _Field]) -> type[BaseModel]:
@@ -199,12 +211,13 @@ def _warn_of_no_type(function: Callable[..., Any], name: str, parameter: str) ->
 
 
 def function_arguments(
-    function: Callable[..., Any], model: type[BaseModel], given: BaseModel, text: Any = None
+    function: Callable[..., Any], model: type[BaseModel], given: BaseModel, key: CallKey, text: Any = None
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return the positional and keyword arguments of a call from a model's instance.
 
     They are the values themselves and not a dump: nested models stay models. `text` is what the function reads while it
-    arrives, which the instance may lack then; without it, the function gets the whole text at once.
+    arrives, which the instance may lack then; without it, the function gets the whole text at once. `key` is for the
+    parameters that are a `CallKey`.
     """
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
@@ -215,6 +228,7 @@ def function_arguments(
         else:
             values[field.alias or name if mark is None else mark.name] = getattr(given, name)
     parameters = signature(function).parameters.values()
+    values.update(dict.fromkeys(getattr(model, _KEYS, ()), key))
     return [values.pop(each.name) for each in parameters if each.kind is Parameter.POSITIONAL_ONLY], values
 
 
@@ -339,7 +353,8 @@ def checked_call(tool: Tool[..., Any], invocation: object) -> Callable[[], Any]:
     given: Any = invocation.model
     if not isinstance(given, tool.model):  # read back from JSON, redacted, or not validated so far
         given = tool.validate(arguments)
-    by_position, by_name = function_arguments(tool.function, tool.model, given)
+    key = call_key(invocation.turn_id, invocation.id)
+    by_position, by_name = function_arguments(tool.function, tool.model, given, key)
     return partial(tool.function, *by_position, **by_name)
 
 
@@ -353,10 +368,10 @@ def opening_of(tool: Tool[..., Any]) -> Tool[..., Any]:
     return replace(tool, model=model_without_text(function, tool.name), parameters=schema, streamed=())
 
 
-def opened_call(tool: Tool[..., Any], opening: BaseModel, text: Any) -> Callable[[], Any]:
+def opened_call(tool: Tool[..., Any], opening: BaseModel, text: Any, key: CallKey) -> Callable[[], Any]:
     """Return the function of a tool with the arguments of a call that is still written, and the text to read."""
     function = cast("Callable[..., Any]", tool.function)
-    by_position, by_name = function_arguments(function, cast("type[BaseModel]", tool.model), opening, text)
+    by_position, by_name = function_arguments(function, cast("type[BaseModel]", tool.model), opening, key, text)
     return partial(function, *by_position, **by_name)
 
 

@@ -253,6 +253,7 @@ def to_sse(
     - `message_id`: the `messageId` of tool call updates, or the id of Anthropic's message; by default the turn's id. Of
       "ai-sdk" the message's id, by default the client's own.
     - `model`: the model that the streams of other APIs name; OpenAI's have by default the provider's, once it is known.
+    - `created`: the time of the answer that OpenAI's streams name, in seconds since 1970; by default now.
     - `include_usage`: whether "openai-chat" sends the tokens, in a last chunk without choices.
     - `interleave`: with False "ag-ui" sends one message or call at a time, "anthropic-messages" one block.
     - `for_agents`: of "anthropic-messages", for clients that read inputs strictly and tell the model what is wrong.

@@ -52,6 +52,8 @@ def certificates_loaded_once() -> Iterator[None]:
     """Load the certificates of this machine once, and not for each of the thousands of clients, none of which uses TLS."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        if httpcore2 := sys.modules.get("httpcore2"):  # httpx2's own way, which a file that needs it has imported
+            patch.setattr(httpcore2, "default_ssl_context", cache(httpcore2.default_ssl_context))
         yield
 
 
@@ -78,6 +80,15 @@ def tab(chromium: Any) -> Iterator[Any]:
 
     with browser_tab(chromium) as opened:
         yield opened
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[str]:
+    """Return the URL of a database of a server of Postgres, which is started once."""
+    from postgres_server import postgres_server  # noqa: PLC0415 - as above
+
+    with postgres_server() as url:
+        yield url
 
 
 @pytest.fixture(scope="session")

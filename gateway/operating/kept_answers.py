@@ -14,7 +14,8 @@ from typing import Any, Final, Protocol
 import msgspec
 from msgspec.structs import replace
 
-from ...events.errors import UsageError
+from ...events.errors import PenstockError, UsageError
+from ...sinks.resume.stream_log import LARGEST_ITEM, StreamLog, stream_name
 from ..neutral import Call, Message, NeutralRequest, Reasoning, RequestError
 from ..typed_body import arguments_of
 
@@ -24,11 +25,11 @@ _LOGGER: Final = logging.getLogger("penstock.gateway")
 class Store(Protocol):
     """Where bytes are kept by a name; it may forget what is old."""
 
-    def get(self, name: str) -> bytes | None:
+    async def get(self, name: str) -> bytes | None:
         """Return what is kept under a name; None if nothing is."""
         ...
 
-    def put(self, name: str, value: bytes) -> None:
+    async def put(self, name: str, value: bytes) -> None:
         """Keep bytes under a name, instead of those that were kept before."""
         ...
 
@@ -42,10 +43,13 @@ class MemoryStore:
 
     A longer value is not kept.
 
-    >>> store = MemoryStore(most=10)
-    >>> for name in ("a", "b", "c"):
-    ...     store.put(name, b"four")
-    >>> store.get("a"), store.get("c")
+    >>> import asyncio
+    >>> async def main():
+    ...     store = MemoryStore(most=10)
+    ...     for name in ("a", "b", "c"):
+    ...         await store.put(name, b"four")
+    ...     return await store.get("a"), await store.get("c")
+    >>> asyncio.run(main())
     (None, b'four')
     """
 
@@ -54,12 +58,12 @@ class MemoryStore:
         self._size = 0
         self._kept: OrderedDict[str, bytes] = OrderedDict()
 
-    def get(self, name: str) -> bytes | None:
+    async def get(self, name: str) -> bytes | None:
         if (value := self._kept.get(name)) is not None:
             self._kept.move_to_end(name)
         return value
 
-    def put(self, name: str, value: bytes) -> None:
+    async def put(self, name: str, value: bytes) -> None:
         self._size -= len(self._kept.pop(name, b""))
         if len(value) > self._most:  # all others would go for it
             return
@@ -78,21 +82,24 @@ class OwnStore:
 
     - `owner`: what only this client sends, such as its key; all clients that send nothing have one store.
 
-    >>> store = MemoryStore()
-    >>> OwnStore(store, "key of one").put("a", b"four")
-    >>> OwnStore(store, "key of one").get("a"), OwnStore(store, "key of another").get("a")
-    (b'four', None)
+    >>> import asyncio
+    >>> async def main():
+    ...     store = MemoryStore()
+    ...     await OwnStore(store, "key of one").put("a", b"four")
+    ...     return [await OwnStore(store, owner).get("a") for owner in ("key of one", "key of another")]
+    >>> asyncio.run(main())
+    [b'four', None]
     """
 
     def __init__(self, store: Store, owner: str) -> None:
         self._store = store
         self._before = f"{sha256(owner.encode(errors='surrogatepass')).hexdigest()} " if owner else ""
 
-    def get(self, name: str) -> bytes | None:
-        return self._store.get(self._before + name)
+    async def get(self, name: str) -> bytes | None:
+        return await self._store.get(self._before + name)
 
-    def put(self, name: str, value: bytes) -> None:
-        self._store.put(self._before + name, value)
+    async def put(self, name: str, value: bytes) -> None:
+        await self._store.put(self._before + name, value)
 
     def close(self) -> None:
         self._store.close()
@@ -126,7 +133,7 @@ class DiskStore:
             message = f"cannot keep conversations in {path}: {error}; move that file away, or name another folder"
             raise UsageError(message) from error
 
-    def get(self, name: str) -> bytes | None:
+    async def get(self, name: str) -> bytes | None:
         key = _key(name)
         try:
             value: bytes | None = self._one("select value from kept where name = ?", key)
@@ -137,7 +144,7 @@ class DiskStore:
             return None
         return value
 
-    def put(self, name: str, value: bytes) -> None:
+    async def put(self, name: str, value: bytes) -> None:
         key = _key(name)
         try:
             self._database.execute("begin immediate")
@@ -179,6 +186,41 @@ class DiskStore:
         return None if row is None else row[0]
 
 
+class LogStore:
+    """A `Store` in a log, which all gateways of the log share; what is kept is as old as the log lets it be.
+
+    A value is kept once under its name. One that cannot be written or read counts as forgotten, as in `DiskStore`.
+    """
+
+    def __init__(self, log: StreamLog) -> None:
+        self._log = log
+
+    async def get(self, name: str) -> bytes | None:
+        stream = stream_name("kept", name)
+        try:
+            state = await self._log.state(stream)
+            if state is None or not state.is_closed:
+                return None
+            return b"".join([each.data for each in await self._log.read(stream, most=state.last)])
+        except PenstockError as error:
+            _LOGGER.warning("a conversation cannot be read: %s", error)
+            return None
+
+    async def put(self, name: str, value: bytes) -> None:
+        stream = stream_name("kept", name)
+        pieces = [value[at : at + LARGEST_ITEM] for at in range(0, len(value), LARGEST_ITEM)]
+        try:
+            state = await self._log.claim(stream)
+            if not state.is_closed:
+                await self._log.append(stream, pieces, state.fence, after=state.last)
+                await self._log.close(stream, state.fence)
+        except PenstockError as error:
+            _LOGGER.warning("a conversation cannot be kept: %s", error)
+
+    def close(self) -> None:
+        """Leave the log to whoever has opened it."""
+
+
 def _key(name: str) -> bytes:
     """Return a key of a bounded length for any text: ids are what a model wrote."""
     return sha256(name.encode(errors="surrogatepass")).digest()
@@ -188,24 +230,24 @@ _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(tuple[Message, ...])
 
 
-def keep_answer(store: Store, response_id: str, request: NeutralRequest, answer: Message) -> None:
+async def keep_answer(store: Store, response_id: str, request: NeutralRequest, answer: Message) -> None:
     """Keep a conversation with its answer, so that a request with `previous_response_id` goes on from there.
 
     The instructions of the request are not kept: each request has its own. Nor is anything that the client does not
     want to be stored.
     """
     if request.store:
-        store.put(f"response {response_id}", _encoder.encode((*request.messages, answer)))
+        await store.put(f"response {response_id}", _encoder.encode((*request.messages, answer)))
 
 
-def with_previous(store: Store, request: NeutralRequest) -> NeutralRequest:
+async def with_previous(store: Store, request: NeutralRequest) -> NeutralRequest:
     """Return a request with the conversation from which it goes on; `RequestError` if it is not kept."""
     if request.previous_response_id is None:
         return request
-    kept = store.get(f"response {request.previous_response_id}")
+    kept = await store.get(f"response {request.previous_response_id}")
     try:
         before = None if kept is None else _decoder.decode(kept)
-    except msgspec.DecodeError:  # another version has written it
+    except ValueError:  # another version has written it, or the file is damaged
         before = None
     if before is None:
         detail = f"the response {request.previous_response_id!r:.80} is not kept here, or not any longer"
@@ -213,23 +255,23 @@ def with_previous(store: Store, request: NeutralRequest) -> NeutralRequest:
     return replace(request, messages=(*before, *request.messages), previous_response_id=None)
 
 
-def keep_reasoning(store: Store, answer: Message) -> None:
+async def keep_reasoning(store: Store, answer: Message) -> None:
     """Keep what the model thought by the calls that it then made, for clients that do not send it back."""
     thought = "\n\n".join(each.text for each in answer.parts if isinstance(each, Reasoning))
     for name in _call_names(answer) if thought else ():
-        store.put(name, thought.encode(errors="replace"))
+        await store.put(name, thought.encode(errors="replace"))
 
 
-def with_reasoning(store: Store, request: NeutralRequest) -> NeutralRequest:
+async def with_reasoning(store: Store, request: NeutralRequest) -> NeutralRequest:
     """Return a request in which the calls of the assistant follow what was thought before them."""
-    return replace(request, messages=tuple(_thought(store, each) for each in request.messages))
+    return replace(request, messages=tuple([await _thought(store, each) for each in request.messages]))
 
 
-def _thought(store: Store, message: Message) -> Message:
+async def _thought(store: Store, message: Message) -> Message:
     if any(isinstance(each, Reasoning) and each.text for each in message.parts):
         return message
     for name in _call_names(message):
-        if (kept := store.get(name)) is not None:
+        if (kept := await store.get(name)) is not None:
             return replace(message, parts=(Reasoning(kept.decode()), *message.parts))
     return message
 

@@ -15,10 +15,13 @@ from ...events.errors import ProviderError
 from ...events.segment_event import SegmentEnd, SegmentStart
 from ...operators.engine.stage import Completed
 from ...sinks.remote_readers import sse_headers, to_sse
+from ...sinks.resume.stream_log import StreamLog
+from ...sinks.resume.stream_runs import StreamRuns
 from ...sinks.web.protocols import Encoder, encoder_of
 from ..neutral import ANSWER_IDS, Api, NeutralRequest
 from ..operating.kept_answers import (
     DiskStore,
+    LogStore,
     MemoryStore,
     OwnStore,
     Store,
@@ -40,25 +43,34 @@ class Answers:
     """Makes the responses, and knows the streams that are open.
 
     With a recorder all streams are recorded, and conversations are kept in its folder, where a further start of the
-    gateway finds them.
+    gateway finds them. With a log they are kept there, and so are the answers that have a name.
     """
 
-    def __init__(self, keep_alive: float, recorder: Recorder | None = None) -> None:
+    def __init__(self, keep_alive: float, recorder: Recorder | None = None, log: StreamLog | None = None) -> None:
         self._keep_alive = keep_alive
         self._recorder = recorder
         self._open: set[AnswerRun] = set()
-        self._store: Store = MemoryStore() if recorder is None else DiskStore(recorder.folder / _CONVERSATIONS)
+        self._runs = None if log is None else StreamRuns(log=log)
+        self._store = _store(recorder, log)
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @property
     def open_streams(self) -> int:
         """How many answers are on their way."""
         return len(self._open)
 
-    def close(self) -> None:
-        """Close what keeps the conversations."""
+    @property
+    def lag(self) -> float | None:
+        """Seconds for which the oldest piece of an answer waits for the log; None without a log."""
+        return None if self._runs is None else self._runs.lag
+
+    async def aclose(self) -> None:
+        """Leave the answers that are kept to other gateways, and close what keeps the conversations."""
+        if self._runs is not None:
+            await self._runs.aclose()
         self._store.close()
 
-    def remembered(self, asked: NeutralRequest, owner: str) -> NeutralRequest:
+    async def remembered(self, asked: NeutralRequest, owner: str) -> NeutralRequest:
         """Return a request with the conversation that it goes on from, and what was thought before its calls.
 
         - `owner`: whose conversations those are.
@@ -66,30 +78,32 @@ class Answers:
         `RequestError` if that conversation is not kept.
         """
         store = OwnStore(self._store, owner)
-        return with_reasoning(store, with_previous(store, asked))
+        return await with_reasoning(store, await with_previous(store, asked))
 
     def stop(self, reason: str) -> None:
-        """End all answers, with an error that has the reason. Call it from any thread."""
+        """End all answers, with an error that has the reason. Call it from any thread.
+
+        Those that are kept break off instead: another gateway goes on with them.
+        """
         for run in list(self._open):
-            run.cancel(reason)
+            if not run.is_kept:
+                run.cancel(reason)
+        if self._runs is not None and self._loop is not None:
+            asyncio.run_coroutine_threadsafe(self._runs.aclose(), self._loop)
 
     async def response(self, answer: Answer) -> Response:
         """Return the response when the first piece of the answer is there, or is so late that a client needs a sign.
 
         `ProviderError` for what failed before, while it still has a status.
         """
-        asked, api = answer.asked, answer.asked.api
-        answer_id = f"{ANSWER_IDS[api]}{uuid4().hex}"
-        run = AnswerRun(answer, answer_id, self._recorder)
-        self._open.add(run)
-        noted = self._noted(run, answer, answer_id)
-        told = noted if api == "openai-chat" else calls_at_the_end(noted, api)
-        stream = _Stream(run, named_for_client(told, asked.names), partial(self._open.discard, run), answer_id)
-        options = _options(asked)
+        asked, api, options = answer.asked, answer.asked.api, _options(answer.asked)
+        if self._runs is not None and answer.kept and asked.stream:
+            return await self._kept_response(self._runs, answer, options)
+        stream = self._stream(answer)
         try:
             if not asked.stream:
                 body = await _whole(stream, api, options)
-                return JSONResponse(body, headers=run.headers)
+                return JSONResponse(body, headers=stream.headers)
             await stream.begin(self._keep_alive)
         except ProviderError as error:
             await stream.aclose()
@@ -99,7 +113,43 @@ class Answers:
             await stream.aclose()
             raise
         frames = to_sse(stream, protocol=api, heartbeat=self._keep_alive, describe_error=in_stream, **options)
-        return _Streamed(frames, {**sse_headers(api), **run.headers})
+        return _Streamed(frames, {**sse_headers(api), **stream.headers})
+
+    async def _kept_response(self, runs: StreamRuns, answer: Answer, options: dict[str, Any]) -> Response:
+        """Return the response with an answer that is kept, and perhaps already on its way or at its end.
+
+        `ProviderError` as in `response`.
+        """
+        api: Api = answer.asked.api
+        self._loop = asyncio.get_running_loop()
+
+        async def again(_: object) -> _Stream:
+            return self._stream(answer)
+
+        run = await runs.find(answer.kept, again, describe_error=in_stream)
+        headers: dict[str, str] = {}
+        if run is None:
+            stream = self._stream(answer)
+            try:
+                await stream.begin(self._keep_alive)
+                how = {"describe_error": in_stream, "replays": True, **options}
+                run = runs.start(stream, id=answer.kept, protocol=api, **how)
+            except BaseException:
+                await stream.aclose()
+                raise
+            headers = stream.headers
+        frames = run.sse(answer.after, heartbeat=self._keep_alive)
+        return _Streamed(frames, {**sse_headers(api), **headers})
+
+    def _stream(self, answer: Answer) -> _Stream:
+        """Return the events of an answer. What is kept has the id of its stream, and so the same each time it comes."""
+        asked, api = answer.asked, answer.asked.api
+        answer_id = f"{ANSWER_IDS[api]}{answer.kept[:32] or uuid4().hex}"
+        run = AnswerRun(answer, answer_id, self._recorder)
+        self._open.add(run)
+        noted = self._noted(run, answer, answer_id)
+        told = noted if api == "openai-chat" else calls_at_the_end(noted, api)
+        return _Stream(run, named_for_client(told, asked.names), partial(self._open.discard, run), answer_id)
 
     async def _noted(self, run: AnswerRun, answer: Answer, answer_id: str) -> AsyncGenerator[Any, None]:
         """Yield what the client gets; log how the answer ended, and keep what the next request may refer to."""
@@ -113,9 +163,15 @@ class Answers:
             raise
         if notes.is_whole:
             said, store = notes.message(), OwnStore(self._store, answer.owner)
-            keep_reasoning(store, said)
+            await keep_reasoning(store, said)
             if answer.asked.api == "openai-responses":
-                keep_answer(store, answer_id, answer.asked, said)
+                await keep_answer(store, answer_id, answer.asked, said)
+
+
+def _store(recorder: Recorder | None, log: StreamLog | None) -> Store:
+    if log is not None:
+        return LogStore(log)
+    return MemoryStore() if recorder is None else DiskStore(recorder.folder / _CONVERSATIONS)
 
 
 class _Stream:
@@ -127,6 +183,11 @@ class _Stream:
         self._run, self._events, self._left, self._turn_id = run, events, left, turn_id
         self._first: asyncio.Future[list[Any]] | None = None
 
+    @property
+    def headers(self) -> dict[str, str]:
+        """Who answers, as far as that is certain."""
+        return self._run.headers
+
     async def begin(self, timeout: float) -> None:  # noqa: ASYNC109 - what is late is no error here
         """Wait for the first output; after `timeout` seconds it is left to whoever reads the events."""
         self._first = asyncio.ensure_future(begun(self._events))
@@ -135,8 +196,11 @@ class _Stream:
             self._first.result()
 
     async def __aiter__(self) -> AsyncIterator[Any]:
+        if self._first is None and self._run.is_kept:
+            self._first = asyncio.ensure_future(begun(self._events))
         if self._first is not None:
-            if not self._first.done():  # clients take no sign of life before the beginning of the answer
+            # Clients take no sign of life before the beginning of the answer. One that is kept always has the same.
+            if self._run.is_kept or not self._first.done():
                 yield SegmentStart("begin", "gateway", turn_id=self._turn_id)
                 yield SegmentEnd("begin", "gateway", "complete", turn_id=self._turn_id)
             for event in await asyncio.shield(self._first):

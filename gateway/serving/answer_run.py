@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
@@ -13,6 +14,7 @@ from ...events.tool_invocation import Notice
 from ...pipeline.async_run import AsyncRun
 from ...pipeline.pipeline import Pipeline
 from ...sinks.parts.event_words import printable
+from ...sinks.resume.stream_log import stream_name
 from ...sources.streams.bounded_read import too_long
 from ..neutral import NeutralRequest
 from ..operating.recorder import ClientRequest, Recorder
@@ -22,6 +24,8 @@ from .answer_guards import AnswerGuards
 from .upstream import Upstream, source_of
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
+STREAM: Final = "x-penstock-stream"
+"""The header with the name of a stream that is kept."""
 
 
 class Way(NamedTuple):
@@ -45,6 +49,7 @@ class Answer(NamedTuple):
     - `upstreams`: whom to ask, one after the other. `way`: says how.
     - `request`: what the client sent. `log`: what its line of the log will say.
     - `owner`: what the client sent as its key, if that is its own.
+    - `kept`: the name under which the answer is kept; empty if it is not. `after`: the last event that the client has.
     """
 
     asked: NeutralRequest
@@ -55,6 +60,8 @@ class Answer(NamedTuple):
     log: dict[str, Any]
     owner: str = ""
     is_codex: bool = False
+    kept: str = ""
+    after: int = 0
 
 
 class AnswerRun:
@@ -71,6 +78,11 @@ class AnswerRun:
         """Who answers, as far as that is certain."""
         self.events = self._answered()
         """The events of the first upstream that answers; the error of the last one is raised if none does."""
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether another gateway can go on with the answer."""
+        return self._answer.kept != ""
 
     def cancel(self, reason: str) -> None:
         """End the answer with an error that has the reason. Call it from any thread."""
@@ -104,11 +116,12 @@ class AnswerRun:
     async def _of(self, upstream: Upstream) -> AsyncGenerator[Any, None]:
         """Yield what the client gets of the answer of one upstream."""
         way = self._way = await self._answer.way(upstream)
+        headers = {**way.headers, **({STREAM: self._kept_as(way)} if self._answer.kept else {})}
         if len(self._answer.upstreams) == 1:
             self._note(upstream)
 
         async def asked_for() -> Any:
-            return await source_of(await upstream.stream(way.body, way.headers, way.path))
+            return await source_of(await upstream.stream(way.body, headers, way.path))
 
         async def opened() -> Any:
             if self._recorder is None:
@@ -149,6 +162,10 @@ class AnswerRun:
         if why is not None and (end is None or end.status == "interrupted"):
             message = f"the answer was broken off: {why}"
             raise (ProviderError if self._stopped is None else StoppingError)(message, status=503)
+
+    def _kept_as(self, way: Way) -> str:
+        """Return the name under which a buffer keeps the upstream's stream: another request has another."""
+        return stream_name(self._answer.kept, way.path, json.dumps(way.body, sort_keys=True))
 
     def _note(self, upstream: Upstream) -> None:
         """Note who answers."""

@@ -20,16 +20,19 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ...events.errors import ProviderError
+from ...events.errors import ProviderError, UsageError
+from ...sinks.resume.stream_log import stream_name
+from ...sinks.resume.stream_runs import event_number
 from ...sources.base.served_hosts import ServedHosts
 from ..neutral import Api, RequestError
+from ..operating.listening import while_there
 from ..operating.recorder import ClientRequest, Recorder
 from ..operating.request_log import CLIENT_LEFT, METRICS, RequestLog
 from ..operating.request_turns import STOPPING, BusyError, Turns
 from ..read_request import read_request
 from .answer_guards import AnswerGuards
 from .answer_response import Answers
-from .answer_run import Answer
+from .answer_run import STREAM, Answer
 from .api_errors import ApiError, api_error, busy_error, told
 from .served_model import GatewayOptions, ServedModel
 from .upstream import Upstream
@@ -45,6 +48,7 @@ PATHS: Final[Mapping[str, Api]] = {
 _BEARER: Final = re.compile("(?i)^bearer ")
 _COUNTING: Final = "/v1/messages/count_tokens"
 _MODELS: Final = "/v1/models"
+HEALTH: Final = "/health"
 
 
 class Gateway:
@@ -65,9 +69,10 @@ class Gateway:
         self.models = models or [ServedModel([each for each in given if isinstance(each, Upstream)], self._options)]
         self._hosts = ServedHosts(names=self._options.hosts)
         record = self._options.record
-        self._answers = Answers(self._options.keep_alive, None if record is None else Recorder(record))
+        recorder = None if record is None else Recorder(record)
+        self._answers = Answers(self._options.keep_alive, recorder, self._options.log)
         self._turns = Turns(self._options.most_at_once, self._options.most_waiting, self._options.longest_wait)
-        paths = (*PATHS, _COUNTING, _MODELS, "/")
+        paths = (*PATHS, _COUNTING, _MODELS, HEALTH, "/")
         self._log = RequestLog(paths, self._turns, lambda: self._answers.open_streams, self.shown_text)
 
     def app(self) -> Starlette:
@@ -76,7 +81,7 @@ class Gateway:
         @asynccontextmanager
         async def lifespan(_: Any) -> AsyncGenerator[None, None]:
             async with AsyncExitStack() as stack:
-                stack.callback(self._answers.close)
+                stack.push_async_callback(self._answers.aclose)
                 for upstream in {upstream for each in self.models for upstream in each.upstreams}:
                     await stack.enter_async_context(upstream)
                 yield
@@ -84,6 +89,7 @@ class Gateway:
         posts: dict[str, Api] = {**PATHS, _COUNTING: PATHS["/v1/messages"]}
         routes = [Route(path, _Endpoint(self, api), methods=["POST"]) for path, api in posts.items()]
         routes += [Route(_MODELS, self._listed), Route("/", self._root), Route(METRICS, self._metrics)]
+        routes.append(Route(HEALTH, self._health))
         return Starlette(
             routes=routes,
             lifespan=lifespan,
@@ -112,7 +118,7 @@ class Gateway:
             body = await self._body_of(request, api)
             headers = self._passed_on(request)
             owner = headers.get("authorization", "")
-            asked = self._answers.remembered(read_request(api, body), owner)
+            asked = await self._answers.remembered(read_request(api, body), owner)
             notes |= {"asked": asked.model, "stream": asked.stream}
             served = self._served(asked.model)
             await held.enter_async_context(self._turns.turn(notes))
@@ -125,6 +131,8 @@ class Gateway:
             came = ClientRequest(request.url.path, body)
             there = served.upstreams_there()
             answer = Answer(asked, there, way, served.guards, came, notes, owner, is_codex=is_codex)
+            if (name := request.headers.get(STREAM)) is not None:
+                answer = answer._replace(kept=self._kept_as(request.url.path, owner, name, body), after=_after(request))
             return await self._answers.response(answer)
         except _RefusedError as refused:
             error = refused.error
@@ -139,6 +147,13 @@ class Gateway:
             error = self._told(api, failed)
             notes["error"] = failed
         return as_response(error._replace(body=self._shown_data(error.body)))
+
+    def _kept_as(self, path: str, owner: str, name: str, body: bytes) -> str:
+        """Return the name under which an answer is kept: another client and another request have another."""
+        if self._options.log is None:
+            detail = f"this gateway keeps no streams; start it with --log, or leave out {STREAM}"
+            raise RequestError(detail, field=STREAM)
+        return stream_name("answer", owner, path, name, body)
 
     def _told(self, api: Api, error: ProviderError) -> ApiError:
         """Return an upstream's error as a client and the log may have it."""
@@ -192,8 +207,18 @@ class Gateway:
             return as_response(refused.error)
         return self._log.exposed(request)
 
+    async def _health(self, _: Request) -> Response:
+        """Return how the gateway is, without a key: for a balancer, and for what adds gateways."""
+        state = {
+            "status": "draining" if self._turns.is_over else "ok",
+            "open_streams": self._answers.open_streams,
+            "waiting_requests": self._turns.waiting,
+            "log_lag_seconds": self._answers.lag,
+        }
+        return JSONResponse(state, 503 if self._turns.is_over else 200)
+
     async def _root(self, _: Request) -> Response:
-        return JSONResponse({"name": "penstock gateway", "paths": [*PATHS, _COUNTING, _MODELS, METRICS]})
+        return JSONResponse({"name": "penstock gateway", "paths": [*PATHS, _COUNTING, _MODELS, HEALTH, METRICS]})
 
     async def _body_of(self, request: Request, api: Api) -> bytes:
         """Return the body. Of one that is too long as much again is read: some clients read no error before its end."""
@@ -264,18 +289,7 @@ class _Endpoint:
                     response = as_response(api_error(self._api, 500, "the gateway failed; its log says why"))
                 await response(scope, _never, send)
 
-        async def left() -> None:
-            await has_body.wait()
-            while (await receive())["type"] != "http.disconnect":
-                pass
-
-        work, gone = asyncio.ensure_future(answered()), asyncio.ensure_future(left())
-        try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            work.cancel()
-            gone.cancel()
-            await asyncio.wait({work, gone})
+        work = await while_there(answered(), receive, has_body)
         if work.cancelled():
             request.state.notes["_status"] = CLIENT_LEFT
         else:
@@ -298,6 +312,14 @@ def _key_of(request: Request) -> str:
 def _api_of(request: Request) -> Api:
     """Return the API of a client that asks for a path which several have."""
     return "anthropic-messages" if "anthropic-version" in request.headers else "openai-chat"
+
+
+def _after(request: Request) -> int:
+    """Return the number of the last event that a client has; `RequestError` if it is none."""
+    try:
+        return event_number(request.headers.get("last-event-id"))
+    except UsageError as error:
+        raise RequestError(str(error), field="last-event-id") from error
 
 
 async def _not_served(request: Request, error: Exception) -> Response:

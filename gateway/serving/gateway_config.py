@@ -81,6 +81,7 @@ class GatewayTable(_ModelOptions):
     most_waiting: Annotated[int, Field(ge=0)] | None = None
     grace: Annotated[float, Field(ge=0)] | None = None
     record: str | None = None
+    log: str | None = None
     upstreams: Annotated[dict[str, UpstreamTable], Field(min_length=1)]
     models: dict[str, ModelTable] = {}
 
@@ -88,8 +89,8 @@ class GatewayTable(_ModelOptions):
 class GatewayConfig(NamedTuple):
     """What a file says.
 
-    - `options`: those of `GatewayOptions` that are of the whole gateway. `running`: what `run_gateway` takes. They have
-      what the file has, and no defaults.
+    - `options`: those of `GatewayOptions` that are of the whole gateway. `running`: what `run_gateway` takes, and the
+      address of the log. They have what the file has, and no defaults.
     """
 
     models: tuple[ServedModel, ...]
@@ -118,7 +119,7 @@ def read_config(path: str | PathLike[str], environment: Mapping[str, str] = os.e
             "most_waiting": table.most_waiting,
             "record": None if table.record is None else Path(path).parent / table.record,
         }
-        running = {"host": table.host, "port": table.port, "grace": table.grace}
+        running = {"host": table.host, "port": table.port, "grace": table.grace, "log": table.log}
         _check_dialect(table.dialect, "")
         return GatewayConfig(_models(table, Path(path).parent, environment), given(**options), given(**running))
     except ValidationError as error:

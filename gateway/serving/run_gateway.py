@@ -12,20 +12,16 @@ from types import FrameType
 
 import uvicorn
 
-from ...events.errors import ProviderError, UsageError, shown_url
-from ...sources.base.request import is_this_machine, listen
+from ...events.errors import ProviderError, shown_url
+from ...sources.base.request import listen
 from ..chat_template import ChatTemplate
+from ..operating.listening import check_serving
 from .gateway_app import Gateway
 from .served_model import GatewayOptions, ServedModel, dialect_names
 from .upstream import Upstream
 
 _LONGEST_STOP = 5
 """Seconds that answers have to end in order."""
-
-
-def new_loop() -> asyncio.AbstractEventLoop:
-    """Return the event loop that uvicorn would run in: one in C, where there is `uvicorn[standard]`."""
-    return (uvicorn.Config("", log_config=None).get_loop_factory() or asyncio.new_event_loop)()
 
 
 async def run_gateway(
@@ -44,15 +40,7 @@ async def run_gateway(
 
     `UsageError` for a host that other machines can reach without a key, and for a port that is taken.
     """
-    if options.key is not None and not options.key.strip():
-        message = "the key is empty; pass one that clients then must send, or none"
-        raise UsageError(message)
-    if options.key is None and not is_this_machine(host):
-        message = f"other machines can reach {host}; pass --key too, which clients then must send"
-        raise UsageError(message)
-    if not math.isfinite(grace):
-        message = f"the grace must be a number of seconds, such as 60, got {grace}"
-        raise UsageError(message)
+    check_serving(host, options.key, grace)
     gateway = Gateway(upstreams, options)
     with listen(host, port) as listening:
         for line in await _introduction(gateway.models, listening.getsockname()[1], host):

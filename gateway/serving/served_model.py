@@ -12,6 +12,7 @@ from ...events.errors import ProviderError, UsageError
 from ...operators.catalogue.dialect_for import dialect_for
 from ...operators.redaction.detectors import Wanted
 from ...pipeline.pipeline import Pipeline
+from ...sinks.resume.stream_log import StreamLog
 from ..chat_template import ChatTemplate
 from ..completion_body import Completion, completion_body
 from ..neutral import NeutralRequest
@@ -38,6 +39,7 @@ class GatewayOptions(NamedTuple):
     - `most_at_once`: requests that are answered at the same time. Of further ones `most_waiting` wait for their turn,
       for `longest_wait` seconds at most; the others are refused. As long is waited for more of a request.
     - `longest_body`: of a request, in bytes. `keep_alive`: seconds of silence after which a client gets a sign of life.
+    - `log`: keeps conversations, and the answers of requests that name a stream, for all gateways that have it.
     - `record`: a folder for the recordings of all requests and answers.
     - `change`: a function that changes the pipeline of a request, such as by `insert` of an operator.
     - `allow_tools`: the only tools that may be called; one in a namespace is `namespace__name`.
@@ -56,6 +58,7 @@ class GatewayOptions(NamedTuple):
     longest_wait: float = 60.0
     longest_body: int = 64 * 1024 * 1024
     keep_alive: float = 10.0
+    log: StreamLog | None = None
     record: str | PathLike[str] | None = None
     change: Callable[[Pipeline, NeutralRequest], Pipeline] | None = None
     allow_tools: Iterable[str] | None = None

@@ -12,12 +12,13 @@ from typing import Any, Final, NamedTuple, Self, cast
 
 import httpx2
 
-from ...events.errors import ProviderError, UsageError, shown_url
+from ...events.errors import ProviderError, UsageError
 from ...sinks.running.event_pump import close_both
 from ...sources.base.endings import reported_error
 from ...sources.base.sdk_fields import Fields, fields_of
 from ...sources.streams.bounded_read import LONGEST, too_long
 from ..completion_body import GENERATE
+from ..operating.listening import checked_upstream
 from ..upstream_body import Lane
 from .api_errors import upstream_error
 from .server_profiles import PARSING, PROFILES, Profile, ServerName, find_server, models_in
@@ -62,7 +63,8 @@ class Upstream:
     def __init__(
         self, url: str, *, server: ServerName | None = None, key: str | None = None, silence: float = 600.0
     ) -> None:
-        self.url = _checked(url)
+        checked_upstream(url)
+        self.url = url.rstrip("/").removesuffix("/v1")
         self._given: ServerName | None = server
         self._key = checked_key(key)
         self._http = httpx2.AsyncClient(
@@ -136,9 +138,8 @@ class Upstream:
         return number if isinstance(number, int) else None
 
     def _headers(self, client: Mapping[str, str]) -> dict[bytes, bytes]:
-        if self._key:
-            return {b"authorization": f"Bearer {self._key}".encode()}
-        return {name.encode(): value.encode("latin-1") for name, value in client.items()}  # the bytes that came
+        headers = {name.encode(): value.encode("latin-1") for name, value in client.items()}  # the bytes that came
+        return headers | ({b"authorization": f"Bearer {self._key}".encode()} if self._key else {})
 
     async def _get(self, path: str, *, strict: bool = False) -> Any:
         try:
@@ -233,17 +234,6 @@ class _Peeked(httpx2.AsyncByteStream):
 
     async def aclose(self) -> None:
         await close_both(self._pieces, self._stream)
-
-
-def _checked(url: str) -> str:
-    try:
-        given = httpx2.URL(url) if "://" in url else None
-    except httpx2.InvalidURL:  # its text has the address, and so its password
-        given = None
-    if given is None or given.scheme not in ("http", "https") or not given.host:
-        message = f"an upstream must be an address such as http://127.0.0.1:8000, got {shown_url(url)}"
-        raise UsageError(message)
-    return url.rstrip("/").removesuffix("/v1")
 
 
 def checked_key(key: str | None) -> str | None:

@@ -65,6 +65,8 @@ class BrokenCall(Stateful):
     """Whether nothing but blanks has come since the last line break."""
     marked: bool = False
     """Whether a marker has come."""
+    read_upto: int = 0
+    """The offset behind the last marker: in what follows, markers of other dialects may stand."""
 
     def __init__(self, block: TextBlock) -> None:
         self._block = block.this
@@ -98,9 +100,11 @@ class BrokenCall(Stateful):
                 self._is_call(self.name, stop)
             elif is_closer or (self.begun and literal in self._openers):
                 source_buffer.position = stop
+                self.read_upto = source_buffer.here
                 self._is_text()
             else:
                 source_buffer.position = found.end()
+                self.read_upto = source_buffer.here
                 self.beside = self.is_empty_line = False
                 self.last, self.marked = literal[-1], True
                 self.begun = self.begun or self.last == "<"  # in front of a tag's name
@@ -148,6 +152,7 @@ class BrokenCall(Stateful):
             return False
         if words.literal(found, final=final):
             source_buffer.position = found.end()
+            self.read_upto = source_buffer.here
             self.marked, self.last = True, buffer[found.end() - 1]
         else:
             source_buffer.wait_from(begin)
@@ -183,7 +188,7 @@ class BrokenCall(Stateful):
     def _is_text(self) -> bool:
         """Make the block text: no broken call begins in what has been read."""
         block = self._block
-        block.plain_upto = block.source_buffer.here
+        block.plain_upto = self.read_upto
         block.back_to_text(for_good=True)
         return False
 
@@ -214,6 +219,7 @@ class BrokenCall(Stateful):
         elif block.is_cut and not self.begun and is_new and (block.outside.is_leading or not is_regular):
             block.drop()
         else:
+            self.read_upto = block.source_buffer.here
             self._is_text()
 
     def dump(self) -> Any:

@@ -25,11 +25,12 @@ class FunctionRun:
 
     - `function`: returns the function with its arguments; what it raises counts as raised by the tool.
     - `is_done`: whether the function has ended.
+    - `is_late`: whether it was stopped before that, so that what it did is not known.
     """
 
     def __init__(self, function: Callable[[], Callable[[], Any]], name: str, *, is_async: bool) -> None:
         self._name = name
-        self._is_late = False
+        self.is_late = False
         self.task = asyncio.get_running_loop().create_task(_outcome(function, is_async=is_async))
 
     @property
@@ -44,7 +45,7 @@ class FunctionRun:
         """Cancel a function that has not ended; a thread goes on, and what it returns is dropped."""
         if self.is_done:
             return
-        self._is_late = True
+        self.is_late = True
         self.task.cancel()
         await asyncio.wait({self.task}, timeout=CLEAN_UP)
         if not self.is_done:
@@ -59,7 +60,7 @@ class FunctionRun:
 
         A KeyboardInterrupt of an async function passes.
         """
-        if self._is_late:
+        if self.is_late:
             return _error(call, f"the tool did not answer within {timeout:g} seconds")
         if self.task.cancelled():
             return _error(call, "the tool cancelled its own task")

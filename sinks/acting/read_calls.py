@@ -13,11 +13,19 @@ from msgspec.structs import replace
 
 from ...events.errors import CallCutError
 from ...events.segment_event import AnySegmentEvent, SegmentContent, SegmentEnd, SegmentStart
-from ...events.tool_invocation import InvocationFailed, ToolCallStatus, ToolInvocation, ToolResult
+from ...events.tool_invocation import (
+    InvocationFailed,
+    ToolCallStatus,
+    ToolInvocation,
+    ToolResult,
+    true_arguments,
+)
 from ...operators.calls.field_spec import Specs, called_name
 from ...operators.schemas.schema_validation import validated
 from .approval import Approve, Postponed, StatusMaker, gate
 from .function_run import FunctionRun
+from .ledger import CallKey, call_key
+from .ledger_call import LedgerCall, interruption
 from .open_call import OpenCall, Wanted, cut_reason
 from .step import CLEAN_UP, TaskGroup
 from .streamed_text import StreamedText, TextReader
@@ -30,14 +38,14 @@ class ReadTool(NamedTuple):
     """A tool that reads an argument while the model writes it.
 
     - `validate`: returns the instance of the other arguments.
-    - `bound`: returns the function with that instance and the text to read.
+    - `bound`: returns the function with that instance, the text to read and the call's key.
     """
 
     name: str
     wanted: Wanted
     is_async: bool
     validate: Callable[[dict[str, Any]], Any]
-    bound: Callable[[Any, TextReader], Callable[[], Any]]
+    bound: Callable[[Any, TextReader, CallKey], Callable[[], Any]]
 
 
 class ReadTools(NamedTuple):
@@ -63,6 +71,7 @@ class Acting(Protocol):
 
     def answer(self, result: ToolResult, /) -> None: ...
     def interrupted(self, call: ToolInvocation, reason: str, /) -> None: ...
+    def in_ledger(self, call: ToolInvocation, /) -> LedgerCall | None: ...
     async def run_whole(self, call: ToolInvocation, /) -> None: ...
 
 
@@ -117,6 +126,9 @@ class ReadCalls:
         self._ended: list[_Call] = []
         """Those whose END says that they are not run; the event behind it may say why."""
         work.at_end = self._end_all
+
+    def tool_named(self, name: str) -> ReadTool | None:
+        return self._tools.get(name)
 
     def feed(self, event: Any) -> tuple[Any, Awaitable[None] | None]:
         """Return an event as it is to be emitted, and what to wait for before the next one."""
@@ -244,40 +256,62 @@ class ReadCalls:
             call.task.cancel()
 
     async def _act(self, call: _Call, request: ToolInvocation) -> None:
-        acting, options, status = self._acting, self._options, StatusMaker(request, is_open=True)
-        emit, read = partial(self._emit, call), call.tool.wanted.read
-        refused = await gate(request, options.approve, emit, timeout=options.approval_timeout, streamed=read)
-        if refused is not None:
-            call.is_held = False
-            await asyncio.wait({call.settled})
-            if call.invocation is not None:
-                if isinstance(refused, Postponed):  # who was asked for a call without its text is asked for the whole
-                    await acting.run_whole(call.invocation)
-                else:
-                    acting.answer(refused)
-            return
-        async with self._slots:
-            call.is_held = False
-            emit(status("started"))
-            try:
-                result = await self._run(call, request)
-            except KeyboardInterrupt:
-                self._cancelled(call, "KeyboardInterrupt")
-                raise
-        if not call.settled.done():
-            await asyncio.wait({call.settled})
+        options, emit, kept = self._options, partial(self._emit, call), self._acting.in_ledger(request)
+        refused: ToolResult | Postponed | None = None
+        if kept is not None and not await kept.is_new():  # what the ledger says of it is asked at the seal
+            refused = Postponed()
+        if refused is None:
+            streamed = call.tool.wanted.read
+            refused = await gate(request, options.approve, emit, timeout=options.approval_timeout, streamed=streamed)
+            if kept is not None:
+                await kept.refuse(refused)
+        if refused is None:
+            async with self._slots:
+                if kept is None or await kept.starts():
+                    call.is_held = False
+                    await self._run(call, request, kept)
+                    return
+        call.is_held = False
+        await asyncio.wait({call.settled})
         if call.invocation is None:
-            emit(status("failed", str(call.cut)))
             return
-        status = StatusMaker(call.invocation)
-        emit(status("finished") if result.error is None else status("failed", result.error))
-        acting.answer(result)
+        if isinstance(refused, ToolResult):
+            self._acting.answer(refused)
+        else:  # who was asked for a call without its text is asked for the whole
+            await self._acting.run_whole(call.invocation)
 
-    async def _run(self, call: _Call, request: ToolInvocation) -> ToolResult:
-        """Return the result of the tool, whose time begins to count when its call has ended."""
+    async def _run(self, call: _Call, request: ToolInvocation, kept: LedgerCall | None) -> None:
+        """Run the tool, and answer its call if that is sealed."""
+        self._emit(call, StatusMaker(request, is_open=True)("started"))
+        try:
+            result, has_answered = await self._result(call, request)
+            if not call.settled.done():
+                await asyncio.wait({call.settled})
+        except BaseException as error:
+            if kept is not None:
+                await kept.lose(str(call.cut or interruption(error)))
+            if isinstance(error, KeyboardInterrupt):
+                self._cancelled(call, "KeyboardInterrupt")
+            raise
+        if call.invocation is None:
+            if kept is not None:
+                await kept.lose(str(call.cut))
+            self._emit(call, StatusMaker(request, is_open=True)("failed", str(call.cut)))
+            return
+        if kept is not None:
+            kept.sealed(true_arguments(call.invocation))
+            await kept.settle(result, has_answered=has_answered)
+        status = StatusMaker(call.invocation)
+        self._emit(call, status("finished") if result.error is None else status("failed", result.error))
+        self._acting.answer(result)
+
+    async def _result(self, call: _Call, request: ToolInvocation) -> tuple[ToolResult, bool]:
+        """Return the result of the tool, whose time begins to count when its call has ended; False if it was late."""
         tool, timeout = call.tool, self._options.timeout
         reader = call.text.reader(is_async=tool.is_async)
-        run = FunctionRun(partial(tool.bound, call.given, reader), tool.name, is_async=tool.is_async)
+        run = FunctionRun(
+            partial(tool.bound, call.given, reader, call_key(*call.identity)), tool.name, is_async=tool.is_async
+        )
         try:
             ending: tuple[asyncio.Future[Any], ...] = (run.task, call.settled)
             await asyncio.wait(ending, return_when="FIRST_COMPLETED")
@@ -290,7 +324,7 @@ class ReadCalls:
         finally:
             call.text.leave(is_done=run.is_done)
             await run.stop()
-        return run.result(request, timeout)
+        return run.result(request, timeout), not run.is_late
 
     def _emit(self, call: _Call, status: ToolCallStatus) -> None:
         call.has_status = True

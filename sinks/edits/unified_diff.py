@@ -97,20 +97,26 @@ def _byte(escape: bytes) -> int:
 
 def _git_header(lines: Sequence[str], number: int) -> Mapping[str, str]:
     said: dict[str, str] = {}
+    is_over = False
     for at, line in enumerate(lines[1:], number + 1):
         found = EXTENDED.fullmatch(line.rstrip("\r\n"))
-        if found is None and line.strip():
-            message = f"line {at} of the diff, {excerpt([line])}, is in no hunk, and no line of a git header"
-            raise RefusedError(message)
-        if found is not None:
-            if found[1] in said:
-                message = f"line {at} of the diff, {excerpt([line])}, says again what another line has said"
+        if found is None:
+            if line.strip():
+                message = f"line {at} of the diff, {excerpt([line])}, is in no hunk, and no line of a git header"
                 raise RefusedError(message)
-            said[found[1]] = (found[2] or "").rstrip()
-            if found[1] == "index" and " " in said["index"]:
-                said["index mode"] = said["index"].split(" ", 1)[1]
-            if found[1] == "GIT binary patch":
-                break
+            is_over = True
+            continue
+        if is_over:
+            message = f"line {at} of the diff, {excerpt([line])}, stands behind an empty line, where git reads none"
+            raise RefusedError(message)
+        if found[1] in said:
+            message = f"line {at} of the diff, {excerpt([line])}, says again what another line has said"
+            raise RefusedError(message)
+        said[found[1]] = (found[2] or "").rstrip()
+        if found[1] == "index" and " " in said["index"]:
+            said["index mode"] = said["index"].split(" ", 1)[1]
+        if found[1] == "GIT binary patch":
+            break
     return said
 
 
@@ -272,10 +278,13 @@ def _patch_set(lines: list[str], number: int) -> list[Any]:
 def _check_all_is_read(lines: list[str], patches: list[Any], first: int) -> None:
     read = {line.diff_line_no for file in patches for hunk in file for line in hunk}
     outside = [(number, line) for number, line in enumerate(lines, 1) if number not in read]
-    heads = [number for number, line in outside if line.startswith(("--- ", "+++ "))]
+    heads = [(number, line) for number, line in outside if line.startswith(("--- ", "+++ "))]
+    targets = [*(line for _, line in heads[1::2]), ""]
+    lone = next(
+        (head for (head, _), target in zip(heads[::2], targets, strict=False) if not target.startswith("+++ ")), None
+    )
     for number, line in outside:
-        is_content = len(heads) % 2 == 1 and number == heads[-1]
-        if is_content or not _OUTSIDE.match(line):
+        if number == lone or not _OUTSIDE.match(line):
             message = (
                 f"line {number + first - 1} of the diff, {excerpt([line])}, is in no hunk; "
                 "check the line counts after '@@'"

@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 
 from ...operators.engine.where_raised import where_raised
 from ..running.channel import running_loop
-from ..web.protocols import FramePump
+from ..web.protocols import FrameSource
 
 
 class FrameBuffer:
@@ -24,17 +24,18 @@ class FrameBuffer:
     >>> (buffer.first, buffer.last), buffer[2]
     ((2, 3), b'two')
 
+    - `after`: the number behind which the frames begin.
     - `first`, `last`: the numbers of the oldest and the newest frame kept; `first` is `last + 1` if there is none.
     - `size`: the bytes kept.
     """
 
     __slots__ = ("_frames", "_max_bytes", "_max_frames", "first", "last", "size")
 
-    def __init__(self, *, max_bytes: int, max_frames: int) -> None:
+    def __init__(self, *, max_bytes: int, max_frames: int, after: int = 0) -> None:
         self._max_bytes = max_bytes
         self._max_frames = max_frames
         self._frames: dict[int, bytes] = {}
-        self.first, self.last, self.size = 1, 0, 0
+        self.go_on_at(after + 1)
 
     def __getitem__(self, number: int) -> bytes:
         return self._frames[number]
@@ -46,6 +47,11 @@ class FrameBuffer:
         self.last += 1
         self.size += len(frame)
         self._frames[self.last] = frame
+
+    def go_on_at(self, number: int) -> None:
+        """Let the next frame have this number; frames before it are dropped."""
+        self._frames.clear()
+        self.first, self.last, self.size = number, number - 1, 0
 
     def would_drop(self, frame: bytes) -> bool:
         """Return whether the oldest frame has to go before this one can be kept."""
@@ -80,15 +86,25 @@ class KeptStream:
     """Reads the frames of a pump into `frames`, and wakes the attached readers.
 
     - `forget`: called when the stream has ended and its time is over.
+    - `is_ours`: whether it ends when no reader is left; else it is only read no more.
     - `has_ended`: whether the last frame is there.
     """
 
-    def __init__(self, pump: FramePump, frames: FrameBuffer, lifetime: Lifetime, forget: Callable[[], object]) -> None:
+    def __init__(
+        self,
+        pump: FrameSource,
+        frames: FrameBuffer,
+        lifetime: Lifetime,
+        forget: Callable[[], object],
+        *,
+        is_ours: bool = True,
+    ) -> None:
         self.frames = frames
         self.has_ended = False
         self._pump = pump
         self._lifetime = lifetime
         self._forget = forget
+        self._is_ours = is_ours
         self._readers: set[Reader] = set()
         self._room = asyncio.Event()
         self._is_stalled = False
@@ -98,6 +114,20 @@ class KeptStream:
         self._filling = self._loop.create_task(self._fill())
         if lifetime.grace is not None:
             self._call_later(max(lifetime.grace, FIRST_READER), self._stop)
+
+    @property
+    def last(self) -> int:
+        """The number of the newest frame, 0 if there is none yet."""
+        return self.frames.last
+
+    @property
+    def is_left(self) -> bool:
+        """Whether it is about to end because no reader is left."""
+        return self._stopping is not None
+
+    def at(self, _after: int) -> KeptStream:
+        """Return the stream to read from a frame on, which is this."""
+        return self
 
     @property
     def has_end(self) -> bool:
@@ -111,7 +141,7 @@ class KeptStream:
         try:
             await self._pump.cancel(reason)
         except Exception as error:  # noqa: BLE001 - `cancel` is the user's
-            _log("a stream could not be cancelled, and is closed", error)
+            log_error("a stream could not be cancelled, and is closed", error)
             await self._pump.aclose()
 
     async def aclose(self) -> None:
@@ -153,7 +183,7 @@ class KeptStream:
                 self.frames.append(frame)
                 self._wake()
         except Exception as error:  # noqa: BLE001 - the readers were told its class
-            _log("a stream whose readers may come back failed", error)
+            log_error("a stream whose readers may come back failed", error)
         finally:
             self.has_ended = True
             self._wake()
@@ -187,13 +217,15 @@ class KeptStream:
             self._stopping = self._loop.create_task(self._end_without_readers())
 
     async def _end_without_readers(self) -> None:
-        await self.cancel("no reader")
-        done, _ = await asyncio.wait({self._filling}, timeout=CLOSING)
-        if not done:
-            await self._pump.aclose()
+        if self._is_ours:
+            await self.cancel("no reader")
+            done, _ = await asyncio.wait({self._filling}, timeout=CLOSING)
+            if done:
+                return
+        await self._pump.aclose()
 
 
-def _log(what: str, error: Exception) -> None:
+def log_error(what: str, error: Exception) -> None:
     """Log an exception; its message, which may be a tool's arguments, only for debugging."""
     _LOGGER.error("%s: %s", what, where_raised(error))
     _LOGGER.debug(what, exc_info=error)

@@ -31,7 +31,7 @@ _INVALID = 1007
 class RunEndpoints:
     """The endpoints of one `stream_routes`; its arguments are those, `how` has the ones for `StreamRuns.start`."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - those of `stream_routes`
         self,
         runs: StreamRuns,
         start: Callable[[Any], Any],
@@ -41,6 +41,7 @@ class RunEndpoints:
         options_of: Callable[[Any], Mapping[str, Any]] | None,
         owner: Callable[[HTTPConnection[Any]], str] | None,
         heartbeat: float | None,
+        replays: bool,
         how: Mapping[str, Any],
     ) -> None:
         self._runs = runs
@@ -50,6 +51,7 @@ class RunEndpoints:
         self._options_of = options_of
         self._owner = owner
         self._heartbeat = heartbeat
+        self._replays = replays
         self._how = how
         self._row = protocol_row(how["protocol"])
 
@@ -75,7 +77,7 @@ class RunEndpoints:
     async def get(self, request: Request) -> Response:
         name = request.path_params["run_id"]
         try:
-            run, after = self._to_resume(name, request)
+            run, after = await self._to_resume(name, request)
         except UsageError as error:
             raise HTTPException(400, str(error)) from error
         if run is None:
@@ -83,7 +85,7 @@ class RunEndpoints:
         return self._stream(run, name, after)
 
     async def delete(self, request: Request) -> Response:
-        run = self._runs.get(self._key(request.path_params["run_id"], request))
+        run = await self._find(self._key(request.path_params["run_id"], request))
         if run is not None:
             await run.cancel("cancelled by the reader")
         return Response(status_code=204)
@@ -107,7 +109,7 @@ class RunEndpoints:
     async def converse_again(self, websocket: WebSocket) -> None:
         await websocket.accept()
         try:
-            run, after = self._to_resume(websocket.path_params["run_id"], websocket)
+            run, after = await self._to_resume(websocket.path_params["run_id"], websocket)
         except UsageError:
             await websocket.close(4400, "last_event_id must be the number of an event")
             return
@@ -125,20 +127,26 @@ class RunEndpoints:
         key = self._key(name, connection)
         how = self._how if self._options_of is None else {**self._how, **self._options_of(asked)}
         # Last, because it may ask a provider: nothing is to be asked for a request that is refused.
-        events = self._start(asked)
-        if inspect.isawaitable(events):
-            events = await events
+        events = await self._events(asked)
         try:
-            return self._runs.start(events, id=key, **how), name
+            return self._runs.start(events, id=key, asked=asked, replays=self._replays, **how), name
         except BaseException:
             await close_stream(events)
             raise
 
-    def _to_resume(self, name: str, connection: HTTPConnection[Any]) -> tuple[StreamRun | None, int]:
+    async def _events(self, asked: Any) -> Any:
+        events = self._start(asked)
+        return await events if inspect.isawaitable(events) else events
+
+    async def _find(self, key: Hashable) -> StreamRun | None:
+        how = {name: self._how[name] for name in ("select", "describe_error")}
+        return await self._runs.find(key, self._events if self._replays else None, **how)
+
+    async def _to_resume(self, name: str, connection: HTTPConnection[Any]) -> tuple[StreamRun | None, int]:
         """Return the run of an id, None if nothing of it is to come, and the number of the reader's last event."""
         last = connection.headers.get("last-event-id") or connection.query_params.get("last_event_id")
         after = event_number(last)
-        run = self._runs.get(self._key(name, connection))
+        run = await self._find(self._key(name, connection))
         if run is not None and run.has_ended:
             may_come = after != run.last_event_id if last else self._row.resumes_ended
             run = run if may_come else None

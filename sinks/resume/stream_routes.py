@@ -48,6 +48,7 @@ def stream_routes(  # noqa: PLR0913 - each has a default that serves most
     options_of: Callable[[Any], ProtocolOptions] | None = None,
     owner: Callable[[HTTPConnection[Any]], str] | None = None,
     heartbeat: float | None = 15.0,
+    replays: bool = False,
     select: Select | None = None,
     describe_error: DescribeError = describe_error,
     **options: Unpack[ProtocolOptions],
@@ -75,6 +76,8 @@ def stream_routes(  # noqa: PLR0913 - each has a default that serves most
     - `options_of`: a function from the request's JSON to options of the protocol that differ from request to request.
     - `owner`: a function from the connection to whose it is, such as `lambda connection: connection.user.identity`; a
       run is found only by its owner. By default, whoever knows the id can read.
+    - `replays`: whether `start` returns the same events again for the same request, as behind `penstock buffer`. Where
+      `runs` has a log, another process then goes on with the runs of one that is gone.
     - `protocol`, `heartbeat`, `select`, `describe_error` and further options: as in `to_sse`.
 
     Listening, CORS and who may ask are the app's. `UsageError` if starlette is not installed, and for wrong arguments.
@@ -97,5 +100,13 @@ def stream_routes(  # noqa: PLR0913 - each has a default that serves most
     runs = StreamRuns() if runs is None else runs
     how: dict[str, Any] = {"protocol": protocol, "select": select, "describe_error": describe_error, **options}
     return RunEndpoints(
-        runs, start, form=form, id_of=id_of, options_of=options_of, owner=owner, heartbeat=heartbeat, how=how
+        runs,
+        start,
+        form=form,
+        id_of=id_of,
+        options_of=options_of,
+        owner=owner,
+        heartbeat=heartbeat,
+        replays=replays,
+        how=how,
     ).routes(path)

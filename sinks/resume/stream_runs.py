@@ -10,7 +10,7 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Hashable, Mapping
 from secrets import token_urlsafe
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 from typing_extensions import Unpack
@@ -29,8 +29,12 @@ from ..web.protocols import (
     checked_heartbeat,
     describe_error,
     protocol_row,
+    settled,
 )
 from .kept_stream import FrameBuffer, KeptStream, Lifetime
+from .logged_run import RunHead
+from .logged_runs import LoggedRuns, LoggedStreams, new_head
+from .stream_log import StreamLog
 
 
 class RunReader:
@@ -115,10 +119,16 @@ def gap_frames(
     """
     if protocol_row(protocol).goes_on_after_gap:
         return [msgspec.json.encode({"type": "STREAM_GAP", "after": after, "next": oldest})], True
-    error = StreamGapError(f"the events from {after + 1} to {oldest - 1} are no longer kept")
+    return error_frames(
+        protocol, options, StreamGapError(f"the events from {after + 1} to {oldest - 1} are no longer kept")
+    ), False
+
+
+def error_frames(protocol: UiProtocol, options: Mapping[str, Any], error: Exception) -> list[bytes]:
+    """Return the frames that end a stream with an error, whatever is open in it."""
     frames = UiFrames(protocol, describe_error=_describe, **options).close(Failed(error))
     regular = {_type_of(each) for each in UiFrames(protocol, **options).close(Completed())}
-    return [each for each in frames if _type_of(each) not in regular] or frames, False
+    return [each for each in frames if _type_of(each) not in regular] or frames
 
 
 def _type_of(frame: bytes) -> str | None:
@@ -151,7 +161,7 @@ class StreamRun:
         run_id: Hashable,
         protocol: UiProtocol,
         options: Mapping[str, Any],
-        stream: KeptStream,
+        stream: KeptStream | LoggedStreams,
     ) -> None:
         self.id = run_id
         self.protocol: UiProtocol = protocol
@@ -166,7 +176,7 @@ class StreamRun:
     @property
     def last_event_id(self) -> int:
         """The number of the newest frame, 0 if there is none yet."""
-        return self._stream.frames.last
+        return self._stream.last
 
     def sse(
         self, last_event_id: int | str | None = None, *, heartbeat: float | None = 15.0
@@ -210,10 +220,13 @@ class StreamRun:
         self._stream.abandon()
 
     def _reader(self, last_event_id: int | str | None) -> RunReader:
-        return RunReader(self._stream, event_number(last_event_id), self._tell_gap)
+        after = event_number(last_event_id)
+        stream = self._stream.at(after)
 
-    def _tell_gap(self, after: int) -> tuple[list[bytes], bool]:
-        return gap_frames(self.protocol, self._options, after=after, oldest=self._stream.frames.first)
+        def tell_gap(after: int) -> tuple[list[bytes], bool]:
+            return gap_frames(self.protocol, self._options, after=after, oldest=stream.frames.first)
+
+        return RunReader(stream, after, tell_gap)
 
 
 def event_number(last_event_id: int | str | None) -> int:
@@ -243,6 +256,12 @@ class StreamRuns:
     - `max_bytes`, `max_frames`: how much of each run is kept. A reader that is farther behind than that gets a gap, see
       `StreamRun`. Where even the fastest reader is, the stream waits for it, for half a second without a frame taken.
 
+    - `log`: a `StreamLog`, in which any process finds the runs of all: `find` in place of `get`. Readers get what is in
+      the log, about 50 milliseconds later. A run goes on to its end, whoever reads, and is kept as long as the log
+      keeps it; `grace` and `keep` have no meaning then. `max_bytes` and `max_frames` bound what this process keeps.
+    - `lease`: seconds without a sign of the process that reads a run's events after which it counts as gone. The run
+      ends with an error then, or another process goes on with it, see `find`.
+
     Whoever knows the id of a run can read it: use the random ids, or ids that include whose they are. All runs are of
     one event loop. `UsageError` for numbers below 0, or limits below 1.
     """
@@ -254,8 +273,11 @@ class StreamRuns:
         keep: float = 60.0,
         max_bytes: int = 4 * 1024 * 1024,
         max_frames: int = 20_000,
+        log: StreamLog | None = None,
+        lease: float = 5.0,
     ) -> None:
         for name, value, least in (
+            ("lease", lease, 0.1),
             ("grace", grace, 0),
             ("keep", keep, 0),
             ("max_bytes", max_bytes, 1),
@@ -271,9 +293,15 @@ class StreamRuns:
         self._runs: dict[Hashable, StreamRun] = {}
         self._all: set[StreamRun] = set()
         """Those that were replaced, too, until they have ended."""
+        self._logged = None if log is None else LoggedRuns(log, lease, self._frames, _last_frames)
 
     def __len__(self) -> int:
-        return len(self._runs)
+        return len(self._runs) if self._logged is None else len(self._logged)
+
+    @property
+    def lag(self) -> float:
+        """Seconds for which the oldest frame of any run waits for the log; 0 if none does, and without a log."""
+        return 0.0 if self._logged is None else self._logged.lag
 
     def start(
         self,
@@ -283,6 +311,8 @@ class StreamRuns:
         protocol: UiProtocol = "segments",
         select: Select | None = None,
         describe_error: DescribeError = describe_error,
+        asked: Any = None,
+        replays: bool = False,
         **options: Unpack[ProtocolOptions],
     ) -> StreamRun:
         """Start reading a stream, and return its run; the options are those of `to_sse`.
@@ -290,14 +320,21 @@ class StreamRuns:
         - `id`: by default a random text of 22 characters. A run that has this id is replaced: nobody finds it any
           more, and it is cancelled when its last reader leaves.
 
+        - `replays`: with a log, whether the same events can be had again for `asked`, a request of plain JSON, which
+          the log then keeps: see `find`.
+
         An exception of the events is sent to the readers as `to_sse` does, and logged instead of raised.
         """
         run_id = token_urlsafe(16) if id is None else id
-        old = self._runs.get(run_id)
+        if self._logged is not None:
+            options = cast("ProtocolOptions", settled(protocol, options))
         frames = UiFrames(protocol, select=select, describe_error=describe_error, **options)
         pump = FramePump(checked(events, "StreamRuns.start"), frames)
-        kept = FrameBuffer(max_bytes=self._max_bytes, max_frames=self._max_frames)
-        stream = KeptStream(pump, kept, self._lifetime, lambda: self._forget(run))
+        if self._logged is not None:
+            head = new_head(protocol, {**options}, asked, replays=replays)
+            return StreamRun(run_id, protocol, options, self._logged.start(run_id, head, pump))
+        old = self._runs.get(run_id)
+        stream = KeptStream(pump, self._frames(0), self._lifetime, lambda: self._forget(run))
         run = StreamRun(run_id, protocol, options, stream)
         if old is not None:
             old.abandon()
@@ -306,14 +343,57 @@ class StreamRuns:
         return run
 
     def get(self, id: Hashable) -> StreamRun | None:  # noqa: A002 - as in `start`
-        """Return the run of an id, None if there is none or it is forgotten."""
+        """Return the run of an id, None if there is none or it is forgotten. `UsageError` with a log: use `find`."""
+        if self._logged is not None:
+            message = "runs in a log are found by await runs.find(id)"
+            raise UsageError(message)
         return self._runs.get(id)
 
+    async def find(
+        self,
+        id: Hashable,  # noqa: A002 - as in `start`
+        again: Callable[[Any], Awaitable[AsyncIterable[Any]]] | None = None,
+        *,
+        select: Select | None = None,
+        describe_error: DescribeError = describe_error,
+    ) -> StreamRun | None:
+        """Return the run of an id, whichever process has started it; None if there is none or it is forgotten.
+
+        - `again`: returns the events of a run that was started with `replays=True`, given what was `asked`. If its
+          process is gone, this one goes on with it. The frames that the log has must come again; they are left out.
+        - `select`, `describe_error`: those of `start`.
+        """
+        if self._logged is None:
+            return self._runs.get(id)
+
+        async def pump(head: RunHead) -> FramePump:
+            assert again is not None  # noqa: S101 - only asked where it is given
+            frames = UiFrames(head.protocol, select=select, describe_error=describe_error, **head.options)
+            return FramePump(checked(await again(head.asked), "again"), frames)
+
+        found = await self._logged.find(id, None if again is None else pump)
+        if found is None:
+            return None
+        head, streams = found
+        return StreamRun(id, head.protocol, head.options, streams)
+
     async def aclose(self) -> None:
-        """Close all runs and their events at once, as at the end of a server."""
+        """Close all runs and their events at once, as at the end of a server.
+
+        With a log, those that were started with `replays=True` are left to other processes, and others are cancelled.
+        """
+        if self._logged is not None:
+            await self._logged.aclose()
         await asyncio.gather(*(run.aclose() for run in [*self._all]))
+
+    def _frames(self, after: int) -> FrameBuffer:
+        return FrameBuffer(max_bytes=self._max_bytes, max_frames=self._max_frames, after=after)
 
     def _forget(self, run: StreamRun) -> None:
         self._all.discard(run)
         if self._runs.get(run.id) is run:
             del self._runs[run.id]
+
+
+def _last_frames(head: RunHead, error: Exception) -> list[bytes]:
+    return error_frames(head.protocol, head.options, error)

@@ -140,13 +140,13 @@ class ChatChunks:
     The finish of each choice, the tokens and an error come when the stream ends: all turns of it are one completion.
     """
 
-    def __init__(self, *, model: str | None = None, include_usage: bool = True) -> None:
+    def __init__(self, *, model: str | None = None, include_usage: bool = True, created: int | None = None) -> None:
         self._totals = StreamTotals(model)
         self._include_usage = include_usage
         self._of_event = EventChoices()
         self._choices: dict[int, _Choice] = {}
         self._id: str | None = None
-        self._created = int(time())
+        self._created = int(time()) if created is None else created
         self._has_own = False
         """Whether objects were sent that are not of an answer."""
 

@@ -193,7 +193,7 @@ class ResponseEvents:
     All turns of a stream are one response, whose last event comes when the stream ends.
     """
 
-    def __init__(self, *, model: str | None = None) -> None:
+    def __init__(self, *, model: str | None = None, created: int | None = None) -> None:
         self._totals = StreamTotals(model)
         self._of_event = EventChoices()
         self._choice: int | None = None
@@ -201,7 +201,7 @@ class ResponseEvents:
         self._parts = PartReader()
         self._end: AnswerEnd | None = None
         self._id = ""
-        self._created = int(time())
+        self._created = int(time()) if created is None else created
         self._sent = 0
         self._open: dict[str, OpenItem] = {}
         self._free_form: set[str] = set()

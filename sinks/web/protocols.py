@@ -11,8 +11,10 @@ import json
 import logging
 from collections.abc import AsyncIterable, Callable, Iterable, Iterator, Mapping, Sequence
 from inspect import signature
+from time import time
 from types import MappingProxyType
 from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, TypedDict, cast, get_args, get_type_hints
+from uuid import uuid4
 
 import msgspec
 from msgspec.structs import replace
@@ -148,6 +150,7 @@ class ProtocolOptions(TypedDict, total=False):
     reasoning: bool
     profile: AgUiProfile
     version: AiSdkVersion
+    created: int | None
 
 
 _OPTION_TYPES: Final = get_type_hints(ProtocolOptions)
@@ -173,6 +176,7 @@ class ProtocolRow(NamedTuple):
     - `goes_on_after_gap`: whether readers know STREAM_GAP; else a gap ends the stream with an error.
     - `resumes_ended`: whether a reader that has nothing of a stream gets it after its end, too.
     - `nothing_to_resume`: the HTTP status of an answer without a stream.
+    - `made`: makes the options that each stream has anew, unless they are given.
     """
 
     encoder: Callable[..., Encoder]
@@ -183,6 +187,7 @@ class ProtocolRow(NamedTuple):
     goes_on_after_gap: bool = False
     resumes_ended: bool = True
     nothing_to_resume: int = 204
+    made: Mapping[str, Callable[[], str | int]] = MappingProxyType({})
 
 
 def _silence(kind: str) -> bytes:
@@ -190,15 +195,25 @@ def _silence(kind: str) -> bytes:
     return f'event: {kind}\ndata: {{"type":"{kind}"}}\n\n'.encode()
 
 
+def _now() -> int:
+    return int(time())
+
+
+def _new_id() -> str:
+    return str(uuid4())
+
+
 PROTOCOLS: Final[Mapping[UiProtocol, ProtocolRow]] = {
     "segments": ProtocolRow(Segments, goes_on_after_gap=True),
     "tool_call_updates": ProtocolRow(ToolCallUpdates, goes_on_after_gap=True),
-    "ag-ui": ProtocolRow(AgUi, nothing_to_resume=404),
+    "ag-ui": ProtocolRow(AgUi, nothing_to_resume=404, made={"thread_id": _new_id, "run_id": _new_id}),
     "ai-sdk": ProtocolRow(
         AiSdk, ending=b"[DONE]", headers={"x-vercel-ai-ui-message-stream": "v1"}, resumes_ended=False
     ),
-    "openai-chat": ProtocolRow(ChatChunks, ending=b"[DONE]"),
-    "openai-responses": ProtocolRow(ResponseEvents, is_named=True, silence=_silence("keepalive")),
+    "openai-chat": ProtocolRow(ChatChunks, ending=b"[DONE]", made={"created": _now}),
+    "openai-responses": ProtocolRow(
+        ResponseEvents, is_named=True, silence=_silence("keepalive"), made={"created": _now}
+    ),
     "anthropic-messages": ProtocolRow(AnthropicFrames, is_named=True, silence=_silence("ping")),
 }
 
@@ -209,6 +224,15 @@ def protocol_row(protocol: UiProtocol) -> ProtocolRow:
         message = f"protocol= must be {' or '.join(map(repr, PROTOCOLS))}, got {protocol!r}"
         raise UsageError(message)
     return row
+
+
+def settled(protocol: UiProtocol, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options with which the same events have the same frames whenever they are written.
+
+    >>> settled("openai-chat", {"model": "m", "created": 1_800_000_000})
+    {'created': 1800000000, 'model': 'm'}
+    """
+    return {name: make() for name, make in protocol_row(protocol).made.items()} | {**options}
 
 
 def encoder_of(protocol: UiProtocol, options: Mapping[str, Any]) -> Encoder:
@@ -230,6 +254,8 @@ def _check_option(name: str, value: Any) -> None:
         return  # of an encoder that is not ours
     if wanted is bool:
         is_right, words = isinstance(value, bool), "True or False"
+    elif wanted == int | None:
+        is_right, words = value is None or type(value) is int, "a number of seconds, or None"
     elif wanted == str | None:
         is_id = name != "model"
         words = "a str that is not empty, or None" if is_id else "a str or None"

@@ -299,8 +299,8 @@ class _SseWithJson(SseDecoder):
             if self._json.is_inside or (line[:1] in (b"{", b"[") and line.partition(b":")[0] not in _FIELDS):
                 super()._take(lines[start:number], events)
                 if self._event == UNFRAMED:  # the page of a proxy, in which anything may stand
-                    super()._take(lines[number:], events)
-                    return
-                events += self._json.feed(line + b"\n")
+                    super()._take([line], events)
+                else:
+                    events += self._json.feed(line + b"\n")
                 start = number + 1
         super()._take(lines[start:] if start else lines, events)

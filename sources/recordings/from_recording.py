@@ -289,27 +289,46 @@ def recorded_items(
     if api is not None:
         api_of(api)
     try:
-        recording = _recording_in(read_file(path), api, interaction)
-        meta, items, _ = recording
-        named = (api or meta.api) if meta.form in ("wire", "items") else None
-        if meta.form == "wire":
-            named = named or _recognised(b"".join(each.item for each in items))
-        if named is not None:
-            api_of(named)
+        recording, named = recording_in(read_file(path), api, interaction)
     except (UsageError, ValueError) as error:  # ValueError: a wrong line of stored chunks
         message = f"cannot read the recording {path}: {error}"
         raise UsageError(message) from error
-    if named is not None and meta.form == "wire":
-        new_machine = _wire_machines(named, options)
+    return items_of(recording, named, chunk_size=chunk_size, **options)
+
+
+def recording_in(
+    content: bytes, api: str | None = None, interaction: int | None = None
+) -> tuple[StreamRecording, str | None]:
+    """Return what a file holds, as a recording, and its API, if it has one; without times for a body or stored chunks.
+
+    `UsageError` for what is no stream, `ValueError` for a wrong line of stored chunks.
+    """
+    recording = _recording_in(content, api, interaction)
+    meta, items, _ = recording
+    named = (api or meta.api) if meta.form in ("wire", "items") else None
+    if meta.form == "wire":
+        named = named or _recognised(b"".join(each.item for each in items))
+    if named is not None:
+        api_of(named)
+    return recording, named
+
+
+def items_of(
+    recording: StreamRecording, api: str | None, *, chunk_size: int | None = None, **options: Any
+) -> RecordedItems:
+    """Return the items of a recording, and what reads them; the options are those of `from_recording`."""
+    meta, items, _ = recording
+    if api is not None and meta.form == "wire":
+        new_machine = _wire_machines(api, options)
         if chunk_size is not None:
             items = recut(items, chunk_size)
     else:
         if chunk_size is not None:
             message = f"chunk_size= cuts bytes, and this recording has {meta.form}; leave it out"
             raise UsageError(message)
-        new_machine = decoder_factory(named, **options)
+        new_machine = decoder_factory(api, **options)
     ends_at = recording.ends_at if recording.has_times else None
-    return RecordedItems(items, new_machine, named, ends_at, recording.error)
+    return RecordedItems(items, new_machine, api, ends_at, recording.error)
 
 
 def _recording_in(content: bytes, api: str | None, interaction: int | None) -> StreamRecording:

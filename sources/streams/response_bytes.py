@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import sys
 from collections.abc import AsyncIterator, Iterator
@@ -100,7 +101,7 @@ class _Bytes:
             _check_streams(opened)
         if self.response.status_code >= 400:
             self.response.read()
-            raise _status_error(self.response)
+            raise status_error(self.response.status_code, self.response.content)
         self._pieces = self.response.iter_bytes()
         return _body_of(self.response, self._root)
 
@@ -151,7 +152,7 @@ class _AsyncBytes:
             _check_streams(opened)
         if self.response.status_code >= 400:
             await self.response.aread()
-            raise _status_error(self.response)
+            raise status_error(self.response.status_code, self.response.content)
         self._pieces = self.response.aiter_bytes()
         return _body_of(self.response, self._root)
 
@@ -199,14 +200,18 @@ def _check_streams(opened: Any) -> None:
         raise UsageError(message)
 
 
-def _status_error(response: Any) -> ProviderError:
-    """Return the error of a response that no SDK has looked at."""
+def status_error(status: int, content: bytes) -> ProviderError:
+    """Return the error of a response that no SDK has looked at.
+
+    >>> str(status_error(429, b'{"error": {"message": "slow down", "type": "rate_limit_error"}}'))
+    'provider error (429, rate_limit_error): slow down'
+    """
     try:
-        body: Any = response.json()
+        body: Any = json.loads(content)
     except ValueError:
-        body = response.text
+        body = content.decode(errors="replace")
     found = error_in_body((fields_of(body) or {}).get("error") or body)
-    return ProviderError(found.detail, code=found.code, type=found.type, status=response.status_code)
+    return ProviderError(found.detail, code=found.code, type=found.type, status=status)
 
 
 def _as_sdk(error: Exception, root: str, response: Any) -> Exception:

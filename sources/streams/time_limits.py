@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from math import inf
 from typing import Any, NamedTuple, TypeAlias
 
@@ -27,6 +27,28 @@ class TimeLimits(NamedTuple):
     between: float | None
     call: float | None
     total: float | None
+
+
+def note_choice(choices: dict[int, bool], chunk: ChunkResponse) -> None:
+    """Note of the choice of a chunk that it came, and whether it has ended."""
+    if choices.get(chunk.choice) is not True:
+        choices[chunk.choice] = bool(chunk.finish_reason or chunk.is_complete)
+
+
+def interruption(choices: Mapping[int, bool], notice: Notice) -> list[ChunkResponse]:
+    """Return the chunks that end the answers which have not ended; the reason is the code of the notice.
+
+    - `choices`: those that came, and whether they have ended.
+
+    >>> [(each.choice, each.interrupted) for each in interruption({0: True, 1: False}, Notice("idle", "late"))]
+    [(1, 'idle')]
+    """
+    is_open = [choice for choice, has_ended in (choices or {0: False}).items() if not has_ended]
+    if not is_open:  # all that is missing is the end of the connection
+        return [ChunkResponse(notices=(notice,))]
+    chunks = [ChunkResponse(interrupted=notice.code, choice=each) for each in is_open]
+    chunks[0] = ChunkResponse(interrupted=notice.code, choice=is_open[0], notices=(notice,))
+    return chunks
 
 
 class Phases:
@@ -76,8 +98,7 @@ class Phases:
                     self._has_begun, self._last = True, self._waited
                     if chunk.tool_calls or self._open:
                         self._note_calls(chunk)
-                if self._choices.get(chunk.choice) is not True:
-                    self._choices[chunk.choice] = bool(chunk.finish_reason or chunk.is_complete)
+                note_choice(self._choices, chunk)
             elif chunk:
                 self._has_begun, self._last = True, self._waited
 
@@ -101,14 +122,7 @@ class Phases:
 
     def interruption(self) -> list[ChunkResponse]:
         """Return the chunks that end the answers which have not ended, and say which limit was exceeded."""
-        notice = Notice("idle", self._detail())
-        choices = self._choices or {0: False}
-        is_open = [choice for choice, has_ended in choices.items() if not has_ended]
-        if not is_open:  # all that is missing is the end of the connection
-            return [ChunkResponse(notices=(notice,))]
-        chunks = [ChunkResponse(interrupted="idle", choice=each) for each in is_open]
-        chunks[0] = ChunkResponse(interrupted="idle", choice=is_open[0], notices=(notice,))
-        return chunks
+        return interruption(self._choices, Notice("idle", self._detail()))
 
     def _detail(self) -> str:
         first, between, call, total = self._limits

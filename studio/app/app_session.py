@@ -252,7 +252,7 @@ class AppSession:
         """Approve or deny a call; `UsageError` if it does not wait for that."""
         try:
             decision = msgspec.json.decode(body, type=Decision)
-        except (msgspec.DecodeError, msgspec.ValidationError) as error:
+        except (ValueError, RecursionError) as error:  # msgspec's own and that of bytes which are no UTF-8
             message = f"the app does not understand this decision: {error}"
             raise UsageError(message) from error
         self._approvals_of(run_id).decide(decision)

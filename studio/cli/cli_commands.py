@@ -65,6 +65,11 @@ COMMANDS = {
         "Convert a recording to the body of its response, and a body or a cassette to a recording.",
     ),
     "explore": _Command("explore", ".cli_recordings", "Look through recorded answers in your browser, item by item."),
+    "batch": _Command(
+        "batch",
+        ".cli_recordings",
+        "Read recordings, bodies and texts in bulk into Parquet tables of calls, failures, segments and usage.",
+    ),
     "app": _Command(
         "app", ".cli_pages", "Serve a page on this machine that shows answers while they stream: text, files, commands."
     ),
@@ -72,6 +77,11 @@ COMMANDS = {
         "gateway",
         ".cli_gateway",
         "Put OpenAI's and Anthropic's APIs in front of a server of open models, and mend its calls.",
+    ),
+    "buffer": _Command(
+        "buffer",
+        ".cli_gateway",
+        "Own the requests to a provider, and write their answers into a log, so that all else may be restarted.",
     ),
     "serve-recordings": _Command(
         "serve",

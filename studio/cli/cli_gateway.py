@@ -1,4 +1,4 @@
-"""`penstock gateway`: agent clients of three APIs in front of one server of open models."""
+"""`penstock gateway` and `penstock buffer`: what stands between clients and the servers of models."""
 
 from __future__ import annotations
 
@@ -32,11 +32,22 @@ Examples:
   penstock gateway --upstream http://127.0.0.1:8080 --upstream http://127.0.0.1:8081 --watchdog first=60,between=30
   penstock gateway --upstream http://127.0.0.1:8080 --allow-tools read,write,edit --root . --redact keys,email
   penstock gateway --upstream http://127.0.0.1:8080 --record recordings
+  penstock gateway --upstream http://127.0.0.1:8080 --log sqlite:answers.sqlite
   penstock gateway --config gateway.toml
   penstock gateway --upstream http://127.0.0.1:8080 --doctor
 """
+BUFFER_EXAMPLES = """\b
+Examples:
+  penstock buffer --upstream https://api.openai.com --log sqlite:streams.sqlite
+  penstock buffer --upstream https://api.anthropic.com --log redis://127.0.0.1:6379 --name buffer-1
+  penstock buffer --upstream https://api.openai.com --log redis://10.0.0.5 --host 0.0.0.0 --key secret --grace 600
+"""
+BUFFER_KEY = "PENSTOCK_BUFFER_KEY"
+BUFFER_LOG = "PENSTOCK_LOG"
 UPSTREAM_KEY = "PENSTOCK_UPSTREAM_KEY"
 GATEWAY_KEY = "PENSTOCK_GATEWAY_KEY"
+_PACKAGES = ("httpx2", "jinja2", "prometheus_client", "starlette", "uvicorn")
+_NEEDING = {"gateway": "gateway", "scale": "buffer"}
 _SERVERS = ("auto", "vllm", "sglang", "llamacpp", "ollama", "lmstudio", "openai")
 
 
@@ -105,6 +116,14 @@ def gateway(  # noqa: PLR0913 - the options of the command
         Path | None,
         typer.Option(metavar="DIR", help="Keep each request with its answer, and conversations, in this folder."),
     ] = None,
+    log: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="A log that gateways share, such as sqlite:FILE or redis://HOST: conversations, and answers of "
+            "requests with x-penstock-stream.",
+        ),
+    ] = None,
     grace: Annotated[
         float | None,
         typer.Option(min=0, metavar="SECONDS", help="Time that SIGTERM leaves to answers, by default 8 seconds."),
@@ -147,24 +166,17 @@ def gateway(  # noqa: PLR0913 - the options of the command
     """
     try:
         from ...gateway.chat_template import read_template  # noqa: PLC0415 - what it imports is an extra
+        from ...gateway.operating.listening import new_loop  # noqa: PLC0415
         from ...gateway.serving.answer_guards import REDACTED  # noqa: PLC0415
         from ...gateway.serving.gateway_config import GatewayConfig, given, read_config  # noqa: PLC0415
-        from ...gateway.serving.run_gateway import new_loop, run_gateway  # noqa: PLC0415
+        from ...gateway.serving.run_gateway import run_gateway  # noqa: PLC0415
         from ...gateway.serving.served_model import GatewayOptions, ServedModel  # noqa: PLC0415
         from ...gateway.serving.server_profiles import ServerName  # noqa: PLC0415
         from ...gateway.serving.upstream import Upstream  # noqa: PLC0415
+        from ...scale.logs.open_log import open_log  # noqa: PLC0415
         from ...sources.streams.time_limits import TimeLimits  # noqa: PLC0415
     except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] not in (
-            "httpx2",
-            "jinja2",
-            "prometheus_client",
-            "starlette",
-            "uvicorn",
-        ):
-            raise
-        message = f"the gateway needs {error.name}; {how_to_install('gateway')}"
-        raise UsageError(message) from error
+        _raise_missing(error, "gateway")
     if server not in _SERVERS:
         message = f"--server must be one of {', '.join(_SERVERS)}, got {server!r}"
         raise UsageError(message)
@@ -194,8 +206,93 @@ def gateway(  # noqa: PLR0913 - the options of the command
     asked = [Upstream(each, server=known, key=os.environ.get(UPSTREAM_KEY)) for each in upstream or ()]
     if doctor:
         _run_doctor(said.models or [ServedModel(asked, options)])
+    kept_in = log or running.pop("log", None)
+
+    async def run() -> None:
+        async with AsyncExitStack() as stack:
+            kept = None
+            if kept_in is not None:
+                kept = open_log(kept_in)
+                stack.push_async_callback(kept.aclose)
+            await run_gateway(asked or said.models, options._replace(log=kept), say=typer.echo, **running)
+
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        runner.run(run_gateway(asked or said.models, options, say=typer.echo, **running))
+        runner.run(run())
+
+
+def buffer(
+    *,
+    upstream: Annotated[str, typer.Option(metavar="URL", help="The provider, without the paths of its API.")],
+    log: Annotated[
+        str,
+        typer.Option(
+            metavar="URL",
+            envvar=BUFFER_LOG,
+            show_envvar=True,
+            help="The log: sqlite:FILE or redis://HOST:PORT; memory: for a try.",
+        ),
+    ],
+    host: Annotated[
+        str, typer.Option(metavar="HOST", help="The address to listen on; for other machines with --key.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 picks a free one.")] = 4142,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Which of several buffers it is; by default the machine's name with the port. One that starts again "
+            "ends at once what it had left open.",
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            envvar=BUFFER_KEY,
+            show_envvar=True,
+            help="What clients must send as x-penstock-key, beside the provider's key.",
+        ),
+    ] = None,
+    grace: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="Time that SIGTERM leaves to answers.")] = 60.0,
+    lease: Annotated[
+        float,
+        typer.Option(
+            min=1, metavar="SECONDS", help="How long others wait for a sign of life before they end a stream."
+        ),
+    ] = 30.0,
+) -> None:
+    """Own the requests to a provider, and write their answers into a log, so that all else may be restarted.
+
+    A client's base_url points here. Every request passes. A POST with the header x-penstock-stream is kept: its answer
+    is read to its end though the client leaves, and whoever sends it again gets the same answer from its beginning.
+    Keys pass and are never kept.
+    """
+    try:
+        from ...gateway.operating.listening import new_loop  # noqa: PLC0415 - what it imports is an extra
+        from ...scale.buffer.buffer_app import BufferOptions  # noqa: PLC0415
+        from ...scale.buffer.run_buffer import run_buffer  # noqa: PLC0415
+        from ...scale.logs.open_log import open_log  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        _raise_missing(error, "scale")
+    options = BufferOptions(name=name or "", key=key, lease=lease, beat=lease / 3)
+
+    async def run() -> None:
+        opened = open_log(log)
+        try:
+            await run_buffer(upstream, opened, options, say=typer.echo, host=host, port=port, grace=grace)
+        finally:
+            await opened.aclose()
+
+    with asyncio.Runner(loop_factory=new_loop) as runner:
+        runner.run(run())
+
+
+def _raise_missing(error: ModuleNotFoundError, extra: str) -> NoReturn:
+    """Say how to install a package that is missing, if it is one of the extra's."""
+    if (error.name or "").partition(".")[0] not in _PACKAGES:
+        raise error
+    message = f"the {_NEEDING[extra]} needs {error.name}; {how_to_install(extra)}"
+    raise UsageError(message) from error
 
 
 def _listed(text: str) -> list[str]:

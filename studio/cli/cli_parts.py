@@ -141,7 +141,7 @@ LONGEST_COMPLAINT = 1000
 CTRL_C = "Ctrl-C"
 _IN_CODE = (
     (re.compile(r"pass api='[^']+' to from_stream, from_wire or Pipeline"), "name that one with --api or --provider"),
-    (re.compile(r"\b(api|interaction)=(?![\w'\"])"), r"--\1"),
+    (re.compile(r"\b(api|body|interaction|text|workers)=(?![\w'\"])"), r"--\1"),
 )
 """What the library advises to those who write code, and the same for those who type a command."""
 

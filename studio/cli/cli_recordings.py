@@ -1,4 +1,4 @@
-"""`penstock inspect`, `penstock convert` and `penstock explore`: recordings summarised, converted, looked through."""
+"""`penstock inspect`, `convert`, `explore`, `batch`: recordings summarised, converted, looked through, read in bulk."""
 
 from __future__ import annotations
 
@@ -11,13 +11,24 @@ import typer
 from msgspec.structs import replace
 
 from ...events.errors import UsageError
+from ...events.showing import counted
+from ...pipeline.strategies import strategy_named
 from ...sources.recognition.apis import api_of
 from ..reading.inspect_recording import TextReading, Via, inspect_recording
 from ..reading.read_input import read_input
 from ..reading.recorded import FORMATS, Format, converted
-from .cli_parts import ApiName, Interaction, NoBrowser, StrategyName, announced, complain, packages_of_a_page
+from .cli_parts import (
+    ApiName,
+    Interaction,
+    NoBrowser,
+    StrategyName,
+    announced,
+    complain,
+    packages_of_a_page,
+    tools_named,
+)
 from .stream_parts import new_output, progress_shown
-from .text_reading import CallReading, DialectNames, ModelName
+from .text_reading import CallReading, DialectNames, ModelName, strategy_of
 
 if TYPE_CHECKING:
     from ..explorer.explored_stream import ExploredStream
@@ -213,3 +224,88 @@ def inspect(
             line = shown.get().rstrip("\n") + "\n"
         sys.stdout.write(line + "\n")
     raise typer.Exit(code)
+
+
+BATCH_EXAMPLES = """\b
+Examples:
+  penstock batch recordings/ answers
+  penstock batch completions.parquet answers --text completion --model Qwen/Qwen3-8B
+  penstock batch completions.jsonl answers --dialect hermes --tools tools.json
+  penstock batch responses.parquet answers --body response --workers 8
+"""
+
+
+def batch(  # noqa: PLR0913 - the options of the command
+    source: Annotated[
+        str,
+        typer.Argument(
+            metavar="IN",
+            help="A folder of recordings, bodies of responses, texts (.txt) and tables, or one of them; a table is "
+            "Parquet, or lines of JSON objects.",
+        ),
+    ],
+    out: Annotated[str, typer.Argument(metavar="OUT", help="The folder for the tables, which are Parquet.")],
+    *,
+    strategy: StrategyName = None,
+    dialect: DialectNames = None,
+    model: ModelName = None,
+    tools: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--tools",
+            "--tool",
+            metavar="FILE",
+            help="Tools, for validation; can be repeated: a JSON file with a definition or a list of them, in any "
+            "provider's form, or MODULE:FUNCTION. Nothing is run.",
+        ),
+    ] = None,
+    api: ApiName = None,
+    text: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of tables with a model's text, by default text.")
+    ] = None,
+    body: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column of tables with a response's body, by default body.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", metavar="COLUMN", help="A column that the records repeat, by default id.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="How many processes read, by default one for each core.")
+    ] = None,
+    with_ray: Annotated[bool, typer.Option("--ray", help="Let Ray read, on this machine or where it runs.")] = False,
+) -> None:
+    """Read recordings, bodies and texts in bulk into Parquet tables: invocations, failures, segments, usage, records.
+
+    Each record is read as penstock replay and parse read one. A record that cannot be read stops nothing: the table of
+    records has its error. A run that was stopped goes on where it was when the same command is given again, and one
+    that is finished does nothing. Ctrl-C stops it, with exit code 130; code 2 if no record could be read.
+    """
+    from ...scale.batch.read_dataset import read_dataset  # noqa: PLC0415 - help needs nothing of it
+
+    CallReading(strategy, dialect, model)
+    try:
+        with progress_shown(source) as progress:
+            result = read_dataset(
+                source,
+                out,
+                strategy=strategy_of(dialect) if dialect else None if strategy is None else strategy_named(strategy),
+                tools=tools_named(tools, option="--tools") if tools else None,
+                model=model,
+                api=api,
+                text=text,
+                body=body,
+                id=id_column,
+                workers=workers,
+                engine="ray" if with_ray else "processes",
+                progress=progress,
+            )
+    except KeyboardInterrupt:
+        complain("stopped; what was read is kept, and the same command goes on behind it")
+        raise typer.Exit(130) from None
+    records, unreadable = result.rows["records"], result.unreadable
+    statuses = ", ".join(f"{count:,} {status}" for status, count in sorted(result.statuses.items()))
+    others = ", ".join(counted(result.rows[f"{noun}s"], noun) for noun in ("invocation", "failure", "segment"))
+    typer.echo(f"{out}: {counted(records, 'record')} ({statuses or 'none'}), {others}")
+    if unreadable:
+        complain(f"{unreadable:,} of {records:,} could not be read; {out}/records has their errors")
+    raise typer.Exit(2 if unreadable == records > 0 else 0)

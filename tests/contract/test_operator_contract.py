@@ -409,3 +409,8 @@ def test_two_hops_of_rx_give_what_one_composed_hop_gives() -> None:
         for error in (None, ProviderError("gone", transport=True)):
             assert by_hops(items, error, *halves) == by_drive(items, error, *halves)
             assert observed(by_source(items, error).pipe(compose(*halves))) == by_drive(items, error, *halves)
+
+
+MUTANTS = {
+    "the dump forgets arguments before the name": ("frozen", ("operators/calls/native_calls.py", '"open", "waiting")', '"open")')),
+}  # fmt: skip

@@ -58,6 +58,8 @@ ERRORS: dict[str, tuple[Api, Any, str]] = {
     "no JSON": ("openai-chat", b'{"model": ', "the body: must be JSON: "),
     "too deep": ("openai-chat", b"[" * 100_000, "the body: must be JSON: "),
     "a lone surrogate": ("openai-chat", b'{"model": "\\ud800"}', "the body: must be JSON: "),
+    "no UTF-8": ("openai-chat", b'{"model": "\xff"}', "the body: must be JSON: "),
+    "half of a pair in UTF-8": ("anthropic-messages", b'{"model": "\xed\xa0\x80"}', "the body: must be JSON: "),
     "no object": ("anthropic-messages", b"[]", "the body: expected `object`, got `array`"),
     "no messages": ("openai-chat", {"model": "m"}, "the body: object missing required field `messages`"),
     "messages are none": ("openai-chat", {"messages": []}, "messages: must have a message"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from body_server import BodyServer
 from chat_client import plain
-from dispose_scene import Scene, wait_for_threads
+from dispose_scene import Scene
 from every_sdk import CHAT, SDKS, Sdk, all_have_ended, nothing_left
 from reactivex import Observable
 from reactivex import operators as ops
@@ -167,7 +167,7 @@ def test_a_sync_stream_of_which_enough_was_taken_leaves_the_server_at_once(sdk: 
         taken = source.pipe(ops.take(len(scene.chunks)), ops.to_list()).run()
         assert plain(taken) == plain(scene.chunks)
         scene.assert_left(server, after_pieces=1)
-        wait_for_threads()
+        scene.wait_for_threads()
 
 
 @every_sdk
@@ -189,7 +189,7 @@ def test_a_sync_stream_disposed_inside_on_next_leaves_the_server_at_once(sdk: Sd
         is_held.set()
         server.allow()
         scene.assert_left(server, after_pieces=1)
-        wait_for_threads()
+        scene.wait_for_threads()
     assert plain(seen) == plain(scene.chunks)
 
 
@@ -217,7 +217,7 @@ def test_a_sync_stream_disposed_from_another_thread_leaves_the_server_with_the_n
         wanted = list(seen)
         server.allow(2)
         scene.assert_left(server, after_pieces=3)
-        wait_for_threads()
+        scene.wait_for_threads()
     assert seen == wanted
 
 

@@ -3,124 +3,31 @@
 from __future__ import annotations
 
 import gc
-import json
 import sys
 from random import Random, randrange
 from typing import Any, Final
 
-import msgspec
 import pytest
 from depth import scaled
 from hypothesis import settings
-from lane_chains import CHAINS
+from lane_chains import CHAINS, NAMES, assert_calls_alike, some_chunks
 from looped import looped
 from msgspec.structs import replace
-from strategies.json_texts import SAMPLE, some_pieces, some_text, some_value
-from twins import in_python, told_of
+from strategies.json_texts import SAMPLE, some_text
+from twins import in_python
 
 from penstock.events import ChunkResponse, ToolCallDelta
-from penstock.events.chunk_response import TokenUsage
 from penstock.events.segment_event import Fragment, JsonError
 from penstock.operators import stage, stream_fields, to_invocations, to_segments
 from penstock.operators.calls.native_call import CallLane
 from penstock.operators.calls.response_answers import ResponseAnswers
-from penstock.operators.engine.stage import Operator, StageChain
+from penstock.operators.engine.stage import StageChain
 from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine
 from penstock.operators.machines.json_values import MANY, FragmentAggregator
 
 TEXTS: Final = 50_000
 GROUPS: Final = 8
-NAMES: Final = (*(("the chain with segments", "the chain", "invocations", "short") * 3), *CHAINS)
-"""Those that are wholly in C come more often."""
-OTHERS: Final = (
-    ChunkResponse(content="text"),
-    ChunkResponse(usage=TokenUsage(1, 2, 3), model="another"),
-    ChunkResponse(tool_calls=(ToolCallDelta(0, "c", "write_file", '{"content": "x'),), choice=1),
-    ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta="abcd"),), raw=({"type": "new"},)),
-    ChunkResponse(tool_calls=(ToolCallDelta(0, arguments_delta=""),)),
-    ChunkResponse(finish_reason="stop"),
-)
-
 native = pytest.mark.skipif(not IS_NATIVE, reason="nothing was built in C here, or PENSTOCK_PURE forbids it")
-
-
-def arguments(random: Random) -> str:
-    """Return the text of a call's arguments, or one that is not quite that."""
-    kind = random.random()
-    if kind < 0.3:
-        return some_text(random)
-    value = {"path": "a.py", random.choice(("content", "rows", "command")): some_value(random)}
-    if kind < 0.7:
-        value["content"] = "".join(random.choices('abc \n\t"\\é日😀\ud83d', k=random.randrange(90)))
-    text = json.dumps(value, ensure_ascii=random.random() < 0.3)
-    if random.random() < 0.2:
-        place = random.randrange(len(text))
-        text = text[:place] + random.choice('"\\}]x\n1') + text[place:]
-    return text
-
-
-def some_chunks(random: Random) -> list[ChunkResponse]:
-    """Return the chunks of one to three calls that are open together, now and then with others between."""
-    told: dict[str, Any] = random.choice(({}, {"response_id": "r", "model": "m"}))
-    lines: list[list[ToolCallDelta]] = []
-    for index in range(random.choice((1, 1, 2, 3))):
-        tool = random.choice(("write_file", "run_bash", "other", "other"))
-        pieces = some_pieces(random, arguments(random))
-        lines.append(
-            [ToolCallDelta(index, f"c{index}", tool), *(ToolCallDelta(index, None, None, each) for each in pieces)]
-        )
-    chunks: list[ChunkResponse] = []
-    while lines:
-        line = random.choice(lines)
-        count = random.choice((1, 1, 4, 50))
-        chunks += [ChunkResponse(tool_calls=(delta,), **told) for delta in line[:count]]
-        del line[:count]
-        lines = [each for each in lines if each]
-        if random.random() < 0.05:
-            chunks.append(random.choice(OTHERS))
-        if random.random() < 0.03:
-            delta = replace(chunks[-1].tool_calls[-1], **random.choice(DIFFERENT)) if chunks[-1].tool_calls else None
-            chunks.append(ChunkResponse(tool_calls=(delta,) if delta else ()))
-    return [*chunks, ChunkResponse(finish_reason=random.choice(("tool_calls", "length")), is_complete=True)]
-
-
-DIFFERENT: Final[tuple[dict[str, Any], ...]] = (
-    {"native": {"a": 1}},
-    {"status": "incomplete"},
-    {"done": True},
-    {"kind": "object"},
-    {"executed_by": "provider"},
-    {"contradiction": {"a": "b"}},
-)
-
-
-def run(operator: Operator[Any, Any], chunks: list[ChunkResponse], place: int = -1, begun: Any = None) -> list[Any]:
-    """Return what comes of the chunks, and the state behind that at a place."""
-    chain: Any = stage(operator)
-    if begun is not None:
-        chain.load(begun)
-    said: list[Any] = []
-    state: Any = None
-    for number, chunk in enumerate(chunks):
-        events = chain.feed(chunk)
-        said.append((type(events), [repr(each) for each in events]))  # some of what is in them goes on to grow
-        if number == place:
-            state = msgspec.json.decode(msgspec.json.encode(chain.dump()))
-    return [state, chain.withheld(), said, [repr(each) for each in chain.close()]]
-
-
-def compare(random: Random, name: str, chunks: list[ChunkResponse]) -> None:
-    """Run a chain in C and in Python, and each where the other was in the middle."""
-    operator, place = CHAINS[name], random.randrange(len(chunks))
-    state, *here = run(operator, chunks, place)
-    with in_python():
-        its_state, *there = run(operator, chunks, place)
-    assert (told_of(state), here) == (told_of(its_state), there), name
-    if random.random() < 0.3:
-        rest = chunks[place + 1 :]
-        goes_on = run(operator, rest, begun=its_state)
-        with in_python():
-            assert goes_on == run(operator, rest, begun=state), name
 
 
 @native
@@ -130,7 +37,7 @@ def test_any_calls_are_read_alike(group: int):
     seed = group if settings.get_profile(settings.get_current_profile_name()).derandomize else randrange(2**32)
     random = Random(seed)
     for _ in range(scaled(TEXTS) // GROUPS + 1):
-        compare(random, random.choice(NAMES), some_chunks(random))
+        assert_calls_alike(random, random.choice(NAMES), some_chunks(random))
 
 
 @native
@@ -140,7 +47,7 @@ def test_each_cut_of_a_rich_text_is_read_alike(name: str):
     for place in range(0, len(SAMPLE) + 1, 1 if name == "the chain with segments" else 17):
         pieces = [*SAMPLE[:place], SAMPLE[place:]]
         deltas = (ToolCallDelta(0, arguments_delta=each) for each in pieces)
-        compare(Random(place), name, [first, *(ChunkResponse(tool_calls=(delta,)) for delta in deltas)])
+        assert_calls_alike(Random(place), name, [first, *(ChunkResponse(tool_calls=(delta,)) for delta in deltas)])
 
 
 @native
@@ -242,10 +149,25 @@ def test_nothing_that_was_read_is_kept():
     def blocks_after_reading() -> int:
         random = Random(0)
         for _ in range(100):
-            compare(random, random.choice(NAMES), some_chunks(random))
+            assert_calls_alike(random, random.choice(NAMES), some_chunks(random))
         gc.collect()
         return sys.getallocatedblocks()
 
     blocks_after_reading()  # what is made once
     before = blocks_after_reading()
     assert min(blocks_after_reading() for _ in range(3)) - before < 100
+
+
+MUTANTS = {
+    "in C: a lane takes a chunk that has more than text": ("any_calls", ("operators/machines/_native.c", "if (here != there && at != offsets[whatever]", "if (here != there && at == 0")),
+    "in C: a lane passes by what checks its text": ("any_calls", ("operators/machines/_native.c", "SLOT(lane, CHECK) != Py_None || ", "")),
+    "in C: a lane passes by who makes further events": ("any_calls", ("operators/machines/_native.c", "SLOT(lane, CHECK) != Py_None || PyTuple_GET_SIZE(SLOT(lane, FURTHER))", "SLOT(lane, CHECK) != Py_None")),
+    "in C: a lane for one string takes all text": ("any_calls", ("operators/machines/_native.c", "SLOT(lane, IS_WIDE) != Py_True", "0")),
+    "in C: an error in a lane is passed on as text": ("any_calls", ("operators/machines/_native.c", "if (done == 0 && SLOT(machine, ERROR) != Py_None)", "if (done == 0 && machine == NULL)")),
+    "in C: behind an error the lane is asked again": ("any_calls", ("operators/machines/_native.c", "            PUT(answers, NEXT_LANE, Py_None);\n            PyDict_Clear(SLOT(answers, CALL_LANES));\n", "")),
+    "in C: a lane keeps the text as it stands in the source": ("any_calls", ("operators/machines/_native.c", "PyList_Append(SLOT(lane, TEXTS), decoded)", "PyList_Append(SLOT(lane, TEXTS), text)")),
+    "in C: a lane lets its pieces grow": ("joined", ("operators/machines/_native.c", "PyList_GET_SIZE(SLOT(lane, RAWS)) >= MANY", "PyList_GET_SIZE(SLOT(lane, RAWS)) >= 1000")),
+    "in C: a value is never done": ("any_calls", ("operators/machines/_native.c", "if (depth == 1) PUT", "if (depth == 0) PUT")),
+    "in C: a value that begins outside of the root is put into it": ("whatever_the_fragments", ("operators/machines/_native.c", "if (length <= PyTuple_GET_SIZE(SLOT(value, ROOT_PATH))) return LEAVE;", "if (length == 0) return LEAVE;")),
+    "in C: a chain goes on behind an exception in a lane": ("an_exception", ("operators/machines/_native.c", "if (done == FAILED) return close_failed(chain);", "if (done == FAILED) return NULL;")),
+}  # fmt: skip

@@ -12,66 +12,20 @@ from pathlib import Path
 from random import Random, randrange
 from typing import Any, Final
 
-import msgspec
 import pytest
 from depth import scaled
 from hypothesis import settings
-from strategies.json_texts import SAMPLE, some_pieces, some_text
-from twins import told_of
+from strategies.json_texts import SAMPLE, some_text
+from twins import Pure, assert_text_alike, moved, observed
 
 from penstock.events.segment_event import Fragment
-from penstock.operators.engine.limits import Limits
 from penstock.operators.machines.json_machine import IS_NATIVE, JsonMachine, pure_feed
 from penstock.operators.machines.native_readers import native_readers
 
 TEXTS: Final = 50_000
 GROUPS: Final = 8
-SHORT: Final = Limits(depth=3, key_length=4, number_length=5, arguments_length=40)
-LIMITS: Final = (Limits(), Limits(), Limits(depth=2, number_length=1), SHORT)
 
 native = pytest.mark.skipif(not IS_NATIVE, reason="the reader in C was not built here, or PENSTOCK_PURE forbids it")
-
-
-class Pure(JsonMachine):
-    """The machine as it is where nothing was compiled."""
-
-    __slots__ = ()
-    feed = pure_feed
-
-
-def observed(machine: JsonMachine) -> list[Any]:
-    """Return all that can be seen of a machine."""
-    state = told_of(machine.dump())
-    seen = [state, machine.path, machine.around, machine.open_path, machine.held(("a", "key")), machine.ahead()]
-    return [*seen, machine.bare, machine.error and (machine.read, machine.excess)]
-
-
-def moved(state: Any, machine: JsonMachine) -> JsonMachine:
-    machine.load(msgspec.json.decode(msgspec.json.encode(state)))
-    return machine
-
-
-def compare(random: Random, text: str) -> None:
-    """Feed a text to both, which now and then take over the state of each other."""
-    limits, control_characters = random.choice(LIMITS), random.random() < 0.2
-    twins: list[JsonMachine] = [kind(limits, control_characters=control_characters) for kind in (JsonMachine, Pure)]
-    read: list[str] = []
-    for piece in some_pieces(random, text):
-        read.append(piece)
-        here, there = (each.feed(piece) for each in twins)
-        assert (type(here), list(here)) == (type(there), list(there)), read
-        assert [repr(each) for each in here] == [repr(each) for each in there], read
-        if random.random() < 0.3:
-            here, there = map(observed, twins)
-            assert here == there, read
-        if random.random() < 0.05:
-            states = [each.dump() for each in twins]
-            twins = [
-                moved(state, kind(limits, control_characters=control_characters))
-                for state, kind in zip(states, (Pure, JsonMachine), strict=True)
-            ][::-1]
-    ends = [(observed(each), list(each.close())) for each in twins]
-    assert ends[0] == ends[1], read
 
 
 @native
@@ -81,7 +35,7 @@ def test_any_text_is_read_alike(group: int):
     seed = group if settings.get_profile(settings.get_current_profile_name()).derandomize else randrange(2**32)
     random = Random(seed)
     for _ in range(scaled(TEXTS) // GROUPS + 1):
-        compare(random, some_text(random))
+        assert_text_alike(random, some_text(random))
 
 
 @native
@@ -109,7 +63,7 @@ def test_nothing_that_was_read_is_kept():
     def blocks_after_reading() -> int:
         random = Random(0)
         for _ in range(300):
-            compare(random, some_text(random))
+            assert_text_alike(random, some_text(random))
         gc.collect()
         return sys.getallocatedblocks()
 
@@ -204,3 +158,14 @@ def test_it_is_built_where_there_is_a_compiler():
     headers = Path(sysconfig.get_path("include"), "Python.h")
     is_wanted = os.environ.get("PENSTOCK_PURE", "0") in ("", "0")
     assert IS_NATIVE or not is_wanted or not headers.exists() or not shutil.which("cc"), "pip install -e ."
+
+
+MUTANTS = {
+    "in C: the length of a key is not looked at": ("any_text", ("operators/machines/_native.c", "        || reader->base + run.stop - start > longest)", "        || longest < 0)")),
+    "in C: the length of a number is not looked at": ("any_text", ("operators/machines/_native.c", "if (length > longest || ", "if (")),
+    "in C: half of a surrogate pair is a character": ("any_text", ("operators/machines/_native.c", "high < 0xD800 || high > 0xDFFF", "high < 0xDC00 || high > 0xDFFF")),
+    "in C: what is not printable is plain": ("any_text", ("operators/machines/_native.c", "!Py_UNICODE_ISPRINTABLE(c))", "c == 0xD800)")),
+    "in C: an escape that is cut is forgotten": ("any_text", ("operators/machines/_native.c", "PyUnicode_Substring(reader->text, run.stop,", "PyUnicode_Substring(reader->text, run.stop + 1,")),
+    "in C: an item has the index of the one before": ("any_text", ("operators/machines/_native.c", "PyLong_FromSsize_t(index + 1)", "PyLong_FromSsize_t(index)")),
+    "in C: a step begins without the state": ("any_text", ("operators/machines/_native.c", "    put_state(reader);\n    PUT(machine, ROOT_CLOSED", "    PUT(machine, ROOT_CLOSED")),
+}  # fmt: skip

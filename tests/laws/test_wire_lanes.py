@@ -68,3 +68,10 @@ def test_what_json_loads_refuses_is_refused_with_its_own_error(text: str) -> Non
         return f"{caught.type} {caught.value}" if caught.type is not RecursionError else "deep"
 
     assert error_of(json_value) == error_of(json.loads)
+
+
+MUTANTS = {
+    "the wire's lane: an event that does not fit is dropped": ("cut_at_random", ("sources/from_wire.py", "(chunks := lane(data)) is not None", "(chunks := lane(data) or []) is not None")),
+    "the wire's lane: an unknown key fits": ("mutated", ("sources/openai_chat/lane.py", "class _Delta(Struct, forbid_unknown_fields=True, gc=False):", "class _Delta(Struct, gc=False):")),
+    "the wire's lane: half a surrogate pair that is held is passed by": ("", ("sources/base/call_tracker.py", "call.index < 0 or self._held or self._pending_deltas", "call.index < 0")),
+}  # fmt: skip

@@ -513,6 +513,7 @@ def test_a_signal_from_another_thread_closes_the_connection_of_a_sync_stream_wit
     events: list[Any] = []
     begun, ended = threading.Event(), threading.Event()
     signal: Subject[Any] = Subject()
+    others = set(threading.enumerate())
 
     def take(event: Any) -> None:
         events.append(event)
@@ -534,8 +535,8 @@ def test_a_signal_from_another_thread_closes_the_connection_of_a_sync_stream_wit
         server.allow(2)
         server.wait_for("client_left")
         assert "finished" not in [entry.outcome for entry in server.log]
-        for thread in threading.enumerate():
-            if thread.name.startswith("Thread-") and thread is not threading.current_thread():
+        for thread in set(threading.enumerate()) - others:
+            if thread.name.startswith("Thread-"):
                 thread.join(20)
     assert len(events) == given
     _check_interrupted(events)

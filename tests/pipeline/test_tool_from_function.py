@@ -10,6 +10,7 @@ from pydantic import AliasChoices, AliasPath, BaseModel, Field, ValidationError
 from penstock import tool
 from penstock.events import UsageError
 from penstock.operators.schemas.schema_validation import model_schema
+from penstock.pipeline import CallKey
 from penstock.pipeline.tool_from_function import (
     function_arguments,
     function_description,
@@ -105,7 +106,7 @@ def test_an_alias_is_what_the_model_says_for_a_parameter():
     assert schema["required"] == ["from"]
     model = function_model(sent, "sent")
     given = model.model_validate({"from": "5", "class": 6})
-    assert function_arguments(sent, model, given) == ([], {"from_": 5, "to": 1, "at": 6, "by": 3})
+    assert function_arguments(sent, model, given, CallKey()) == ([], {"from_": 5, "to": 1, "at": 6, "by": 3})
     with pytest.raises(ValidationError):
         model.model_validate({"from_": 5})
 
@@ -130,8 +131,8 @@ def test_the_arguments_of_a_model_made_by_hand_are_its_fields_by_their_aliases()
 
     def positional(a: int, /): ...
 
-    assert function_arguments(sent, Given, Given(a=1)) == ([], {"a": 1})
-    assert function_arguments(positional, Given, Given(a=1)) == ([1], {})
+    assert function_arguments(sent, Given, Given(a=1), CallKey()) == ([], {"a": 1})
+    assert function_arguments(positional, Given, Given(a=1), CallKey()) == ([1], {})
 
 
 def test_a_default_may_stand_in_the_annotation():
@@ -139,7 +140,7 @@ def test_a_default_may_stand_in_the_annotation():
 
     model = function_model(defaulted, "defaulted")
     assert "required" not in schema_of(defaulted)
-    assert function_arguments(defaulted, model, model()) == ([], {"a": 3, "b": []})
+    assert function_arguments(defaulted, model, model(), CallKey()) == ([], {"a": 3, "b": []})
 
 
 def test_a_field_may_be_the_default():

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "gateway", "studio", "penstock")
+ROOMS = ("events", "operators", "sources", "sinks", "pipeline", "gateway", "scale", "studio", "penstock")
 LINES = 6
 ALLOWED = {
     "a table of what each provider takes, one line a kind of message": (

@@ -24,7 +24,8 @@ MAY_IMPORT = {
     "sinks": {"events", "operators", "sinks"},
     "pipeline": {"events", "operators", "sources", "sinks", "pipeline"},
     "gateway": {"events", "operators", "sources", "sinks", "pipeline", "gateway"},
-    "studio": {"events", "operators", "sources", "sinks", "pipeline", "gateway", "studio"},
+    "scale": {"events", "operators", "sources", "sinks", "pipeline", "gateway", "scale"},
+    "studio": {"events", "operators", "sources", "sinks", "pipeline", "gateway", "scale", "studio"},
 }
 FILES = sorted(path for room in MAY_IMPORT for path in (ROOT / room).rglob("*.py"))
 SDKS = ("openai", "anthropic", "google", "httpx2")

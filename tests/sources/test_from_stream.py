@@ -15,7 +15,7 @@ import pytest
 import reactivex
 from body_server import BodyServer
 from chat_client import acollected, collected, plain
-from dispose_scene import Scene, wait_for_threads
+from dispose_scene import Scene
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, SDKS, Sdk, all_have_ended, nothing_left
 from mistral_stream import mistral_body
 from reactivex import operators as ops
@@ -246,7 +246,7 @@ def test_a_sync_stream_of_which_enough_was_taken_leaves_the_server(sdk: Sdk):
         taken = source.pipe(ops.take(len(scene.chunks)), ops.to_list()).run()
         assert plain(taken) == plain(scene.chunks)
         scene.assert_left(server, after_pieces=1)
-        wait_for_threads()  # `run()` reads on one of its own
+        scene.wait_for_threads()  # `run()` reads on one of its own
 
 
 def test_a_stream_whose_first_item_is_of_nobody_is_closed_and_tells_it():

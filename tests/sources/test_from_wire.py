@@ -425,3 +425,8 @@ def test_of_data_that_is_not_json_the_beginning_is_said_and_how_long_it_is():
     _, [end] = by_wire([event({"content": "a"}), b"data: oops\n\n"])
     assert isinstance(end, ProviderError)
     assert end.detail.endswith("in 'oops'")
+
+
+MUTANTS = {
+    "data that is not JSON is cut without a word": ("how_long", ("sources/base/endings.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else")),
+}  # fmt: skip

@@ -33,6 +33,7 @@ class Scene:
     """A gated server whose first piece ends in mid-call."""
 
     def __init__(self, sdk: Sdk) -> None:
+        self._others = set(threading.enumerate())
         self.body = body_of(sdk)
         self.pieces, self.chunks = beginning(sdk, self.body)
 
@@ -44,8 +45,8 @@ class Scene:
         assert left.bytes_sent <= sum(self.pieces[:after_pieces]) < len(self.body)
         assert "finished" not in [entry.outcome for entry in server.log]
 
-
-def wait_for_threads() -> None:
-    for thread in threading.enumerate():
-        if thread.name.startswith("Thread-") and thread is not threading.current_thread():
-            thread.join(20)
+    def wait_for_threads(self) -> None:
+        """Wait for the readers of streams: a thread that was there before may be a timer of an hour."""
+        for thread in set(threading.enumerate()) - self._others:
+            if thread.name.startswith("Thread-"):
+                thread.join(20)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 from contextlib import closing
 from pathlib import Path
 
@@ -8,16 +9,8 @@ from msgspec.structs import replace
 
 from penstock.events import UsageError
 from penstock.gateway.neutral import Call, Image, Message, NeutralRequest, Reasoning, RequestError, Result, Text
-from penstock.gateway.operating.kept_answers import (
-    DiskStore,
-    MemoryStore,
-    OwnStore,
-    Store,
-    keep_answer,
-    keep_reasoning,
-    with_previous,
-    with_reasoning,
-)
+from penstock.gateway.operating import kept_answers
+from penstock.gateway.operating.kept_answers import DiskStore, MemoryStore, OwnStore, Store
 
 USER = Message("user", (Text("Look."), Image("https://a.example")))
 ANSWER = Message(
@@ -25,6 +18,30 @@ ANSWER = Message(
 )
 RESULT = Message("tool", (Result("c1", (Text("A dot."),)), Result("c2", (), is_error=True)))
 FIRST = NeutralRequest(api="openai-responses", model="m", messages=(USER,), system=(Text("Be kind."),))
+
+
+def got(store: Store, name: str) -> bytes | None:
+    return asyncio.run(store.get(name))
+
+
+def put(store: Store, name: str, value: bytes) -> None:
+    asyncio.run(store.put(name, value))
+
+
+def keep_answer(store: Store, response_id: str, request: NeutralRequest, answer: Message) -> None:
+    asyncio.run(kept_answers.keep_answer(store, response_id, request, answer))
+
+
+def keep_reasoning(store: Store, answer: Message) -> None:
+    asyncio.run(kept_answers.keep_reasoning(store, answer))
+
+
+def with_previous(store: Store, request: NeutralRequest) -> NeutralRequest:
+    return asyncio.run(kept_answers.with_previous(store, request))
+
+
+def with_reasoning(store: Store, request: NeutralRequest) -> NeutralRequest:
+    return asyncio.run(kept_answers.with_reasoning(store, request))
 
 
 def test_a_conversation_goes_on_from_an_answer_with_instructions_of_its_own():
@@ -77,31 +94,31 @@ def test_what_the_client_sent_back_is_left_as_it_is():
 def test_a_store_keeps_so_many_bytes_and_forgets_what_was_not_asked_for(kind: str, tmp_path: Path):
     store: Store = MemoryStore(most=12) if kind == "memory" else DiskStore(tmp_path / "kept", most=12)
     for name in "abc":
-        store.put(name, b"four")
-    assert store.get("a") == b"four"
-    store.put("d", b"four")
-    assert [store.get(name) for name in "abcd"] == [b"four", None, b"four", b"four"]
-    store.put("c", b"1")
-    store.put("e", b"7777777")
-    assert [store.get(name) for name in "acde"] == [None, b"1", b"four", b"7777777"]
-    store.put("f", b"more than it holds")
-    assert [store.get(name) for name in "acdef"] == [None, b"1", b"four", b"7777777", None]
-    store.put("c", b"more than it holds")
-    assert [store.get(name) for name in "cde"] == [None, b"four", b"7777777"]
-    store.put("g", b"four")
-    assert store.get("g") == b"four"
+        put(store, name, b"four")
+    assert got(store, "a") == b"four"
+    put(store, "d", b"four")
+    assert [got(store, name) for name in "abcd"] == [b"four", None, b"four", b"four"]
+    put(store, "c", b"1")
+    put(store, "e", b"7777777")
+    assert [got(store, name) for name in "acde"] == [None, b"1", b"four", b"7777777"]
+    put(store, "f", b"more than it holds")
+    assert [got(store, name) for name in "acdef"] == [None, b"1", b"four", b"7777777", None]
+    put(store, "c", b"more than it holds")
+    assert [got(store, name) for name in "cde"] == [None, b"four", b"7777777"]
+    put(store, "g", b"four")
+    assert got(store, "g") == b"four"
     store.close()
 
 
 def test_what_is_kept_on_disk_is_found_by_the_next_process_and_stays_within_its_bound(tmp_path: Path):
     with closing(DiskStore(tmp_path / "kept", most=12)) as first:
         keep_reasoning(first, replace(ANSWER, parts=(Reasoning("1234"), Call("\ud800", "f", "{}"))))
-        first.put("b", b"four")
+        put(first, "b", b"four")
     with closing(DiskStore(tmp_path / "kept", most=12)) as second:
         silent = replace(FIRST, messages=(Message("assistant", (Call("\ud800", "f", "{}"),)),))
         assert with_reasoning(second, silent).messages[0].parts[0] == Reasoning("1234")
-        second.put("c", b"fourfour")
-        assert [second.get(name) for name in "bc"] == [None, b"fourfour"]
+        put(second, "c", b"fourfour")
+        assert [got(second, name) for name in "bc"] == [None, b"fourfour"]
         assert with_reasoning(second, silent).messages[0].parts[0] == Reasoning("1234")
 
 
@@ -109,14 +126,14 @@ def test_several_processes_share_a_store_and_its_bound(tmp_path: Path):
     path = tmp_path / "kept"
     with closing(DiskStore(path, most=12)) as first, closing(DiskStore(path, most=12)) as second:
         for name in "abc":
-            first.put(name, b"four")
+            put(first, name, b"four")
         for name in "def":
-            second.put(name, b"four")
-        assert [first.get(name) for name in "abcdef"] == [None] * 3 + [b"four"] * 3
-        first.put("g", b"four")  # whose count has what the other has removed
-        second.put("h", b"twelve bytes")
-        first.put("i", b"1")
-        assert [second.get(name) for name in "abcdefghi"] == [None] * 8 + [b"1"]
+            put(second, name, b"four")
+        assert [got(first, name) for name in "abcdef"] == [None] * 3 + [b"four"] * 3
+        put(first, "g", b"four")  # whose count has what the other has removed
+        put(second, "h", b"twelve bytes")
+        put(first, "i", b"1")
+        assert [got(second, name) for name in "abcdefghi"] == [None] * 8 + [b"1"]
 
 
 def test_a_client_finds_only_what_it_has_kept_itself():
@@ -142,19 +159,20 @@ def test_a_file_that_is_no_store_is_told(tmp_path: Path):
 
 def test_a_store_that_fails_has_forgotten_and_says_so(tmp_path: Path, caplog: pytest.LogCaptureFixture):
     store = DiskStore(tmp_path / "kept")
-    store.put("a", b"four")
+    put(store, "a", b"four")
     store.close()
     with caplog.at_level("WARNING", "penstock.gateway"):
-        store.put("a", b"five")
-        assert store.get("a") is None
+        put(store, "a", b"five")
+        assert got(store, "a") is None
     assert [record.getMessage().partition(":")[0] for record in caplog.records] == [
         "a conversation cannot be kept",
         "a conversation cannot be read",
     ]
 
 
-def test_what_another_version_kept_counts_as_forgotten():
+@pytest.mark.parametrize("kept", [b'[{"role": "prophet"}]', b'[{"role": "user\xff"}]', b""])
+def test_what_another_version_kept_or_is_damaged_counts_as_forgotten(kept: bytes):
     store = MemoryStore()
-    store.put("response r1", b'[{"role": "prophet"}]')
+    put(store, "response r1", kept)
     with pytest.raises(RequestError, match="is not kept here"):
         with_previous(store, replace(FIRST, previous_response_id="r1"))

@@ -221,3 +221,9 @@ def test_with_tools_it_reads_json_and_xml_for_calls_of_these_tools(text: str, sa
         assert [each.end["metadata"]["tool_name"] for each in calls_in(found)] == ["f"] * called
         assert "".join(each.text for each in found if each.type == "text") == (text if said is None else said)
     assert not calls_in(reading(text, ["auto"], {}))
+
+
+MUTANTS = {
+    "a call of an unknown tool behind a mere bracket passes": ("with_tools", ("operators/text/text_options.py", 'or ("pass" if is_marked else "text")', 'or "pass"')),
+    "of several dialects it is not the first one that decides": ("first_one_decides", ("operators/parse_text.py", "    positions = compiled(", "    found = tuple(sorted(found, key=lambda each: each.name))\n    positions = compiled(")),
+}  # fmt: skip

@@ -11,11 +11,13 @@ from answered import answered
 from depth import stride
 from looped import looped
 from strategies.dialect_texts import markers
+from untyped import stage
 
 from penstock.events import ChunkResponse, InvocationFailed, SegmentContent, ToolInvocation
 from penstock.events.chunk_response import FinishReason
 from penstock.events.segment_event import SegmentEvent
 from penstock.operators.catalogue.dialect_for import DIALECTS
+from penstock.operators.engine.stage import Interrupted
 from penstock.operators.grammar.compiled_grammar import CompiledGrammar, compiled
 from penstock.operators.grammar.dialect import Dialect
 from penstock.operators.parse_text import parse_text
@@ -261,3 +263,14 @@ def test_the_work_of_telling_a_broken_call_grows_with_the_text_only() -> None:
             for times in (8, 16)
         )
         assert many < 2.5 * few, (size, few, many)
+
+
+def test_where_a_broken_call_may_begin_behind_text_does_not_depend_on_how_that_is_cut():
+    """Behind an opener that is text, and without a marker of its own between, the line breaks are part of the next one."""
+    text = "<｜｜DSML｜｜ tool_calls>\x00\n\n<｜DSML｜ calls>"
+    operator = parse_text("deepseek_v4_dsml", tools=TOOLS, turn_id="t")
+    for pieces in ([text], list(text), [text[:23], text[23:]], [text[:22], text[22:]]):
+        chain = stage(operator)
+        events = [each for piece in pieces for each in chain.feed(piece)] + list(chain.close(Interrupted("lost")))
+        shown = "".join(each.delta for each in events if isinstance(each, SegmentContent))
+        assert shown == text.partition("\n")[0], pieces

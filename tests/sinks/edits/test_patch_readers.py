@@ -2,79 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live_calls import read
-from msgspec.structs import replace
+from live_calls import assert_blocks_alike, assert_hunks_alike, assert_unified_alike, assert_v4a_alike
 from patch_texts import blocks, cut, texts, unified, v4a
 
-from penstock.sinks.edits.edit_blocks import STARTS, codex_patch, hunks_of, parsed_blocks
-from penstock.sinks.edits.hunk import FilePatch, RefusedError, bare, split_lines, with_lf
 from penstock.sinks.edits.patch_events import (
-    BlockEnds,
     FileBegins,
     FileEnds,
     HunkBegins,
     HunkEnds,
     HunkLine,
-    PatchFails,
-    PatchUnclear,
 )
-from penstock.sinks.edits.unified_diff import unified_diff
 from penstock.sinks.edits.unified_reader import UnifiedDiff
 from penstock.sinks.edits.v4a_reader import V4APatch
 
 pytestmark = pytest.mark.laws
 EXAMPLES = 500
-
-
-def patches_of(events: Iterable[Any]) -> list[FilePatch] | None:
-    """Return what events say of each file; None if the patch fails."""
-    patches: list[FilePatch] = []
-    for event in events:
-        match event:
-            case FileBegins(path, action, target, of_original):
-                patches.append(FilePatch(path=path or "?", action=action, target=target, of_original=of_original))
-            case HunkEnds(hunk):
-                last = patches[-1]
-                if last.action == "add":
-                    patches[-1] = replace(last, content=last.content + "".join(hunk.new))
-                elif last.action == "delete":
-                    patches[-1] = replace(last, removed=(last.removed or "") + "".join(hunk.old))
-                else:
-                    patches[-1] = replace(last, hunks=(*last.hunks, hunk))
-            case PatchFails():
-                return None
-            case _:
-                pass
-    return patches
-
-
-def refused(read_whole: Any) -> Any:
-    try:
-        return [*read_whole()]
-    except RefusedError:
-        return None
-
-
-def check(text: str, pieces: list[str], expected: list[FilePatch] | None, *, has_path: bool) -> None:
-    whole = read([text], has_path=has_path)
-    assert read(pieces, has_path=has_path) == whole
-    assert read(pieces, has_path=has_path, frozen=True) == whole
-    if PatchUnclear() in whole:
-        return
-    found = patches_of(whole)
-    assert (found is None) == (expected is None), whole
-    if found is not None and expected is not None:
-        for mine, theirs in zip(found, expected, strict=True):
-            # Modes and the content that a deleted file must have are looked at when the call is carried out.
-            same = replace(theirs, is_executable=None, removed=theirs.removed or None, path=mine.path)
-            assert replace(mine, removed=mine.removed or None) == same
 
 
 FILES = st.fixed_dictionaries({"a": texts(), "b": texts()})
@@ -84,45 +32,28 @@ FILES = st.fixed_dictionaries({"a": texts(), "b": texts()})
 @given(st.data())
 def test_a_v4a_patch_is_read_as_the_whole_text_is(data: st.DataObject):
     text = data.draw(v4a(data.draw(FILES)))
-    check(text, data.draw(cut(text)), refused(lambda: codex_patch(text)), has_path=False)
+    assert_v4a_alike(text, data.draw(cut(text)))
 
 
 @settings(max_examples=scaled(EXAMPLES), deadline=None)
 @given(st.data())
 def test_a_unified_diff_is_read_as_the_whole_text_is(data: st.DataObject):
     text = data.draw(unified(data.draw(FILES)))
-    check(text, data.draw(cut(text)), refused(lambda: unified_diff(text)), has_path=False)
+    assert_unified_alike(text, data.draw(cut(text)))
 
 
 @settings(max_examples=scaled(EXAMPLES), deadline=None)
 @given(st.data())
 def test_blocks_are_read_as_the_whole_text_is(data: st.DataObject):
     text = data.draw(blocks(data.draw(texts())))
-    whole = read([text], has_path=True)
-    pieces = data.draw(cut(text))
-    assert read(pieces, has_path=True) == read(pieces, has_path=True, frozen=True) == whole
-    if PatchUnclear() in whole or not STARTS.search(text):
-        return
-    found: Any = [([*each.old], [*each.new], each.line) for each in whole if isinstance(each, BlockEnds)]
-    is_refused = any(isinstance(each, PatchFails) for each in whole)
-    assert (None if is_refused else found) == refused(lambda: parsed_blocks(with_lf(text)))
+    assert_blocks_alike(text, data.draw(cut(text)))
 
 
 @settings(max_examples=scaled(EXAMPLES), deadline=None)
 @given(st.data())
 def test_hunks_alone_are_read_as_the_whole_text_is(data: st.DataObject):
-    files = data.draw(FILES)
-    text = "\n".join(data.draw(v4a(files)).split("\n")[2:-1])
-    whole = read([text], has_path=True)
-    pieces = data.draw(cut(text))
-    assert read(pieces, has_path=True) == read(pieces, has_path=True, frozen=True) == whole
-    if not any(isinstance(each, PatchUnclear) for each in whole):
-        expected = refused(lambda: hunks_of(bare(split_lines(with_lf(text))), "a"))
-        found = [each.hunk for each in whole if isinstance(each, HunkEnds)]
-        is_refused = any(isinstance(each, PatchFails) for each in whole)
-        if not (is_refused and expected == []) and "\n<<<<<<< SEARCH" not in f"\n{text}":
-            assert is_refused == (expected is None)
-            assert is_refused or found == expected
+    text = "\n".join(data.draw(v4a(data.draw(FILES))).split("\n")[2:-1])
+    assert_hunks_alike(text, data.draw(cut(text)))
 
 
 @pytest.mark.parametrize(
@@ -150,3 +81,10 @@ def test_a_patch_whose_lines_end_as_those_of_windows_is_read_at_its_end():
     reader = V4APatch(has_path=False)
     assert reader.feed(text) == []
     assert [type(each) for each in reader.close()] == [FileBegins, HunkBegins, HunkLine, HunkEnds, FileEnds]
+
+
+MUTANTS = {
+    "lines that end as those of Windows are told at once": ("whole_text", ("sinks/edits/patch_events.py", 'if all(line.endswith("\\r\\n") for line in lines)', "if not lines")),
+    "a hunk is told before the line that says of its last one that it has no end": ("unified", ("sinks/edits/unified_reader.py", 'self._lines.begun not in ("", "\\\\")', 'self._lines.begun != ""')),
+    "empty lines within a hunk are lost": ("v4a", ("sinks/edits/v4a_reader.py", 'in (*[""] * self._blank, line)', "in (line,)")),
+}  # fmt: skip

@@ -89,6 +89,9 @@ def test_copies_copy_and_renames_move_what_was_there_before_in_any_order(root: P
     assert on_disk(root) == {name: text.encode() for name, text in ({"b": "other\n"} | files).items()}
 
 
+ON, OFF = ("old mode 100644", "new mode 100755"), ("old mode 100755", "new mode 100644")
+
+
 @pytest.mark.parametrize(
     ("diff", "said"),
     [
@@ -128,6 +131,9 @@ def test_copies_copy_and_renames_move_what_was_there_before_in_any_order(root: P
         (copied("c") + hunk("a", "d"), "the header of the diff is of"),
         (copied("c") + hunk("a", "a"), "the header of the diff is of"),
         ("old mode 100644\nnew mode 100755\n" + hunk("a", "a"), "is in no hunk"),
+        (header("a", "a", "", *ON), "'old mode 100644', stands behind an empty line"),
+        ("--- /dev/null\n\n--- /dev/null\n", "line 1 of the diff, '--- /dev/null', is in no hunk"),
+        ("--- a/b\n" + hunk("a", "a"), "line 1 of the diff, '--- a/b', is in no hunk"),
         (hunk("a", "c"), "the diff names other files in '+++' than in '---'"),
         (hunk("b", "a"), "the diff names other files in '+++' than in '---'"),
         (edited() + copied("c") + header("a", "a", "old mode 100644", "new mode 040000"), "'040000'"),
@@ -141,7 +147,6 @@ def test_what_cannot_be_carried_out_is_refused_and_everything_stays(root: Path, 
     assert (on_disk(root), modes(root)) == before
 
 
-ON, OFF = ("old mode 100644", "new mode 100755"), ("old mode 100755", "new mode 100644")
 NEW_SCRIPT = header("s", "s", "new file mode 100755") + "--- /dev/null\n+++ b/s\n@@ -0,0 +1 @@\n+x\n"
 
 
@@ -332,3 +337,9 @@ def test_what_git_diffs_is_what_is_there_then(
     assert found.error is None, f"{found.error}\n{diff}"
     assert on_disk(folder / "ours") == on_disk(folder / "new"), diff
     assert modes(folder / "ours") == modes(folder / "new"), diff
+
+
+MUTANTS = {
+    "a copy takes the file away that it is of": ("copies_copy", ("sinks/files/file_plan.py", 'not in ("move", "delete"):', 'not in ("move", "delete", "copy"):')),
+    "a mode is left out": ("modes_are_applied", ("sinks/files/file_drafts.py", "if file.is_executable is not None:", "if file.is_executable is root:")),
+}  # fmt: skip

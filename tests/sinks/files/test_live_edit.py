@@ -14,7 +14,7 @@ import pytest
 from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from live_calls import as_json, carried_out, fragments, played, read, result_of, tools_of
+from live_calls import as_json, assert_edit_alike, carried_out, fragments, played, read, result_of, tools_of
 from patch_texts import blocks, cut, texts, unified, v4a
 
 from penstock.sinks.edits.hunk import RefusedError, apply_hunks
@@ -27,32 +27,10 @@ FILES = st.fixed_dictionaries({"a": texts(), "b": texts()})
 
 
 def check(data: st.DataObject, name: str, arguments: dict[str, Any], files: dict[str, str]) -> None:
-    """Compare what is told on the way, and in the end, with what the plan of the whole call says."""
     keys = data.draw(st.permutations(list(arguments)))
-    text = as_json({key: arguments[key] for key in keys})
-    expected = carried_out(name, arguments, files)
-    pieces = data.draw(cut(text))
-    edit, certain = played(name, pieces, files, data.draw(st.integers(0, len(pieces))))
-    if edit.faults:
-        assert isinstance(expected, str), (edit.faults, expected)
-    elif not isinstance(expected, str):
-        assert result_of(edit) == expected
-    if not isinstance(expected, str):
-        assert not any(hunk.fault for hunk in certain), certain
-        if edit.is_clear:
-            assert {(each.number, each.line) for each in certain} <= {
-                (hunk.number, hunk.line) for file in edit.files for hunk in file.hunks
-            }
-    same, _ = played(name, [text], files)
-    assert [(file.path, file.hunks, file.fault, file.text) for file in same.files] == [
-        (file.path, file.hunks, file.fault, file.text) for file in edit.files
-    ]
-    # What cannot be known from the texts of the files alone is left to the plan.
-    if isinstance(expected, str) and not edit.faults:
-        assert any(words in expected for words in LEFT_TO_THE_PLAN), expected
-
-
-LEFT_TO_THE_PLAN = ("is there already", "twice", "does not exist", "are one file")
+    arguments = {key: arguments[key] for key in keys}
+    pieces = data.draw(cut(as_json(arguments)))
+    assert_edit_alike(name, arguments, files, pieces, data.draw(st.integers(0, len(pieces))))
 
 
 @pytest.mark.laws
@@ -401,3 +379,10 @@ def calls_of(function: Any, items: list[Any]) -> int:
         for each in items:
             function(each)
     return sum(each.callcount for each in profile.getstats())
+
+
+MUTANTS = {
+    "a hunk is looked for where it says, however far the one before was moved": ("looked_for", ("sinks/edits/live_file.py", "line + self._hunks.moved", "line")),
+    "blocks may change the same lines": ("same_lines", ("sinks/edits/live_file.py", "before.start + len(before.old) > behind.start", "before is behind")),
+    "an old text that occurs twice is a fault before all may be meant": ("occurs_twice", ("sinks/files/live_edit.py", "        if not edit.is_whole:\n", "        if base is None:\n")),
+}  # fmt: skip

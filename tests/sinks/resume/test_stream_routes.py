@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
 from typing import Any
+from urllib.parse import quote
 
 import httpx
 import pytest
@@ -21,6 +22,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from penstock.events import ChunkResponse, Notice, ToolCallDelta, UsageError
 from penstock.operators import adrive, to_segments
+from penstock.scale import MemoryLog
 from penstock.sinks import StreamRuns, stream_routes
 from penstock.sinks.web.protocols import PROTOCOLS
 
@@ -324,6 +326,53 @@ def test_a_request_that_is_refused_asks_no_provider_and_what_was_opened_is_close
     with serving(starlette(stream_routes("/chat", provider.start, runs=runs, id_of=id_in))) as address:
         assert httpx.post(f"http://{address}/chat", json={"chat": ["no", "key"]}).status_code == 500
     assert (len(provider.asked), len(runs)) == (1, 0)
+
+
+def test_with_a_log_the_routes_of_every_process_serve_a_run_and_cancel_it():
+    provider, log = Provider(), MemoryLog()
+    routes = [
+        *stream_routes("/here", provider.start, runs=StreamRuns(log=log)),
+        *stream_routes("/there", provider.start, runs=StreamRuns(log=log)),
+    ]
+    with serving(starlette(routes)) as address, httpx.Client(base_url=f"http://{address}", timeout=20) as client:
+        assert objects(client.post("/here", json={"id": "a/b ü"}).text) == whole()
+        again = f"/there/{quote('a/b ü')}/stream"
+        resumed = client.get(again, headers={"Last-Event-ID": "4"})
+        assert (resumed.text[:6], objects(resumed.text)) == ("id: 5\n", whole()[4:])
+        assert objects(client.get(again).text) == whole()
+        assert client.get(again, headers={"Last-Event-ID": "6"}).status_code == 204
+        assert client.get("/there/other/stream").status_code == 204
+        with (
+            client.stream("POST", "/here", json={"id": "b", "free": 1}) as mine,
+            client.stream("GET", "/there/b/stream") as other,
+        ):
+            assert client.delete("/there/b/stream").status_code == 204
+            shown = objects(other.read().decode())
+            assert shown[0] == whole()[0]
+            assert shown[1]["error"]["detail"] == "cancelled by the reader"
+            assert objects(mine.read().decode()) == shown
+    assert len(provider.asked) == 2
+
+
+def test_with_a_log_another_process_asks_the_same_again_where_one_is_gone():
+    provider, log = Provider(), MemoryLog()
+    gone = StreamRuns(log=log, lease=0.3)
+    routes = [
+        *stream_routes("/here", provider.start, runs=gone, replays=True, protocol="ai-sdk"),
+        *stream_routes("/there", provider.start, runs=StreamRuns(log=log, lease=0.3), replays=True, protocol="ai-sdk"),
+    ]
+    with serving(starlette(routes)) as address, httpx.Client(base_url=f"http://{address}", timeout=20) as client:
+        with client.stream("POST", "/here", json={"id": "b", "events": 3, "free": 1}) as mine:
+            first = next(mine.iter_lines())
+        asyncio.run_coroutine_threadsafe(gone.aclose(), provider.loop).result(20)
+        with client.stream("GET", "/there/b/stream") as other:
+            lines = other.iter_lines()
+            assert next(lines) == first
+            provider.allow(2)
+            shown = objects("\n".join(line for line in lines if line != "data: [DONE]"))
+    assert [each["data"]["detail"] for each in shown if each["type"] == "data-notice"] == ["0", "1", "2"]
+    assert [each["type"] for each in shown][-1] == "finish"
+    assert provider.asked == [{"id": "b", "events": 3, "free": 1}] * 2
 
 
 @pytest.mark.parametrize("body", [b"[" * 200_000, b'{"id": "\xff"}', b"{"])

@@ -17,6 +17,10 @@ CASES = {
         ["{}", '{\n  "error": {\n\n  }\n}', "1"],
     ),
     "an error cut off among the events": (b'data: {}\n\n{"error', ["{}", '{"error\n\n']),
+    "an error behind a page with JSON in it": (
+        b'<html>\n{"x": 1}</html>\n{"error": {}}\ndata: 1\n\n',
+        ['{"error": {"message": "a page in place of a stream: {\\"x\\": 1}", "type": "html"}}', '{"error": {}}', "1"],
+    ),
     "blanks before all": (b"\xef\xbb\xbf\r\n [{}]", ["{}"]),
     "comments and names": (b": hi\nevent: x\ndata: {}\n\n", ["{}"]),
     "nothing": (b"\r\n", []),

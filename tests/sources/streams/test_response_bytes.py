@@ -17,7 +17,7 @@ import httpx2
 import pytest
 from body_server import BodyServer
 from chat_client import Run, acollected, collected, plain
-from dispose_scene import Scene, wait_for_threads
+from dispose_scene import Scene
 from every_sdk import GEMINI, OLLAMA, STREAMS, Sdk, all_have_ended, nothing_left
 from provider_client import MESSAGES, cut_at_random, forbid_wire
 from raw_responses import SDKS, WAYS, asked, client_of, run_of, told
@@ -305,7 +305,7 @@ def test_a_sync_one_of_which_enough_was_taken_leaves_the_server(sdk: Sdk, way: s
         server.allow()
         taken = wired(sdk, way, client).pipe(ops.take(len(scene.chunks)), ops.to_list()).run()
         scene.assert_left(server, after_pieces=1)
-        wait_for_threads()
+        scene.wait_for_threads()
     assert plain(taken) == plain(scene.chunks)
 
 
@@ -528,3 +528,10 @@ def test_what_is_recorded_is_the_wire_and_replays_to_the_same(way: str, how: str
     assert (meta["form"], meta["api"]) == ("wire", "openai-chat")
     assert end["end"] == "closed"  # by the reader, at [DONE]
     assert told(collected(from_recording(path, turn_id="t"))) == told(sdk.by_wire([body]))
+
+
+MUTANTS = {
+    "a stream that was read before is read on by the wire": ("read_or_closed", ("sources/streams/response_bytes.py", "if not (response.is_stream_consumed or", "if True or not (")),
+    "a connection that OpenAI's client loses is told as httpx tells it": ("connection_that_fails", ("sources/streams/response_bytes.py", 'if root != "openai":', "if True:")),
+    "what stands behind [DONE] is left unread": ("used_again", ("sources/streams/response_bytes.py", 'endswith(b"[DONE]")', 'endswith(b"[NONE]")')),
+}  # fmt: skip

@@ -278,6 +278,7 @@ def test_a_file_is_written_after_a_yes_and_not_before(monkeypatch: pytest.Monkey
         assert decided(asked, request, sha256="0" * 64).status_code == 409
         assert decided(asked, request, call_id="another").status_code == 409
         assert asked.post("/api/runs/nobody/decisions", json={}).status_code == 409
+        assert asked.post("/api/runs/run_1/decisions", content=b'{"call_id": "\xff"}').status_code == 409
         assert (tmp_path / "herbs.txt").read_text() == "sage\n"
         assert decided(asked, request).status_code == 204
         with asked.stream("GET", "/api/runs/run_1/stream") as again:
@@ -338,3 +339,9 @@ def test_the_page_is_told_which_providers_need_a_key_so_that_without_one_it_offe
     needs = {each["name"]: each["needs_key"] for each in _providers()}
     assert needs["openai-chat"]
     assert not needs["bedrock-converse" if "bedrock-converse" in needs else "bedrock"]
+
+
+MUTANTS = {
+    "the app needs no token": ("without_the_token", ("studio/app/app_routes.py", 'return hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode())', "return self._token is not header")),
+    "the app approves a call that was not shown": ("after_a_yes", ("studio/app/app_session.py", "if decision.sha256 != question.request.sha256:", "if not question.request.sha256:")),
+}  # fmt: skip

@@ -112,3 +112,9 @@ def test_another_name_of_the_api_is_understood_and_an_unknown_one_is_told():
     assert checked_stream(ONE_OF_EACH["gemini"], "google") == "gemini"
     with pytest.raises(UsageError, match="opnai"):
         checked_stream(CHAT, "opnai")
+
+
+MUTANTS = {
+    "a body of another API is a stream": (["tests/studio/reading/test_checked_stream.py", "tests/studio/cli/test_cli_ends.py another_api"], ("studio/reading/read_input.py", "    if _has_events(given, body,", "    if given or _has_events(given, body,")),
+    "an error that came instead of a stream is one": ("", ("studio/reading/read_input.py", "(why := why_no_stream(body)) is not None", "(why := None) is not None")),
+}  # fmt: skip

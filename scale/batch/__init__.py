@@ -1,0 +1,1 @@
+"""Many recordings, bodies and texts, read into Parquet files by processes of this machine, or by Ray."""

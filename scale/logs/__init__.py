@@ -1,0 +1,1 @@
+"""The logs: one contract, in memory, in a file, and on servers."""

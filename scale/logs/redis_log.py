@@ -39,8 +39,8 @@ _AT_ONCE: Final = 500
 _BYTES: Final = 8 * 1024 * 1024
 _READ: Final = 1000
 """Items that a follower gets at once."""
-_PIECE: Final = 1024 * 1024
-"""Bytes that are read at about once."""
+_PIECE: Final = 256 * 1024
+"""Bytes that one reader gets at once, about."""
 _PAUSE: Final = 0.2
 """Seconds before the connection that tells what has moved is made anew."""
 _REFUSED: Final = (

@@ -106,7 +106,9 @@ def test_a_log_of_another_version_is_refused(tmp_path: Path):
 def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(tmp_path: Path):
     path = tmp_path / "notes.txt"
     path.write_bytes(b"not a database " * 1000)
-    with pytest.raises(UsageError, match=r"damaged or something else: .*; move it away, or name another one"):
+    with pytest.raises(
+        UsageError, match=r"damaged or something else, move it away or name another one: .* not a database"
+    ):
         SqliteLog(path)
     assert path.read_bytes() == b"not a database " * 1000
 
@@ -125,6 +127,21 @@ def test_a_file_that_is_damaged_later_is_told_and_not_misread(tmp_path: Path):
     async def question(log: SqliteLog) -> None:
         with pytest.raises(UsageError, match="damaged"):
             await log.read(A)
+
+    asked(path, question)
+
+
+def test_an_item_that_is_missing_is_told(tmp_path: Path):
+    path = tmp_path / "streams.sqlite"
+    asked(path, lambda log: written(log, A, *(b"%d" % number for number in range(1, 11))))
+    with sqlite3.connect(path) as connection:
+        connection.execute("delete from items where number in (5, 10)")
+    connection.close()
+
+    async def question(log: SqliteLog) -> None:
+        for after in range(10):
+            with pytest.raises(UsageError, match="damaged"):
+                await log.read(A, after)
 
     asked(path, question)
 

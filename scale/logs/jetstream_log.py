@@ -346,13 +346,12 @@ class JetStreamLog:
         try:
             if len(messages) == 1:
                 return sequence_of(await connection.ask(subject, messages[0], first))
-            batch = token_hex(8)
-            for number, message in enumerate(messages, 1):
-                headers = {**first, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
+            batch = {"Nats-Batch-Id": token_hex(8)}
+            for number, message in enumerate(messages[:-1], 1):
+                await connection.tell(subject, message, {**first, **batch, "Nats-Batch-Sequence": str(number)})
                 first = {}
-                if number < len(messages):
-                    await connection.tell(subject, message, headers)
-            return sequence_of(await connection.ask(subject, messages[-1], {**headers, "Nats-Batch-Commit": "1"}))
+            batch |= {"Nats-Batch-Sequence": str(len(messages)), "Nats-Batch-Commit": "1"}
+            return sequence_of(await connection.ask(subject, messages[-1], batch))
         except Refused as refused:
             if refused.code in _MOVED:
                 return None

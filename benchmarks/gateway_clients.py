@@ -37,6 +37,8 @@ class Plan(msgspec.Struct):
     grace: float = 10
     """Seconds after which answers that are not over are given up."""
     paths: tuple[str, ...] = ("/v1/chat/completions", "/v1/responses", "/v1/messages")
+    name: str = ""
+    """Before the number of a client, what its stream is kept under; empty for one that is not kept."""
 
 
 class Seen(load_clients.Seen):
@@ -46,13 +48,14 @@ class Seen(load_clients.Seen):
 class Answer(asyncio.Protocol):
     """One request, and the pieces that came of it."""
 
-    def __init__(self, path: str, body: bytes, seen: Seen) -> None:
+    def __init__(self, path: str, body: bytes, seen: Seen, name: str) -> None:
         self.over = asyncio.get_running_loop().create_future()
         self.pieces = self.signs = 0
         self.last = b""
         """The beginning of the last event."""
-        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(body)}\r\n\r\n"
-        self._request = head.encode() + body
+        head = f"POST {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: {len(body)}\r\n"
+        kept = f"x-penstock-stream: {name}\r\n" if name else ""
+        self._request = f"{head}{kept}\r\n".encode() + body
         self._seen = seen
         self._buffer = b""
 
@@ -94,7 +97,7 @@ async def client(plan: Plan, seen: Seen, number: int) -> None:
     connection = socket.socket()
     connection.setblocking(False)
     await asyncio.get_running_loop().sock_connect(connection, ("127.0.0.1", plan.port))
-    answer = Answer(plan.paths[number % len(plan.paths)], body(plan), seen)
+    answer = Answer(plan.paths[number % len(plan.paths)], body(plan), seen, plan.name and f"{plan.name}-{number}")
     await asyncio.get_running_loop().create_connection(lambda: answer, sock=connection)
     await answer.over
     seen.lost += answer.pieces != plan.pieces or not answer.is_ended

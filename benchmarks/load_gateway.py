@@ -14,12 +14,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from secrets import token_hex
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from gateway_clients import Plan
 from load_clients import SETTLE
 from load_runs import HERE, Measured, State, measured, process
 from load_scenarios import Report, Row, Verdict, nothing_lost, say
+from msgspec.structs import replace
 
 ADDED = 20
 """The most milliseconds that the gateway may add to the p99."""
@@ -34,7 +37,7 @@ _PORT = re.compile(r"127\.0\.0\.1:(\d+) until")
 def gateway(clients: int = 200, seconds: float = 12) -> Report:
     """Let clients of the three APIs read the same pieces from the server itself and through the gateway."""
     plan = {"clients": clients, "pieces": round(seconds * RATE), "rate": RATE}
-    with _upstream() as port, _gateway(port) as (command, behind):
+    with _upstream() as port, _command("gateway", port, *_OF_GATEWAY) as (command, behind):
         say(f"gateway: {clients} clients at the upstream, {seconds} s ...")
         direct = Row("gateway", "upstream", clients, _run(Plan(port=port, paths=CHAT, **plan), None))
         say(f"gateway: {clients} clients at the gateway, {seconds} s ...")
@@ -44,14 +47,13 @@ def gateway(clients: int = 200, seconds: float = 12) -> Report:
         f"gateway: p99 is {through.measured.p99:.0f} ms, and {direct.measured.p99:.0f} ms at the upstream itself: "
         f"{added:.0f} ms more, less than {ADDED} ms"
     )
-    per_chunk = through.measured.cpu / through.measured.frames * 1e6 if through.measured.frames else 0
-    say(f"gateway: {per_chunk:.0f} us of its core for a chunk")
+    say(f"gateway: {through.measured.cost:.0f} us of its core for a chunk")
     return Report([direct, through], [nothing_lost(direct), nothing_lost(through), Verdict(added < ADDED, text)])
 
 
 def gateway_idle(clients: int = 2000, seconds: float = 25) -> Report:
     """Let streams be silent behind their first piece, then end in order."""
-    with _upstream() as port, _gateway(port) as (command, behind):
+    with _upstream() as port, _command("gateway", port, *_OF_GATEWAY) as (command, behind):
         say(f"gateway-idle: {clients} silent clients, {seconds} s ...")
         plan = Plan(port=behind, clients=clients, pieces=2, rate=RATE, hold=seconds)
         row = Row("gateway-idle", "gateway", clients, _run(plan, command))
@@ -60,8 +62,25 @@ def gateway_idle(clients: int = 2000, seconds: float = 25) -> Report:
     return Report([row], [nothing_lost(row), Verdict(signs >= SIGNS, text)])
 
 
-GATEWAY_SCENARIOS = {"gateway": gateway, "gateway-idle": gateway_idle}
+def kept(clients: int = 200, seconds: float = 12) -> Report:
+    """Let clients read named streams through a buffer, and through a gateway, which write them into a file."""
+    plan = {"clients": clients, "pieces": round(seconds * RATE), "rate": RATE, "paths": CHAT, "name": token_hex(8)}
+    rows: list[Row] = []
+    with _upstream() as upstream:
+        for app, command, options in (("buffer", "buffer", ()), ("gateway, log", "gateway", _OF_GATEWAY)):
+            with TemporaryDirectory() as folder:
+                log = ("--log", f"sqlite:{folder}/streams.sqlite", *options)
+                with _command(command, upstream, *log) as (running, port):
+                    say(f"kept: {clients} clients at the {app}, {seconds} s ...")
+                    rows.append(Row("kept", app, clients, _run(Plan(port=port, **plan), running)))
+    for row in rows:
+        say(f"kept: {row.measured.cost:.0f} us of its core for a chunk of the {row.app}")
+    return Report(rows, [nothing_lost(row) for row in rows])
+
+
+GATEWAY_SCENARIOS = {"gateway": gateway, "gateway-idle": gateway_idle, "kept": kept}
 GATEWAY_QUICK: dict[str, dict[str, float]] = {"gateway": {"seconds": 5}}
+_OF_GATEWAY = ("--dialect", "hermes", "--most-at-once", "10000")
 
 
 def _run(plan: Plan, gateway: subprocess.Popen[Any] | None) -> Measured:
@@ -89,15 +108,15 @@ def _upstream() -> Iterator[int]:
 
 
 @contextmanager
-def _gateway(upstream: int) -> Iterator[tuple[subprocess.Popen[Any], int]]:
-    """Start the command, and let it answer once in each API: what is loaded on demand is no memory of clients."""
-    command = [sys.executable, "-m", "penstock", "gateway", "--upstream", f"http://127.0.0.1:{upstream}"]
-    options = ["--port", "0", "--dialect", "hermes", "--most-at-once", "10000"]
+def _command(name: str, upstream: int, *options: str) -> Iterator[tuple[subprocess.Popen[Any], int]]:
+    """Start a command, and let it answer a few: what is loaded on demand is no memory of clients."""
+    command = [sys.executable, "-m", "penstock", name, "--upstream", f"http://127.0.0.1:{upstream}", "--port", "0"]
     with process([*command, *options], core=0, stderr=subprocess.DEVNULL) as running:
         lines = iter(running.stdout.readline, b"")
         port = next((int(found[1]) for line in lines if (found := _PORT.search(line.decode()))), None)
         if port is None:
-            message = "the gateway did not start; `penstock gateway` with any upstream says why"
+            message = f"penstock {name} did not start; by hand, with any upstream, it says why"
             raise RuntimeError(message)
-        _run(Plan(port=port, clients=3, pieces=2, rate=RATE), running)
+        plan = Plan(port=port, clients=3, pieces=2, rate=RATE)
+        _run(replace(plan, paths=CHAT) if name == "buffer" else plan, running)
         yield running, port

@@ -43,6 +43,8 @@ class _Parameter(Struct, frozen=True):
     is_read: bool = False
 
 
+_KEYS = "__call_keys__"
+"""The attribute of a function's model that has the names of the parameters that are a `CallKey`."""
 _ENTRY = re.compile(r"^(\s*)\*{0,2}(\w+)\s*(?:\([^\n]*?\))?:\s*(.*)$")
 
 
@@ -71,7 +73,9 @@ def function_model(function: Callable[..., Any], name: str) -> type[BaseModel]:
     for parameter in signature(function).parameters.values():
         if parameter.annotation is Parameter.empty:
             _warn_of_no_type(function, name, parameter.name)
-    return _made_model(function, name, fields)
+    model = _made_model(function, name, fields)
+    setattr(model, _KEYS, tuple(each.name for each, annotation in _parameters(function, name) if _is_key(annotation)))
+    return model
 
 
 def model_without_text(function: Callable[..., Any], name: str) -> type[BaseModel]:
@@ -212,8 +216,8 @@ def function_arguments(
     """Return the positional and keyword arguments of a call from a model's instance.
 
     They are the values themselves and not a dump: nested models stay models. `text` is what the function reads while it
-    arrives, which the instance may lack then; without it, the function gets the whole text at once. A parameter without
-    a field is a `CallKey`.
+    arrives, which the instance may lack then; without it, the function gets the whole text at once. `key` is for the
+    parameters that are a `CallKey`.
     """
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
@@ -224,7 +228,7 @@ def function_arguments(
         else:
             values[field.alias or name if mark is None else mark.name] = getattr(given, name)
     parameters = signature(function).parameters.values()
-    values.update((each.name, key) for each in parameters if each.name not in values)
+    values.update(dict.fromkeys(getattr(model, _KEYS, ()), key))
     return [values.pop(each.name) for each in parameters if each.kind is Parameter.POSITIONAL_ONLY], values
 
 

@@ -1,12 +1,15 @@
-"""What a server of this package checks before it listens, and the loop that it runs in."""
+"""What a server of this package checks before it listens, the loop that it runs in, and clients that leave."""
 
 from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Coroutine
+from typing import Any
 
 import httpx2
 import uvicorn
+from starlette.types import Receive
 
 from ...events.errors import UsageError, shown_url
 from ...sources.base.request import is_this_machine
@@ -40,3 +43,24 @@ def checked_upstream(url: str, example: str = "http://127.0.0.1:8000") -> httpx2
         message = f"an upstream must be an address such as {example}, got {shown_url(url)}"
         raise UsageError(message)
     return given
+
+
+async def while_there(work: Coroutine[Any, Any, None], receive: Receive, has_body: asyncio.Event) -> asyncio.Task[None]:
+    """Do a work, or give it up as soon as the client has left; return it, done or cancelled.
+
+    - `has_body`: set when the body of the request has been read, for until then that comes from `receive`.
+    """
+
+    async def left() -> None:
+        await has_body.wait()
+        while (await receive())["type"] != "http.disconnect":
+            pass
+
+    working, gone = asyncio.create_task(work), asyncio.create_task(left())
+    try:
+        await asyncio.wait({working, gone}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        working.cancel()
+        gone.cancel()
+        await asyncio.wait({working, gone})
+    return working

@@ -21,10 +21,11 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...events.errors import ProviderError, UsageError
-from ...sinks.resume.stream_log import stream_name
+from ...sinks.log.stream_log import stream_name
 from ...sinks.resume.stream_runs import event_number
 from ...sources.base.served_hosts import ServedHosts
 from ..neutral import Api, RequestError
+from ..operating.listening import while_there
 from ..operating.recorder import ClientRequest, Recorder
 from ..operating.request_log import CLIENT_LEFT, METRICS, RequestLog
 from ..operating.request_turns import STOPPING, BusyError, Turns
@@ -288,18 +289,7 @@ class _Endpoint:
                     response = as_response(api_error(self._api, 500, "the gateway failed; its log says why"))
                 await response(scope, _never, send)
 
-        async def left() -> None:
-            await has_body.wait()
-            while (await receive())["type"] != "http.disconnect":
-                pass
-
-        work, gone = asyncio.ensure_future(answered()), asyncio.ensure_future(left())
-        try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            work.cancel()
-            gone.cancel()
-            await asyncio.wait({work, gone})
+        work = await while_there(answered(), receive, has_body)
         if work.cancelled():
             request.state.notes["_status"] = CLIENT_LEFT
         else:

@@ -20,8 +20,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.errors import UsageError, without_credentials
+from ...gateway.operating.listening import while_there
+from ...sinks.log.stream_log import LogGapError, LogUnavailableError, StreamLog, checked_name
 from ...sinks.parts.event_words import printable
-from ...sinks.resume.stream_log import LogGapError, LogUnavailableError, StreamLog, checked_name
 from ...sources.base.request import is_this_machine
 from ...sources.streams.bounded_read import LONGEST_BODY
 from .buffer_metrics import METRICS
@@ -238,20 +239,7 @@ class _Proxy:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         is_read = asyncio.Event()
-
-        async def left() -> None:
-            await is_read.wait()
-            while (await receive())["type"] != "http.disconnect":
-                pass
-
-        work = asyncio.ensure_future(self._buffer.respond(Request(scope, receive), send, is_read))
-        gone = asyncio.ensure_future(left())
-        try:
-            await asyncio.wait({work, gone}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            work.cancel()
-            gone.cancel()
-            await asyncio.wait({work, gone})
+        work = await while_there(self._buffer.respond(Request(scope, receive), send, is_read), receive, is_read)
         if not (work.cancelled() or isinstance(work.exception(), ClientDisconnect)):
             work.result()
 

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ...events.errors import UsageError
-from ...sinks.resume.stream_log import FencedError, LogItem, LogState, LogUnavailableError, StreamLog
+from ...sinks.log.stream_log import FencedError, LogGapError, LogItem, LogState, LogUnavailableError, StreamLog
 
 FORMAT: Final = 1
 LEASE: Final = 30.0
@@ -73,7 +73,7 @@ def frame(part: Part) -> bytes:
     r"""Return a part as a log keeps it.
 
     >>> frame(b"Hi"), frame(End("complete"))
-    (b'B\x00\x00\x00\x02Hi', b'E\x00\x00\x00${"end":"complete","reason":null}')
+    (b'B\x00\x00\x00\x02Hi', b'E\x00\x00\x00 {"end":"complete","reason":null}')
     """
     if isinstance(part, bytes):
         return _LAYOUT.pack(_BODY, len(part)) + part
@@ -199,11 +199,14 @@ async def settle(log: StreamLog, stream: str, reason: str) -> None:
     if not state.last:
         await log.expire(stream)
         return
-    found = await find(log, stream)
     try:
-        if found is not None and found.end is None:
-            ending = frame(End("interrupted", reason))
-            await log.append(stream, [ending], state.fence, after=state.last)
+        found = await find(log, stream)
+        has_end = found is not None and found.end is not None
+    except LogGapError:
+        has_end = False
+    try:
+        if not has_end:
+            await log.append(stream, [frame(End("interrupted", reason))], state.fence, after=state.last)
         await log.close(stream, state.fence)
     except FencedError:  # somebody else ends it at the same time
         return

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import httpx2
 
-from ...sinks.resume.log_writer import LogWriter
-from ...sinks.resume.stream_log import FencedError, LogUnavailableError
+from ...sinks.log.log_writer import LogWriter
+from ...sinks.log.stream_log import FencedError, LogUnavailableError
 from .kept_answer import COMPLETE, End, Head, Part, frame
 from .provider import read_response
 
@@ -56,13 +56,15 @@ class OwnedRequest:
         self.is_kept = True
         self.size = 0
         self._ask, self._secrets, self._beat = ask, [*secrets], beat
-        self._reason = "stopped"
+        self._reason: str | None = None
         self._reading: asyncio.Task[None] | None = None
 
     async def run(self) -> End:
         """Return how it ended; the log has it then, if it can be reached."""
         self._reading = reading = asyncio.create_task(self._read())
         beating = asyncio.create_task(self._keep_alive())
+        if self._reason is not None:
+            reading.cancel()
         try:
             await asyncio.wait({reading, beating}, return_when=asyncio.FIRST_COMPLETED)
             if not reading.done() and isinstance(beating.exception(), LogUnavailableError):
@@ -146,21 +148,21 @@ class OwnedRequest:
     def _end_of(self, reading: asyncio.Task[None], beating: asyncio.Task[None]) -> End:
         lost = None if beating.cancelled() else beating.exception()
         error = None if reading.cancelled() else reading.exception()
-        if isinstance(lost, FencedError) or isinstance(error, FencedError):
-            self.is_fenced, self.is_kept = True, False
-            return End("interrupted", "fenced")
-        if reading.cancelled():
-            return End("interrupted", self._reason)
-        match error:
-            case None:
-                return COMPLETE
-            case httpx2.TimeoutException():
-                return End("interrupted", "timeout")
-            case httpx2.RequestError():
-                return End("interrupted", "connection_lost")
-            case _:
-                _LOGGER.error("an answer failed", exc_info=error)
-                return End("interrupted", "failed")
+        for each in (lost, error):
+            match each:
+                case None | LogUnavailableError():
+                    pass
+                case FencedError():
+                    self.is_fenced, self.is_kept = True, False
+                    return End("interrupted", "fenced")
+                case httpx2.TimeoutException():
+                    return End("interrupted", "timeout")
+                case httpx2.RequestError():
+                    return End("interrupted", "connection_lost")
+                case _:
+                    _LOGGER.error("an answer failed", exc_info=each)
+                    return End("interrupted", "failed")
+        return End("interrupted", self._reason) if reading.cancelled() else COMPLETE
 
     async def _finish(self, end: End) -> None:
         try:

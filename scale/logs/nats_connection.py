@@ -15,7 +15,7 @@ from nats.aio.msg import Msg
 from nats.aio.subscription import Subscription
 
 from ...events.errors import shown_url, without_credentials
-from ...sinks.resume.stream_log import LogUnavailableError
+from ...sinks.log.stream_log import LogUnavailableError
 from .jetstream_stream import Answered, Refused
 
 _LOGGER: Final = logging.getLogger("penstock")

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ...events.errors import PenstockError, UsageError, how_to_install, shown_url, without_credentials
-from ...sinks.resume.stream_log import (
+from ...sinks.log.stream_log import (
     KEPT,
     FencedError,
     LogGapError,
@@ -115,7 +115,7 @@ class RedisLog:
 
     async def append(self, stream: str, items: Sequence[bytes], fence: int, *, after: int) -> int:
         new_items(items, after, last=after, is_closed=False)  # one that is too large goes nowhere
-        arguments = [str(fence), str(after), self._items, self._kept, *items]
+        arguments: list[str | bytes] = [str(fence), str(after), self._items, self._kept, *items]
         is_mine, last, is_closed = await self._writing.ask(APPEND, self._keys(stream), arguments)
         if not is_mine:
             raise FencedError(stream)
@@ -304,7 +304,7 @@ class _Questions:
     async def _pipelined(self, questions: Sequence[_Question]) -> list[Any]:
         async with self._client.pipeline(transaction=False) as pipeline:
             for question in questions:
-                pipeline.pipeline_execute_command(*question.command)
+                pipeline.pipeline_execute_command(*question.command)  # type: ignore[no-untyped-call]
             answers: list[Any] = await pipeline.execute(raise_on_error=False)
             return answers
 
@@ -364,7 +364,7 @@ class _Channels:
                     await reading
         finally:
             await _end(reading)
-            await pubsub.aclose()
+            await pubsub.aclose()  # type: ignore[no-untyped-call]
 
     async def _read(self, pubsub: PubSub) -> None:
         while True:

@@ -17,6 +17,7 @@ from typing_extensions import Unpack
 
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.stage import Completed, Failed
+from ..log.stream_log import StreamLog
 from ..remote_readers import converse, line_chunks, sse_chunks
 from ..web.protocols import (
     DescribeError,
@@ -34,7 +35,6 @@ from ..web.protocols import (
 from .kept_stream import FrameBuffer, KeptStream, Lifetime
 from .logged_run import RunHead
 from .logged_runs import LoggedRuns, LoggedStreams, new_head
-from .stream_log import StreamLog
 
 
 class RunReader:
@@ -257,7 +257,7 @@ class StreamRuns:
       `StreamRun`. Where even the fastest reader is, the stream waits for it, for half a second without a frame taken.
 
     - `log`: a `StreamLog`, in which any process finds the runs of all: `find` in place of `get`. Readers get what is in
-      the log, about 20 milliseconds later. A run goes on to its end, whoever reads, and is kept as long as the log
+      the log, about 50 milliseconds later. A run goes on to its end, whoever reads, and is kept as long as the log
       keeps it; `grace` and `keep` have no meaning then. `max_bytes` and `max_frames` bound what this process keeps.
     - `lease`: seconds without a sign of the process that reads a run's events after which it counts as gone. The run
       ends with an error then, or another process goes on with it, see `find`.

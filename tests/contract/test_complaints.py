@@ -123,3 +123,25 @@ def test_each_piece_of_a_text_costs_the_same(value: Value) -> None:
     calls(20)  # what is compiled and remembered once is not counted
     few, some, many = calls(20), calls(120), calls(1120)
     assert many - some == 10 * (some - few)
+
+
+MUTANTS = {
+    "text loses its tail at the close": ("47137", ("operators/text/text_engine.py", '        block.ending = (how, finish)\n        source_buffer.open("", events)\n', '        block.ending = (how, finish)\n        source_buffer.wait = ""\n        source_buffer.open("", events)\n')),
+    "text that may be a marker is lost": ("36691", ("operators/text/text_engine.py", "            source_buffer.wait = text[start:]\n", '            source_buffer.wait = ""\n')),
+    "a call in text ends twice": ("38274", ("operators/text/source_buffer.py", "        events.append(end)\n", "        events += [end, end]\n")),
+    "a call in text starts before its name": ("45678", ("operators/text/text_block.py", "starts = self.call is None and is_open and not grammar.expects_body(at)", "starts = self.call is None and not grammar.expects_body(at)")),
+    "a call in text that was cut is complete": ("16888", ("operators/text/text_block.py", "is_sealed = at_rest and (", "is_sealed = True or (")),
+    "the closer of reasoning that a call ended is text": ("148", ("operators/text/outside_text.py", "            self._owed = True\n", "            self._owed = False\n")),
+    "a block is not resumed after a call": ("31207", ("operators/text/text_block.py", "self.outside.after_block(self.at if self.grammar.goes_on(self.at) else ())", "self.outside.after_block(())")),
+    "the raw text of what came between events is dropped": ("38274", ("operators/text/source_buffer.py", '        if self.loose:\n            raw = "".join(self.loose) + raw\n', "        if self.loose:\n")),
+    "a value is trimmed of more than one newline": ("59787", ("operators/text/block_text.py", 'text.removeprefix("\\n")', 'text.lstrip("\\n")')),
+    "the dump forgets what waits behind the end of a text": ("frozen", ("operators/text/block_text.py", 'super().dump(), "end"', 'super().dump(), "tail": "", "end"')),
+    "the closing tag of a value is part of it": ("59787", ("operators/text/block_text.py", "        stop = limit if found is None else found.start()\n", "        stop = limit if found is None else found.end()\n")),
+    "blanks before text are eaten": ("56263", ("operators/text/outside_text.py", '            text = "".join(self._blanks) + text\n            self._blanks.clear()\n', "            self._blanks.clear()\n")),
+    "the closer of reasoning is text of it": ("43221", ("operators/text/outside_text.py", "                self.end(open_type, upto)\n", "                self.give(open_type, marker, upto)\n                self.end(open_type, upto)\n")),
+    "the dump forgets text that waits": ("frozen", ("operators/text/source_buffer.py", '"offset", "wait")', '"offset")'), ("operators/text/source_buffer.py", '"position", "since")', '"position", "since", "wait")')),
+    "the dump forgets what comes before the next event": ("frozen", ("operators/text/source_buffer.py", 'PIECES = ("loose",)', "PIECES = ()"), ("operators/text/source_buffer.py", '"position", "since")', '"loose", "position", "since")')),
+    "raw values have no types": ("26833", ("operators/schemas/argument_schema.py", "            return convert_to(text, self.kinds, self.rules)\n", "            return Typed(text, flagged=False)\n")),
+    "a value is gone over again wherever it may end": ("costs", ("operators/text/block_text.py", "keep=not self.streams)", "keep=True)"), ("operators/text/block_text.py", "        if text:\n            self._say(text, upto - slot.held_length)\n", "        if not all(each for each in slot._kept) or text:\n            self._say(text, upto - slot.held_length)\n")),
+    "an unknown tool always passes": ("17274", ("operators/text/text_block.py", "unknown = options.of_unknown(self.name, ", "unknown = TextOptions().of_unknown(self.name, ")),
+}  # fmt: skip

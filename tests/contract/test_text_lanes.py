@@ -307,3 +307,21 @@ def test_what_took_a_lane_is_in_the_invocation_and_in_the_segments() -> None:
     (invocation,) = (event for event in events if isinstance(event, ToolInvocation))
     assert invocation.arguments == {"path": "a.py", "content": FILE}
     assert invocation.raw == "".join(delta.arguments_delta for delta in DELTAS)
+
+
+MUTANTS = {
+    "a lane takes a chunk that has more than text": ("each_item", ("operators/calls/native_call.py", "        if chunk != self._like:\n", "        if not chunk.tool_calls:\n")),
+    "a lane outlives the string": ("each_item", ("operators/calls/response_answers.py", "            self.lane = None\n            self._lanes.clear()\n        chunk", "            self.lane = None\n        chunk")),
+    "a lane is left only by a chunk with a call": ("comes_in_the_middle", ("operators/calls/response_answers.py", "        if self.lane is not None:\n", "        if self.lane is not None and not isinstance(item, str) and item.tool_calls:\n")),
+    "a lane opens in a call that another one followed": ("each_item", ("operators/calls/native_call.py", "None if call.is_followed else call.machine", "call.machine")),
+    "a lane ignores what is new for the whole response": ("comes_in_the_middle", ("operators/calls/response_answers.py", '        if chunk.response_id not in (None, "", ids.response_id) or ', "        if ")),
+    "a lane outlives a load": ("goes_on", ("operators/calls/response_answers.py", "        self.lane = None\n        self._lanes.clear()\n\n", "\n")),
+    "a stage that declines is passed over": ("each_item", ("operators/engine/lane.py", "not lane.is_heard or each.take_lane(lane)", "not lane.is_heard or each.take_lane(lane) or True")),
+    "text of a lane is not kept for the invocation": ("each_item", ("operators/calls/native_call.py", "            self._texts.append(decoded)\n", "")),
+    "what is not text of a string is not kept for the invocation where it has a lane": ("each_item", ("operators/calls/native_call.py", "            value.feed_all(items)\n", "")),
+    "a field's text has a lane before its START": ("each_item", ("operators/stream_fields.py", "        if lane.path is None or call.live_path is not lane.path:\n", "        if lane.path is None or call.segment_type == 'tool_call':\n")),
+    "a lane takes all text of a call that streams": ("each_item", ("operators/stream_fields.py", "if lane.path is None or call.live_path", "if call.live_path")),
+    "what a lane has read before an error is read again": ("each_item", ("operators/calls/answer_segments.py", "machine.feed(text) if call.read_ahead is None else call.read_ahead", "machine.feed(text)")),
+    "a growing text loses the pieces behind its last block": ("in_the_invocation", ("operators/machines/json_values.py", "        self.join()\n        if len(self.blocks) > 1", "        if len(self.blocks) > 1")),
+    "of an escape that is held a lane reads the next text": ("each_item", ("operators/calls/native_call.py", "machine.pending or not text:", "not text:")),
+}  # fmt: skip

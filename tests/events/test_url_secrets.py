@@ -111,3 +111,10 @@ def test_an_http_clients_words_hide_them(name: str):
 def test_what_a_sink_shows_of_an_error_hides_them(error: Exception):
     assert "cr3t" not in stream_error(error)
     assert "cr3t" not in str(error_card(error).body)
+
+
+MUTANTS = {
+    "a URL keeps its user and password": ("", ("events/errors.py", 'shown = f"{_HIDDEN}@{host}" if at and user else authority', "shown = authority")),
+    "a URL keeps the values of its parameters": ("", ("events/errors.py", "if name.lower() in _OPEN else", "if name else")),
+    "a ProviderError tells what URLs keep secret": ("error", ("events/errors.py", "detail = without_credentials(detail)", "pass")),
+}  # fmt: skip

@@ -184,3 +184,13 @@ def test_what_is_held_has_a_limit_at_which_the_call_fails():
 def test_a_newline_is_trimmed_in_pairs(written: str, value: str):
     text = call("x").replace("\nx\n", written)
     assert outcomes(text) == [("", {"path": "a", "content": value})]
+
+
+MUTANTS = {
+    "one closer ends a raw value": ("", ("operators/text/value_end.py", "        self._is_enough = self._ends.ends_call(reached, count)\n", "        self._is_enough = True\n")),
+    "a call inside a value is not counted": ("", ("operators/text/value_end.py", "                self.depth += 1\n", "                self.depth += 0\n")),
+    "what is held behind a call is not refuted by a later closer": ("", ("operators/text/value_end.py", 'return "again" if self._is_enough else', 'return "hold" if self._is_enough else')),
+    "a call with text behind it is run although the answer was cut": ("", ("operators/text/value_end.py", "if not ended_regularly(how, finish) or", 'if not ended_regularly(how, "stop") or')),
+    "a repeated argument does not fail its call": ("", ("operators/text/value_end.py", "        if (is_used or is_slip) and is_after_closer and not options.lenient:\n", "        if False:\n")),
+    "an argument that no schema has counts beside markers in values": ("", ("operators/text/source_buffer.py", "if self.has_markers and self.undeclared is not None:", "if False:")),
+}  # fmt: skip

@@ -71,3 +71,14 @@ def assert_no_half_call(answer: Answer, events: list[Any]) -> None:
 
 def test_there_are_enough_of_them():
     assert sum(1 for wire in WIRES for _ in answers_of(wire)) >= AT_LEAST
+
+
+MUTANTS = {
+    "an unknown word is a regular finish": ("chat", ("sources/base/endings.py", "table.get(word, _OTHER)", "table.get(word, _STOP)")),
+    "in_progress means completed": ("responses", ("sources/openai_responses/items.py", '    "completed": "completed",\n', '    "completed": "completed",\n    "in_progress": "completed",\n')),
+    "half a patch is the model's own JSON": ("responses", ("sources/openai_responses/items.py", '"apply_patch", "operation", "object"', '"apply_patch", "operation", "json"')),
+    "the empty input of every block is its arguments": ("anthropic", ("sources/anthropic/machine.py", 'announced=block.get("input") or None', 'announced=block.get("input")')),
+    "a signature shows that the model went on": ("gemini", ("sources/gemini/machine.py", "if name not in BESIDE", "if name")),
+    "what comes out at the end only shows that the model went on": (["responses", "tests/sources/openai_responses/test_openai_responses.py stood_before"], ("sources/openai_responses/machine.py", "        if not is_regular:\n", "        if is_regular is None:\n")),
+    "arguments that are missing are the model's JSON": (["gemini", "ollama"], ("sources/gemini/machine.py", "is_json = is_whole and args is not None", "is_json = True"), ("sources/ollama/machine.py", '"object" if given is None else "json"', '"json"')),
+}  # fmt: skip

@@ -165,3 +165,8 @@ def test_the_answer_ends_as_interrupted_if_nothing_follows():
 def test_it_can_be_stored():
     chunk = ChunkResponse(interrupted="why", notices=(Notice("why", "because"),))
     assert from_json(to_json(chunk)) == chunk
+
+
+MUTANTS = {
+    "an interrupted source leaves its calls open": ("nothing_is_open", ("operators/calls/answer_segments.py", "        self.calls.close(*end_status(how), events, completed=False)\n", "")),
+}  # fmt: skip

@@ -833,3 +833,26 @@ def test_missing_path_names_only_what_is_missing() -> None:
     operator = compose(SEGMENTS, stream_fields(specs), to_invocations(fields=specs))
     (failure,) = fates(call(0, "x", "f", '{"a": 1, "body": ""}', done=True), operator=operator)
     assert [error["loc"] for error in failure.errors] == [["b"]]
+
+
+MUTANTS = {
+    "flat key scan: a nested key is taken for the field": ("inside_another", ("operators/stream_fields.py", "may_settle = path == call.field_path", "may_settle = path[-1:] == call.field_path")),
+    "a repeated key of the field is ignored": ("repeated", ("operators/stream_fields.py", "            call.duplicate = True\n", "")),
+    "START is not deferred": ("content", ("operators/stream_fields.py", "        if not self._deferred:\n", "        if True:\n")),
+    "content is held until its string closes": ("content", ("operators/stream_fields.py", 'if piece.path is call.live_path and piece.kind == "TEXT":', "if not piece:"), ("operators/stream_fields.py", "        if call.started:\n            if text:\n                self._give_content(call, text, events)\n", '        if call.started:\n            call.content.append(text)\n            if call.fragments and call.fragments[-1].kind == "DONE" and any(call.content):\n                self._give_content(call, "".join(call.content), events)\n                call.content.clear()\n')),
+    "fragments that were given are kept": (["content", "fragments"], ("operators/calls/field_call.py", "call.raw = call.fragments = EMPTY\n", "call.raw = EMPTY\n")),
+    "double END": ("every_start", ("operators/calls/native_calls.py", "        del self.open[call.index]\n", "")),
+    "the first delta of a call is dropped": ("source_text", ("operators/calls/answer_segments.py", "                if call is None:\n                    continue\n", "                continue\n")),
+    "arguments before the name are dropped": ("late_name", ("operators/calls/native_calls.py", '"".join(waited.texts)', '""')),
+    "a cut call is executed": (["cut_at_any_character", "sealing"], ("operators/calls/native_calls.py", '                status = "truncated"\n', "                pass\n"), ("operators/to_invocations.py", "            if not call.values.done:\n", "            if False:\n")),
+    "a malformed call is executed as {}": ("malformed", ("operators/calls/native_calls.py", 'status, reason = "failed", call.error.reason', 'status, reason = "complete", None'), ("operators/to_invocations.py", 'return None, JsonError("truncated", len(raw), "the closing of the arguments")', "return {}, None")),
+    "a call is executed though the stream broke before it was sealed": (["closed_root", "sealing"], ("operators/calls/native_calls.py", "if completed and call.is_sealed:", "if call.is_sealed:")),
+    "finish by length unseals what had closed": (["closed_root", "sealing"], ("operators/calls/answer_segments.py", 'if finish != "error":', 'if finish not in ("error", "length"):')),
+    "another call's beginning seals nothing": ("sealing", ("operators/calls/native_calls.py", "            if other.is_sealed and", "            if False and")),
+    "no END when the stream fails": ("every_start", ("operators/calls/answer_segments.py", "        self.end_text(events, *self.end_of(how, finish))\n", "        if not hasattr(how, 'error'):\n            self.end_text(events, *self.end_of(how, finish))\n")),
+    "a call that is repeated is run again": ("repeated_under", ("operators/to_invocations.py", "(first := self._first_of(call, result)) != result.id", "(first := self._first_of(call, result)) == 0")),
+    "another call with the same id is not run": ("shares_an_id", ("operators/to_invocations.py", "value_digest([invocation.name, invocation.arguments])", "value_digest(invocation.name)")),
+    "an answer that failed has no end": ("every_answer_has_one_end", ("operators/calls/response_answers.py", "            if answer.has_begun:\n", "            if answer.has_begun and how.__class__.__name__ != 'Failed':\n")),
+    "an answer that finished has two ends": ("every_answer_has_one_end", ("operators/calls/response_answers.py", "                events.append(self._end_of(answer, how, finish))\n", "                end = self._end_of(answer, how, finish)\n                events += [end, end] if finish else [end]\n")),
+    "only the first choice shows the usage": ("every_answer_has_one_end", ("operators/calls/response_answers.py", "            self._usage,\n            self._model,\n", "            None if answer.number else self._usage,\n            self._model,\n")),
+}  # fmt: skip

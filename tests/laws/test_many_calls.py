@@ -161,3 +161,8 @@ def test_arguments_that_come_as_an_object_too_deep_fail_their_call_and_nothing_e
     api, events = answers[name]
     (result,) = answered(events, decode_sdk(api), to_segments(), to_invocations())
     assert isinstance(result, InvocationFailed)
+
+
+MUTANTS = {
+    "calls that have ended count as open": ("many", ("operators/calls/native_calls.py", "if len(self.growing) > self._limits.open_calls:", "if len(self._ended) + len(self.open) > self._limits.open_calls:")),
+}  # fmt: skip

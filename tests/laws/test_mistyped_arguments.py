@@ -69,3 +69,8 @@ def test_a_call_that_fails_is_told_once():
     text = "<tool name='f'><n>many</n>"
     (told,) = answered([text], parse_text("xml", tools=TOOLS, turn_id="t"), to_invocations())
     assert isinstance(told, InvocationFailed)
+
+
+MUTANTS = {
+    "a value that is not of its type is not flagged": ("notice", ("operators/text/source_buffer.py", "if typed.flagged and key not in self.mistyped:", "if False:")),
+}  # fmt: skip

@@ -158,3 +158,14 @@ def test_it_is_built_where_there_is_a_compiler():
     headers = Path(sysconfig.get_path("include"), "Python.h")
     is_wanted = os.environ.get("PENSTOCK_PURE", "0") in ("", "0")
     assert IS_NATIVE or not is_wanted or not headers.exists() or not shutil.which("cc"), "pip install -e ."
+
+
+MUTANTS = {
+    "in C: the length of a key is not looked at": ("any_text", ("operators/machines/_native.c", "        || reader->base + run.stop - start > longest)", "        || longest < 0)")),
+    "in C: the length of a number is not looked at": ("any_text", ("operators/machines/_native.c", "if (length > longest || ", "if (")),
+    "in C: half of a surrogate pair is a character": ("any_text", ("operators/machines/_native.c", "high < 0xD800 || high > 0xDFFF", "high < 0xDC00 || high > 0xDFFF")),
+    "in C: what is not printable is plain": ("any_text", ("operators/machines/_native.c", "!Py_UNICODE_ISPRINTABLE(c))", "c == 0xD800)")),
+    "in C: an escape that is cut is forgotten": ("any_text", ("operators/machines/_native.c", "PyUnicode_Substring(reader->text, run.stop,", "PyUnicode_Substring(reader->text, run.stop + 1,")),
+    "in C: an item has the index of the one before": ("any_text", ("operators/machines/_native.c", "PyLong_FromSsize_t(index + 1)", "PyLong_FromSsize_t(index)")),
+    "in C: a step begins without the state": ("any_text", ("operators/machines/_native.c", "    put_state(reader);\n    PUT(machine, ROOT_CLOSED", "    PUT(machine, ROOT_CLOSED")),
+}  # fmt: skip

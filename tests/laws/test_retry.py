@@ -254,3 +254,12 @@ def test_an_attempt_goes_on_elsewhere_with_its_number():
     other.load(ids.dump())
     other.response_id = "r1"
     assert other.made(0, "text_0") == "r1#3:text_0"
+
+
+MUTANTS = {
+    "a retry after an error has the ids of the attempt before": ("", ("operators/engine/turn_ids.py", "            self._attempts.note(*ids.attempt)\n", "            pass\n")),
+    "a retry after an error behind the operators has the ids of the attempt before": ("error_behind", ("operators/engine/stage.py", "return CompositeDisposable(upstream, Disposable(attempt.break_off))", "return CompositeDisposable(upstream, Disposable())")),
+    "a retry is seen in every second subscription": ("by_themselves", ("operators/engine/turn_ids.py", "    def complete(self) -> None:\n", "    def complete(self) -> None:\n        self.break_off()\n")),
+    "a retry of a pipeline loses its number where the stream says what it is": ("turn_id_of_its_own", ("pipeline/strategy_choice.py", "            self.ids.retry(before.former)\n", "            pass\n")),
+    "a retry is numbered also where the wire gave another id": ("another_id", ("operators/engine/turn_ids.py", "self.former.get(turn_id, 0) + 1", "max([0, *self.former.values()]) + 1")),
+}  # fmt: skip

@@ -679,3 +679,18 @@ def test_an_event_loop_ends_after_ctrl_c_whatever_its_sinks_do():
     """)
     assert done.stdout == "ended\n", done.stderr
     assert done.returncode == 0
+
+
+MUTANTS = {
+    "a closing stream waits for a stuck thread for ever": ("whatever_its_sinks_do", ("sinks/running/fan_out.py", "                return False\n        return True\n\n    def _give_up", "                pass\n        return True\n\n    def _give_up")),
+    "a closing stream waits for a stuck task for ever": ("whatever_its_sinks_do", ("sinks/running/fan_out.py", "                return False\n        return True\n\n    async def _stopped", "                pass\n        return True\n\n    async def _stopped")),
+    "a stuck sink that takes events after the end is given up": ("makes_progress", ("sinks/running/fan_out.py", "if in_all or left == self._left:", "if left >= 0:")),
+    "a stuck sink of a stream that was left is waited for while it takes events": ("the_bound_in_all", ("sinks/running/fan_out.py", "if in_all or left == self._left:", "if left == self._left:")),
+    "a stuck sink that was given up is not told to the stream that it fails": ("whatever_its_sinks_do", ("sinks/running/fan_out.py", 'if self._when_full != "fail" or self._is_left:', "if self._when_full:")),
+    "a stuck sink that was given up goes on with its queue": ("no_more_events", ("sinks/running/sink_line.py", "        self.channel.cut(error)\n", "")),
+    "a stuck sink that swallows its cancellations keeps its task": ("no_task_is_left", ("sinks/running/sink_line.py", "if self._line.is_abandoned or isinstance(error, GeneratorExit):", "if isinstance(error, GeneratorExit):")),
+    "a cancellation that comes while stuck sinks are waited for is swallowed": ("ends_as_cancelled", ("sinks/running/fan_out.py", "                await self._stopped(lines, self._close_timeout)\n                raise\n", "                await self._stopped(lines, self._close_timeout)\n                stuck = []\n")),
+    "a queue whose reader comes after the stream is a stuck sink": ("keeps_everything", ("sinks/running/sink_line.py", "                self.sink.release()  # its", "                pass  # its")),
+    "a slow sink is one that has no room, also on a thread that had no turn": ("from_memory", ("sinks/running/channel.py", "            for _ in range(_TURNS):\n                if self.offer(item):\n                    return True\n                self._sleep(_TURN)\n", "")),
+    "a slow sink is one whose loop stood still": ("stood_still", ("sinks/running/channel.py", "        for _ in range(_TURNS):\n            with self._lock:", "        for _ in range(1):\n            with self._lock:"), ("sinks/running/channel.py", "        await asyncio.sleep(0)  # if the loop stood still, the time was over before the reader could run\n        return self.offer(item)\n", "        return False\n")),
+}  # fmt: skip

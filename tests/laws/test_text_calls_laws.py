@@ -58,7 +58,7 @@ def results(events: Sequence[Any]) -> list[Any]:
 def test_a_call_that_was_cut_is_run_only_if_it_was_sealed(name: str) -> None:
     """Cut at every character, with every end: a call runs with all that the text says of it, or it fails."""
     call = written(name)
-    for place in range(len(call.text), -1, -stride(17)):
+    for place in range(len(call.text), -1, -stride(29)):
         text = call.text[:place]
         for finish, how in ENDS:
             about = name, text, finish, how
@@ -118,3 +118,12 @@ def test_a_chunk_may_have_several_calls(name: str) -> None:
     assert runs == [(call.name, call.arguments)] * 3
     assert began == 3
     assert len(early) >= 2
+
+
+MUTANTS = {
+    "a marker is looked for inside of JSON strings": ("inside_of_json and hermes", ("operators/text/block_json.py", "        self._take_all(self.machine.feed(text), begin, length)\n", '        before, closer, _ = text.partition("</tool_call>")\n        self._take_all(self.machine.feed(before), begin, len(before))\n        if closer and self._block.reader is self:\n            self._block.fail(JsonError("malformed", 0, "more", closer))\n')),
+    "a text is given at its end only": ("brings_it and qwen3_coder", ("operators/text/block_text.py", '        self.streams = form != "xml" and self._argument.streams(self.typing)\n', "        self.streams = False\n")),
+    "a raw body is sealed however the stream ends": ("sealed", ("operators/text/text_block.py", "(is_regular and is_at_end)", "is_at_end")),
+    "a JSON body that closed is sealed though the stream was lost": ("sealed and hermes", ("operators/text/text_block.py", 'call.closed and isinstance(how, Completed) and finish != "error"', "call.closed")),
+    "a chunk ends with its first call": ("several and hermes", ("operators/text/text_engine.py", "            if source_buffer.wait:\n                break\n\n    def _settle", "            if source_buffer.wait or (block.had_call and not block.call):\n                break\n\n    def _settle")),
+}  # fmt: skip

@@ -179,3 +179,8 @@ def test_a_value_waits_only_while_it_may_end_or_be_trimmed(trim: Trim) -> None:
             else:
                 late.append(text)
     assert late == []
+
+
+MUTANTS = {
+    "fixed holdback of text (ten characters)": ("text_waits", ("operators/text/outside_text.py", "            found = find(buffer, start + 1)\n        self._say_line(len(buffer))\n        return None\n", "            found = find(buffer, start + 1)\n        keep = 0 if final else min(10, len(buffer) - position)\n        self.emit(len(buffer) - keep)\n        if keep:\n            source_buffer.wait_from(len(buffer) - keep)\n        return None\n"), ("operators/text/text_engine.py", "elif not source_buffer.loose and outside.goes_through:", "elif False:")),
+}  # fmt: skip

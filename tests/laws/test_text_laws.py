@@ -152,3 +152,9 @@ def test_work_grows_with_the_text_only(name: str) -> None:
             for times in (4, 8)
         )
         assert many < 2.5 * few, (size, few, many)
+
+
+MUTANTS = {
+    "JSON in text forgets at a dump that arguments are coded": ("hold_however and (apriel or xlam or hunyuan)", ("operators/text/block_json.py", "    _coded: bool = False\n", "    _coded = False\n")),
+    "places in text are counted in bytes": (["however_the_text_comes and deepseek_v31", "some_dialects_together"], ("operators/text/source_buffer.py", "        self.offset += end\n", "        self.offset += len(self.buffer[:end].encode())\n")),
+}  # fmt: skip

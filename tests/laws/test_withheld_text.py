@@ -329,3 +329,10 @@ def _silent(operator: Operator[Any, Any]) -> Operator[Any, Any]:
             self.feed, self.close, self.dump, self.load = inner.feed, inner.close, inner.dump, inner.load
 
     return Operator(Silent)
+
+
+MUTANTS = {
+    "a withheld text could become any marker": ("marker_is", ("operators/machines/marker_search.py", " for each in self.literals if each.is_begun_by(text))", " for each in self.literals)")),
+    "an empty name may end": ("may_still_become", ("operators/grammar/dialect.py", "return bool(text) and (", "return (")),
+    "what waits in the reader of text is not told as withheld": ("of_a_text_is_lost", ("operators/text/withheld_text.py", "    wait = source_buffer.wait", '    wait = ""')),
+}  # fmt: skip

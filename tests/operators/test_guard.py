@@ -690,3 +690,14 @@ def test_the_state_goes_through_any_encoding(arguments: dict[str, str], data: st
     second = thawed(compose(*operators), frozen(first))
     events += [event for chunk in chunks[place:] for event in second.feed(chunk)]
     assert [*events, *second.close(Completed())] == whole
+
+
+MUTANTS = {
+    "a guard lets a path lead out behind another step": ("inside_by_its_text", ("operators/policies/ready.py", "            if depth < 0:\n", "            if depth < -1:\n")),
+    "a guard shows the piece that is wrong": ("", ("operators/guard.py", "            return self._forbid(call, found[0], event=event)\n", "            return self._forbid(call, found[0], event=event, begin=(event,))\n")),
+    "a guard drops a call and goes on with its rest": ("", ("operators/guard.py", "                self._dropped.add(identity)\n            return events", "                pass\n            return events")),
+    "a guard in a lane looks at nothing": ("in_a_lane", ("operators/guard.py", "        if not (reads or watches or self._of_answers):\n", "        if call is not None:\n")),
+    "a guard lets go what it holds before it is judged": ("held", ("operators/policies/guarded_call.py", "        if self.waiting:\n            return []\n", "")),
+    "a call runs before its question is answered": ("waits_for_the_answer", ("operators/guard.py", "            self._ending = event\n            return ()\n", "            self._ending = event\n            return (event,)\n")),
+    "a stopped chain is not closed in a plain loop": ("every_way", ("operators/engine/pump.py", "            try:\n                if item is not _END:\n                    events = work.feed(item)\n                else:\n                    how = how or Completed()\n                    events = work.close(how)\n            except StreamStopped as stop:\n                how = Interrupted(stop.reason)\n                events = [*stop.events, *work.close(how)]\n", "            try:\n                if item is not _END:\n                    events = work.feed(item)\n                else:\n                    how = how or Completed()\n                    events = work.close(how)\n            except StreamStopped as stop:\n                how = Interrupted(stop.reason)\n                events = stop.events\n")),
+}  # fmt: skip

@@ -303,3 +303,9 @@ def test_the_work_per_character_is_bounded_and_does_not_grow_with_the_input(seed
         counts.append(characters_read(markers, [text[place : place + size] for place in range(0, len(text), size)]))
         assert counts[-1] <= 3 * 8 * len(text)
     assert counts[1] <= 2 * counts[0] + 3 * 8 * 8
+
+
+MUTANTS = {
+    "fixed holdback (the longest marker less one)": ("", ("operators/holdback.py", "        if found is None:\n            return [item] if item else []\n", "        if found is None:\n            keep = max(map(len, self._markers.unfinished))\n            self._withheld, self._node = item[-keep:], {}\n            return [item[:-keep]] if item[:-keep] else []\n")),
+    "holdback loses its tail at the close": ("", ("operators/holdback.py", "return self._markers.settle(self._take())", "return []")),
+}  # fmt: skip

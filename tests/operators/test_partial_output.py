@@ -508,3 +508,10 @@ def test_the_sample_is_read_character_by_character_as_in_one_piece():
     assert whole == single
     assert isinstance(whole, Output)
     assert whole.value == loads(SAMPLE)
+
+
+MUTANTS = {
+    "a number that was cut is an output": ("without_a_whole_value", ("operators/partial_output.py", 'self._reader.close(cut=end.status not in ("complete", None))', "self._reader.close(cut=False)")),
+    "an output of a broken stream": ("broken_stream", ("operators/partial_output.py", 'elif status in ("complete", "truncated"):', "elif status:")),
+    "text behind the fence is dropped": ("without_a_whole_value", ("operators/machines/answer_text.py", "            self._closer(text[at - before :])\n", "")),
+}  # fmt: skip

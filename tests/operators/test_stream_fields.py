@@ -569,3 +569,8 @@ def test_a_call_whose_id_starts_again_is_ended_before_the_second_one(start: Lite
     events = list(drive([begins, begins, pieces, ends], stream_fields(start=start)))
     assert [event.type[8:] for event in events] == ["START", "END", "START", "CONTENT", "END"]
     assert [event.status for event in events if isinstance(event, SegmentEnd)] == ["truncated", "complete"]
+
+
+MUTANTS = {
+    "a call that does not fit its spec is shown as what it is not": ("fit", ("operators/stream_fields.py", "            return [*call.held, end]\n", "            pass\n")),
+}  # fmt: skip

@@ -275,3 +275,9 @@ def test_the_work_per_character_is_bounded_and_does_not_grow_with_the_input(seed
         counts.append(characters_read([text[place : place + size] for place in range(0, len(text), size)]))
         assert counts[-1] <= 5 * len(text)
     assert counts[1] <= 2 * counts[0] + 100
+
+
+MUTANTS = {
+    "strip_markers loses its tail at the close": ("", ("operators/strip_markers.py", "return [text] if text and not ended else []", "return []")),
+    "strip_markers takes more than one newline": ("", ("operators/strip_markers.py", 'item.removeprefix("\\n")', 'item.lstrip("\\n")')),
+}  # fmt: skip

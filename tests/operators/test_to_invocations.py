@@ -712,3 +712,8 @@ def test_names_in_any_case_find_the_tool_and_the_invocation_has_its_name(ignore_
         "Add",
         "sub",
     ]
+
+
+MUTANTS = {
+    "a built-in spec refuses a call": ("built_in_spec", ("operators/calls/field_call.py", "required = call.spec.required if call.spec.strict else ()", "required = call.spec.required"), ("operators/to_invocations.py", "_refuses(spec, call) and any", "any")),
+}  # fmt: skip

@@ -980,3 +980,18 @@ def test_a_name_that_waits_goes_on_from_its_dumped_state():
     pieces = (ToolCallDelta(0, name="_files"), ToolCallDelta(0, arguments_delta="{}"))
     start, content = (event for piece in pieces for event in other.feed(ChunkResponse(tool_calls=(piece,))))
     assert (start.segment_id, start.metadata["tool_name"], content.delta) == ("a", "search_files", "{}")
+
+
+MUTANTS = {
+    "late text of a sealed call makes a second one": (["ended_call", "tests/laws/test_laws.py again", "tests/laws/test_laws.py sealing"], ("operators/calls/native_calls.py", "if ended is not None and (not (delta.call_id and delta.name) or delta.call_id == ended[0]):", "if False:")),
+    "done alone seals what cannot close": (["what_cannot_close", "tests/laws/test_cut_models.py anthropic"], ("operators/calls/native_calls.py", '            if call.status == "completed":\n', '            if delta.done or call.status == "completed":\n')),
+    "a later call seals what cannot close before the answer has ended": ("what_cannot_close", ("operators/calls/native_calls.py", "            other.is_followed = True\n", '            if other.needs_evidence:\n                self.end(other, events, "complete")\n                continue\n')),
+    "incomplete outweighs nothing": (["what_cannot_close", "tests/laws/test_cut_models.py responses"], ("operators/calls/native_calls.py", ' and call.status != "incomplete"\n            if call.is_sealed', "\n            if call.is_sealed")),
+    "any finish is regular": (["what_cannot_close", "tests/laws/test_cut_models.py chat"], ("operators/calls/answer_segments.py", "finish in REGULAR and not chunk.is_cut", "True")),
+    "a cut that sounds regular is regular": (["what_cannot_close", "tests/laws/test_cut_models.py gemini"], ("operators/calls/answer_segments.py", " and not chunk.is_cut", "")),
+    "the end of the stream seals what cannot close": (["what_cannot_close", "tests/laws/test_cut_models.py ollama"], ("operators/calls/native_calls.py", 'elif completed and status == "truncated" and not call.needs_evidence:', 'elif completed and status == "truncated":')),
+    "the closing of a provider's object seals it": (["what_cannot_close", "tests/laws/test_cut_models.py responses"], ("operators/calls/native_call.py", 'return self.kind == "json" and self.closed', "return self.closed")),
+    "a built-in tool's object that never came is complete": ("did_not_come", ("operators/calls/native_calls.py", 'status == "complete" and call.kind == "object"', 'status == "" and call.kind == "object"')),
+    "a later call seals one that was still being written": (["what_cannot_close", "tests/laws/test_laws.py sealing"], ("operators/calls/native_calls.py", "        call.is_followed = False  #", "        #")),
+    "a contradiction after the end is told by nobody": ("contradiction", ("operators/calls/native_calls.py", "            if delta.contradiction:\n                detail", "            if delta.contradiction is delta:\n                detail")),
+}  # fmt: skip

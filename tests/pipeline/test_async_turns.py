@@ -102,3 +102,8 @@ def test_a_loop_that_leaves_in_the_middle_of_a_read_closes_the_response():
 
     asyncio.run(main())
     assert body.is_closed
+
+
+MUTANTS = {
+    "a step waits for its reader after each event of a read": ("turns", ("sinks/acting/step.py", '"has_waiting", False)', '"has_waited", False)')),
+}  # fmt: skip

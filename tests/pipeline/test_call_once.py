@@ -23,6 +23,7 @@ from penstock.events import (
     ToolResult,
     UsageError,
 )
+from penstock.events.chunk_response import FinishReason
 from penstock.pipeline import Answer, CallKey, Pipeline, call_tools, tool, turns
 from penstock.scale import LedgerUnavailableError, SqliteLedger, call_key
 from penstock.sinks import Denied, Postponed
@@ -35,7 +36,7 @@ AWAY = "the call was not run: the ledger that keeps it from running twice cannot
 
 
 def chunks(
-    name: str = "act", arguments: str = "{}", *, pieces: int = 1, reason: str = "tool_calls"
+    name: str = "act", arguments: str = "{}", *, pieces: int = 1, reason: FinishReason = "tool_calls"
 ) -> list[ChunkResponse]:
     size = -(-len(arguments) // pieces)
     parts = [arguments[at : at + size] for at in range(0, len(arguments), size)]
@@ -302,7 +303,9 @@ def test_an_idempotent_tool_runs_again_with_the_same_key():
 
 def test_the_same_key_with_other_arguments_is_refused_whatever_became_of_it():
     async def act(n: int) -> int:
-        return await hangs() or n if n == 3 else n
+        if n == 3:
+            await hangs()
+        return n
 
     for number, state in ((1, "done"), (3, "unknown")):
         first = ran([act], chunks(arguments=json.dumps({"n": number})), timeout=1)
@@ -494,8 +497,9 @@ def test_a_call_that_was_read_and_comes_again_with_another_text_is_refused(argum
 
 @looped("reason", ["length", "stop"])
 def test_a_call_that_is_cut_while_a_tool_reads_it_is_unknown(reason):
+    texts: list[Any] = []
     cut = chunks("save", SAVE[:-4], pieces=4, reason=reason)
-    first = ran([saving(texts := [])], slowly([cut[0], cut[1], cut[2], cut[-1]]))
+    first = ran([saving(texts)], slowly([cut[0], cut[1], cut[2], cut[-1]]))
     assert texts == [KEY]
     assert not any(isinstance(event, ToolResult) for event in first.events)
     assert first.entry.state == "unknown"
@@ -519,7 +523,8 @@ def test_a_call_that_is_denied_before_its_end_is_denied_again():
     async def approve(_: object) -> bool:
         return False
 
-    first = ran([saving(texts := [])], slowly(chunks("save", SAVE, pieces=4)), approve=approve)
+    texts: list[Any] = []
+    first = ran([saving(texts)], slowly(chunks("save", SAVE, pieces=4)), approve=approve)
     assert (first.result.denied, first.entry.state) == ("the user said no", "done")
     again = ran([saving(texts)], slowly(chunks("save", SAVE, pieces=4)), first.ledger, approve=yes)
     assert (again.result.denied, again.states, texts) == ("the user said no", [], [])
@@ -527,7 +532,8 @@ def test_a_call_that_is_denied_before_its_end_is_denied_again():
 
 @looped("first, last", [(1, 1), (2, 2), (1, 99), (2, 99)])
 def test_a_tool_that_reads_does_not_begin_without_the_ledger_and_is_asked_for_again_at_the_seal(first, last):
-    found = ran([saving(texts := [])], slowly(chunks("save", SAVE, pieces=4)), AwayLedger(first, last=last))
+    texts: list[Any] = []
+    found = ran([saving(texts)], slowly(chunks("save", SAVE, pieces=4)), AwayLedger(first, last=last))
     if last < 99:
         assert (found.result.value, texts) == ("saved a.txt", [KEY, "one two three"])
     else:

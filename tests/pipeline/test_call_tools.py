@@ -318,3 +318,11 @@ def test_what_a_completed_stream_says_of_each_call(case: Case):
                 "cancelled": result.error == "CancelledError",
                 "no json": "returned a object, which cannot be written as JSON" in (result.error or ""),
             }[call.behaviour]
+
+
+MUTANTS = {
+    "a repeated call runs twice": ("", ("pipeline/call_tools.py", "if identity in self._known:", "if identity in ():")),
+    "results come out of order": ("", ("pipeline/call_tools.py", "if not self._options.ordered:", "if True:")),
+    "a claimed call runs": ("", ("pipeline/call_tools.py", "event.claimed_by is not None or not", "not")),
+    "a callback changes what runs": ("", ("sinks/acting/approval.py", "deepcopy(call.arguments)", "call.arguments")),
+}  # fmt: skip

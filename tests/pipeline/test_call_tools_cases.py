@@ -508,3 +508,11 @@ def test_it_shows_its_tools_and_options():
     step = call_tools([slow], timeout=5, ordered=True)
     assert repr(step) == "call_tools([slow], ordered=True, timeout=5)"
     assert partial(call_tools, [slow])().__class__.__name__ == "CallTools"
+
+
+MUTANTS = {
+    "calls run without a limit": ("at_the_same_time", ("pipeline/call_tools.py", "nullcontext() if limit is None else asyncio.Semaphore(limit)", "nullcontext()")),
+    "anything that is true lets a call run": ("nothing_but_true", ("sinks/acting/approval.py", "if answer is True:", "if answer:")),
+    "an event that is changed changes what runs": ("whatever_becomes", ("pipeline/call_tools.py", "arguments=deepcopy(event.arguments), model=None", "arguments=event.arguments")),
+    "a cancelled run leaves its tools running": ("cancelling_the_run", ("pipeline/async_run.py", "cancel_work(reason)", "str(reason)")),
+}  # fmt: skip

@@ -285,3 +285,8 @@ def test_it_is_either_the_pipelines_or_the_chains():
         Pipeline(output_type=list[int]).replace("partial_output", partial_output(fenced=False))
     listed = Pipeline([to_segments(), partial_output()])
     assert isinstance(before_the_end(listed.stream(chunks_of(["[1]"])))[-1], Output)
+
+
+MUTANTS = {
+    "pydantic validates the fence, too": ("any_type", ("operators/partial_output.py", "self._validated(raw[reader.span])", "self._validated(raw)")),
+}  # fmt: skip

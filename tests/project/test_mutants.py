@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 from looped import looped
-from mutants import MUTANTS, ROOT, Mutant, wrong_edits
+from mutants import ROOT, Mutant, named_mutants, wrong_edits
 
 pytestmark = pytest.mark.tooling
+
+
+MUTANTS = [*named_mutants()]
 
 
 def test_the_names_of_mutants_are_unique():

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pytest
-from buffers import in_loop
+from buffers import in_loop, until
 from chat_client import collected
 from depth import scaled
 from hypothesis import given, settings
@@ -18,7 +18,7 @@ from own_streams import OWN, options_of
 
 from penstock import AnswerEnd, Pipeline
 from penstock.events import ChunkResponse, ProviderError, UsageError
-from penstock.scale import LogWriter, MemoryLog, Retention, from_log, stream_name
+from penstock.scale import LogState, LogWriter, MemoryLog, Retention, from_log, stream_name
 from penstock.scale.buffer.kept_answer import COMPLETE, Asked, End, Head, Part, find, frame
 from penstock.sources import from_wire
 from penstock.sources.recognition.apis import APIS
@@ -236,15 +236,24 @@ async def test_an_owner_that_says_nothing_for_the_lease_is_dead_and_its_stream_i
     assert (found.end, found.state.is_closed) == (End("interrupted", "owner_lost"), True)
 
 
+class Alive(MemoryLog):
+    """A log whose streams were always written to just now."""
+
+    looked = 0
+
+    async def state(self, stream: str) -> LogState | None:
+        self.looked += 1
+        state = await super().state(stream)
+        return None if state is None else state._replace(idle=0.0)
+
+
 @in_loop
 async def test_an_owner_that_gives_signs_of_life_is_waited_for():
-    log = MemoryLog()
+    log = Alive()
     writer = await LogWriter.claimed(log, NAME, joined=True)
     writer.put(frame(asked()))
-    reading = asyncio.ensure_future(read(log, lease=0.3))
-    for _ in range(12):
-        await asyncio.sleep(0.05)
-        await writer.beat()
+    reading = asyncio.ensure_future(read(log, lease=0.01))
+    await until(lambda: log.looked > 5)
     for each in frames(OK, CHAT, DONE, COMPLETE):
         writer.put(each)
     await writer.close()

@@ -472,3 +472,8 @@ def test_arguments_and_metadata_beyond_the_rows_are_counted():
 def test_a_status_is_its_tool_and_its_state():
     shown = [bundle_of(event)["text/plain"].splitlines() for event in EVENTS if isinstance(event, ToolCallStatus)]
     assert shown == [["deploy · requested · call_1"], ["deploy · denied · call_1", "    not on Sundays"]]
+
+
+MUTANTS = {
+    "rows beyond the shown ones are not counted": ("beyond", ("sinks/card.py", 'f"… {number - ROWS:,} more"] if number > ROWS else []', '"…"] if number > 10**9 else []')),
+}  # fmt: skip

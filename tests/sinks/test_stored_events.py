@@ -331,3 +331,9 @@ def test_wrong_arguments_say_what_to_do() -> None:
             await anext(store_events(sent(["x"], None), print))
 
     asyncio.run(main())
+
+
+MUTANTS = {
+    "a store loses the source of calls": ("every_stream", ("sinks/json_lines.py", "return to_json(event, with_source=True)", "return to_json(event)")),
+    "a store does not say what ended the stream": ("exception_that_ended", ("sinks/json_lines.py", "            raise error\n\n    def _read", "            return\n\n    def _read")),
+}  # fmt: skip

@@ -920,3 +920,14 @@ def test_fewer_than_two_sources_are_refused(sources: Any):
 def test_what_is_no_stream_is_refused_at_once():
     with pytest.raises(UsageError, match="failover got"):
         failover([], 7)
+
+
+MUTANTS = {
+    "a guard: a cancel changes the source": ("does_not_change_the_source", ("sources/streams/wake_stream.py", "        _leave(stream)\n", "")),
+    "a guard: what another source says seals a call that was cut": ("wherever", ("sources/handover.py", "            call.settle()\n", "            pass\n")),
+    "a guard: a call that is repeated runs again": ("wherever", ("sources/handover.py", "same.call_id is not None:", "same.call_id == call.call_id:")),
+    "a guard: the usage is that of the last source": ("usage", ("sources/handover.py", "chunk = replace(chunk, usage=_sum(self._before, chunk.usage))", "pass")),
+    "a guard: a text that repeats itself is taken for a repetition": ("come_once", ("sources/repeated_text.py", " and not _repeats_itself(shown)", "")),
+    "a guard: a broken source leaves the message of its half": ("message", ("sources/handover.py", "None if self._has_shown else chunk.message", "chunk.message")),
+    "an interrupted source leaves a block of text open": ("call_in_text", ("operators/calls/answer_segments.py", "                reader.interrupt(how, events)\n", "                pass\n")),
+}  # fmt: skip

@@ -112,7 +112,7 @@ def stages_end(choices: Any, body: bytes) -> tuple[list[ChunkResponse], str]:
 def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: str):
     body, options = body_of(name), options_of(name)
     before: list[ChunkResponse] = []
-    for length in range(0, len(body) + 1, stride(7)):
+    for length in range(0, len(body) + 1, stride(17)):
         chain = stage(decode_wire("chat", turn_id="t", **options))
         chunks: list[ChunkResponse] = chain.feed(body[:length])
         assert chunks[: len(before)] == before
@@ -425,3 +425,8 @@ def test_of_data_that_is_not_json_the_beginning_is_said_and_how_long_it_is():
     _, [end] = by_wire([event({"content": "a"}), b"data: oops\n\n"])
     assert isinstance(end, ProviderError)
     assert end.detail.endswith("in 'oops'")
+
+
+MUTANTS = {
+    "data that is not JSON is cut without a word": ("how_long", ("sources/base/endings.py", "if len(error.doc) > _SHOWN else", "if len(error.doc) > 10**9 else")),
+}  # fmt: skip

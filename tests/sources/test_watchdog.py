@@ -811,3 +811,11 @@ def test_one_watchdog_serves_many_streams_and_an_open_stream_one():
     once = watchdog(iter([TEXT, END]), first=9)
     assert len(list(once)) == 2
     assert list(once) == []
+
+
+MUTANTS = {
+    "a guard: a keep-alive is content": ("in_every_kind_of_loop", ("sources/streams/time_limits.py", "        or chunk.error\n", "        or chunk.error\n        or chunk.model\n")),
+    "a guard: what comes too late is seen": ("in_time_is_seen", ("sources/watchdog.py", "if is_woken or took >= left:", "if is_woken:")),
+    "a guard: a call that goes on behind another one is young again": ("as_old_as_it_is", ("sources/streams/time_limits.py", "= self._began[call]\n", "= self._waited\n")),
+    "a guard: a request that is answered too late stays open": ("too_late_is_closed", ("sources/watchdog.py", "        if is_left:\n            close_all(stream)\n", "")),
+}  # fmt: skip

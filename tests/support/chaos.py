@@ -15,6 +15,7 @@ from typing import Protocol
 
 import checkout  # noqa: F401 - first of all
 from killed_callers import Summary, killed_callers
+from killed_streams import StreamSummary, killed_streams
 from ledger_backends import new_address
 from postgres_server import postgres_server
 
@@ -33,9 +34,19 @@ def ledger_in_postgres(folder: Path, kills: int) -> Summary:
         return killed_callers(new_address("postgres", folder, server), folder, kills)
 
 
+def streams_in_redis(folder: Path, kills: int) -> StreamSummary:
+    return killed_streams("redis", folder, kills)
+
+
+def streams_in_jetstream(folder: Path, kills: int) -> StreamSummary:
+    return killed_streams("jetstream", folder, kills)
+
+
 SCENARIOS: dict[str, tuple[Callable[[Path, int], Found], int]] = {
     "ledger-sqlite": (ledger_in_sqlite, 300),
     "ledger-postgres": (ledger_in_postgres, 300),
+    "streams-redis": (streams_in_redis, 100),
+    "streams-jetstream": (streams_in_jetstream, 100),
 }
 """Each with how many kills it has unless `--kills` says otherwise."""
 

@@ -37,6 +37,11 @@ class NatsServer:
     def url(self) -> str:
         return f"nats://127.0.0.1:{self.port}"
 
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
     def start(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         file = self._folder / "nats.conf"

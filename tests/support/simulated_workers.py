@@ -163,8 +163,10 @@ class Worker:
         for index, (call_id, name, pieces) in enumerate(CALLS):
             for number, piece in enumerate(pieces, 1):
                 await self.step()
-                made = (call_id, name) if number == 1 else (None, None)
-                delta = ToolCallDelta(index, *made, piece, done=number == len(pieces))
+                is_first, is_last = number == 1, number == len(pieces)
+                delta = ToolCallDelta(
+                    index, call_id if is_first else None, name if is_first else None, piece, done=is_last
+                )
                 yield ChunkResponse(tool_calls=(delta,))
         yield ChunkResponse(finish_reason="tool_calls", is_complete=True)
 

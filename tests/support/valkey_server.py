@@ -44,7 +44,7 @@ class ValkeyServer:
     def __init__(self, folder: Path, *options: str) -> None:
         self._folder, self._options = folder, options
         self._process: subprocess.Popen[bytes] | None = None
-        self._pid = 0
+        self.pid = 0
         self.port = _free_port()
 
     @property
@@ -58,7 +58,7 @@ class ValkeyServer:
             ["sh", "-c", _BOUND, "sh", *server], stdin=subprocess.PIPE, stderr=subprocess.DEVNULL
         )
         with self.client(password) as client:
-            self._pid = int(client.info("server")["process_id"])
+            self.pid = int(client.info("server")["process_id"])
 
     def client(self, password: str | None = None) -> Redis:
         """Return a client of the server, when it answers."""
@@ -76,7 +76,7 @@ class ValkeyServer:
     def kill(self) -> None:
         """End the server as a crash does."""
         assert self._process is not None
-        os.kill(self._pid, 9)
+        os.kill(self.pid, 9)
         self.stop()
 
     def stop(self) -> None:

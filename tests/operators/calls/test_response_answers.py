@@ -136,3 +136,8 @@ def test_what_a_provider_adds_comes_between_the_texts_that_it_came_between(reade
     assert other == ProviderEvent("other", {"type": "new"}, "gemini", 0, TURN)
     (safety,) = (event for event in run(reader, *chunks) if getattr(event, "kind", "") == "safety")
     assert (safety.choice, safety.segment_id) == (1, None)
+
+
+MUTANTS = {
+    "a call in text does not begin its answer": ("", ("operators/text/outside_text.py", "        self._answer.begun = True\n", "")),
+}  # fmt: skip

@@ -280,3 +280,11 @@ def test_frozen_after_any_chunk_it_goes_on_the_same(text: str, text_calls: Any, 
     copy = thawed(operator, frozen(chain))
     given, wanted = ([event for c in chunks[place:] for event in one.feed(c)] for one in (copy, chain))
     assert [*given, *copy.close()] == [*wanted, *chain.close()]
+
+
+MUTANTS = {
+    "a call in text that is not whole is told": ("no_whole_call", ("operators/calls/text_call_watch.py", 'isinstance(event, SegmentEnd) and event.status == "complete"', "isinstance(event, SegmentEnd)")),
+    "a call in text of an undeclared tool is told": ("no_whole_call", ("operators/catalogue/dialect_for.py", "reasoning=(), only_declared=has_tools", "reasoning=()")),
+    "a tool's name that a look cuts is not found": ("means_the_same or two_looks", ("operators/calls/text_call_watch.py", "            self._tail = seen[-self._names.longest :]\n", '            self._tail = ""\n')),
+    "text after a call in reasoning is no reasoning": ("keeps_its_type", ("operators/text/outside_text.py", 'return self._options.segment_type if kind == "text" else kind', 'return self._options.segment_type if kind == "text" and not self.calls else kind')),
+}  # fmt: skip

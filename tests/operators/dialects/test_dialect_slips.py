@@ -667,3 +667,9 @@ def test_json_with_single_quotes_is_refused_with_its_text(dialect: str):
     assert run_by(text, dialect) == []
     found = read(text, dialect, tools=ANY_TOOL)
     assert ([call.name for call in found.calls], found.content) == (["f"], "")
+
+
+MUTANTS = {
+    "a guard is a guard wherever it stands": ("guard", ("operators/text/value_end.py", '        self._state = "value"\n        return self._read_value(', '        self._state = "begin"\n        return self._read_value(')),
+    "a token that ends an answer is text at its end": ("token", ("operators/text/outside_text.py", "        if marker in END_TOKENS and not ends_reasoning:\n", "        if marker in ():\n")),
+}  # fmt: skip

@@ -605,3 +605,11 @@ def test_a_loop_that_is_left_early_closes_what_it_read() -> None:
     events.close()  # type: ignore[attr-defined]
     asyncio.run(left_early())
     assert closed == ["sync", "async"]
+
+
+MUTANTS = {
+    "state is shared between subscriptions": ("", ("operators/engine/stage.py", "    return Operator(stage_factory)\n", "    one = stage_factory()\n    return Operator(lambda: one)\n")),
+    "a second close speaks again": ("", ("operators/engine/stage.py", "        if self._closed:\n            return []\n", "")),
+    "the stages after a raising one are not closed": ("", ("operators/engine/stage.py", "self.last_words = self._close_from(number, given, Failed(error))", "self.last_words = []")),
+    "a consumer's exception goes to on_error": ("", ("operators/engine/stage.py", "if error is consumers_error:", "if False:")),
+}  # fmt: skip

@@ -780,3 +780,16 @@ def test_each_character_is_looked_at_a_constant_number_of_times(text: str, monke
         items = run(text[at : at + size] for at in range(0, len(text), size))
         assert not isinstance(items[-1], JsonError)
         assert looked_at <= 24 * len(text)
+
+
+MUTANTS = {
+    "the fast loop does not look at the length of keys": ("", ("operators/machines/json_machine.py", "if base + after - self._start <= self._longest_key:", "if True:")),
+    "the fast loop ends a number where its chunk ends": ("", ("operators/machines/json_machine.py", "                    if after == length:\n                        break\n", "")),
+    "the fast loop takes control characters": ("", ("operators/machines/json_machine.py", 'if "\\\\" not in piece and piece.isprintable():', 'if "\\\\" not in piece:')),
+    "the fast loop takes an escaped quote for the end": ("", ("operators/machines/json_machine.py", 'if "\\\\" not in piece and piece.isprintable():', "if piece.isprintable():")),
+    "escaped text is read past its closing quote": ("", ("operators/machines/json_machine.py", "            if stop <= len(raw):\n", "            if not stop:\n")),
+    "the straight way takes half a surrogate pair for a whole one": ("", ("operators/machines/json_machine.py", "[89abAB][0-9A-Fa-f]{2}\\\\u[dD][c-fC-F]))", "[89abAB]))")),
+    "surrogate halves decoded alone": ("", ("operators/machines/json_machine.py", "raw[-1] != last and _match_cut_low(text, end)", "not last")),
+    "a number ends where its chunk ends": ("", ("operators/machines/json_machine.py", "(?=[ \\t\\n\\r,\\]}])", "(?=[ \\t\\n\\r,\\]}]|\\Z)")),
+    "the dump forgets a pending escape": ("", ("operators/machines/value_machine.py", 'super().dump(), "brackets"', 'super().dump(), "pending": "", "brackets"')),
+}  # fmt: skip

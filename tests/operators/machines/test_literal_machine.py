@@ -725,3 +725,8 @@ def test_each_character_is_looked_at_a_constant_number_of_times(
         items = run((text[at : at + size] for at in range(0, len(text), size)), form)
         assert not isinstance(items[-1], JsonError)
         assert Counting.looked_at <= 24 * len(text)
+
+
+MUTANTS = {
+    "any first key of braces is that of a set": ("malformed", ("operators/machines/literal_machine.py", "            self._end_key()\n            self._note_dict()\n", "            self._end_key()\n")),
+}  # fmt: skip

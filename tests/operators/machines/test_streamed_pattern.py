@@ -143,3 +143,8 @@ def test_equal_patterns_are_equal_and_go_through_pickle():
 def test_a_pattern_that_cannot_stream_is_a_usage_error(pattern: Any, words: str):
     with pytest.raises(UsageError, match=words):
         StreamedPattern(pattern)
+
+
+MUTANTS = {
+    "a pattern forgets that a match may begin anew": ("", ("operators/machines/streamed_pattern.py", "            nodes.add(self._entry)\n", "            nodes = nodes or {self._entry}\n")),
+}  # fmt: skip

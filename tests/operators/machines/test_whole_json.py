@@ -120,3 +120,9 @@ def test_it_gives_exactly_what_the_machine_gives(text: str, limits: Limits) -> N
     expected, expected_error = by_machine(text, limits)
     assert error == expected_error
     assert repr(value) == repr(expected)
+
+
+MUTANTS = {
+    "the whole-text path does not look for surrogates": (["tests/operators/machines/test_whole_json.py", "tests/laws/test_laws.py json_loads"], ("operators/machines/json_machine.py", " or _SURROGATE.search(text)", "")),
+    "the whole-text path does not look at the depth": ("", ("operators/machines/json_machine.py", 'text.count("{") + text.count("[") > limits.depth or ', "")),
+}  # fmt: skip

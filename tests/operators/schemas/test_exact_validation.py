@@ -370,3 +370,15 @@ def test_a_long_list_costs_little_more_than_its_length() -> None:
         patch.setattr(schema_validation, "inner_schema", counted)
         made.validate({"it": [{"a": 1}] * 10_000})
     assert len(looked) < 300
+
+
+MUTANTS = {
+    "coerce=False coerces": ("", ("operators/schemas/schema_validation.py", "(json.dumps(arguments), strict=True)", "(json.dumps(arguments), strict=False)")),
+    "coerce=False leaves all to pydantic's strict mode": ("", ("operators/schemas/schema_validation.py", "    if faults:\n        raise ValidationError.from_exception_data(model.", "    if faults == [()]:\n        raise ValidationError.from_exception_data(model.")),
+    "coerce=False makes a whole number infinite": ("wherever", ("operators/schemas/schema_validation.py", "value.bit_length() > _MOST_BITS", "value.bit_length() < 0")),
+    "coerce=False refuses dates behind a validator": ("around", ("operators/schemas/schema_validation.py", "        if faults or any(", "        if True or any(")),
+    "coerce=False takes sets of anything behind a validator": ("around", ("operators/schemas/schema_validation.py", "        if faults or any(", "        if any(")),
+    "coerce=False accepts everything for a JSON Schema": ("every_sort", ("pipeline/tool.py", "        if not self.coerce:\n", "        if self.coerce is None:\n")),
+    "a tool that is made again coerces": ("elsewhere", ("pipeline/tool.py", '("name", "description", "strict", "coerce", ', '("name", "description", "strict", ')),
+    "a function beside a JSON Schema runs without validation": ("read_back", ("pipeline/tool_from_function.py", "        tool.validate(arguments)\n        return", "        return")),
+}  # fmt: skip

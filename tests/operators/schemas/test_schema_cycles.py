@@ -270,3 +270,13 @@ def test_references_that_fan_out_are_each_looked_up_once() -> None:
     made = tool({"type": "object", "properties": {"a": to("A0")}, "$defs": root["$defs"]}, name="f")
     assert made.validate({"a": {"x": None}}) is None
     assert without_nulls({"a": {"x": None}}, made.parameters) == {"a": {}}
+
+
+MUTANTS = {
+    "reference cycles are made tools of": ("", ("operators/schemas/schema_references.py", "if cycle := reference_cycle(schema):", "if cycle := list[str]():")),
+    "recursion through items is a reference cycle": ("welcome", ("operators/schemas/schema_references.py", '"if", "then", "else")', '"if", "then", "else", "items")')),
+    "reference cycles through dependentSchemas are not seen": ("whatever_form", ("operators/schemas/schema_references.py", '("dependentSchemas", "dependencies")', '("dependencies",)')),
+    "reference cycles through $dynamicRef are not seen": ("whatever_form", ("operators/schemas/schema_references.py", '("$ref", "$dynamicRef", "$recursiveRef")', '("$ref", "$recursiveRef")')),
+    "a reference cycle is named with the way to it": ("names_the_cycle", ("operators/schemas/schema_references.py", "path[on_path[id(step[0])] + 1 :]", "path")),
+    "what a schema says of a deep value is put together anew at each step": ("stays_small", ("operators/schemas/argument_schema.py", "{_identity(each, 0): each", "{id(each): each")),
+}  # fmt: skip

@@ -255,3 +255,10 @@ def test_a_message_does_not_quote_a_whole_file_nor_half_a_pair() -> None:
         message = check(events_of(broken)).errors[0]["msg"]
         assert len(message) == 1001
         assert "\ud800" not in message
+
+
+MUTANTS = {
+    "what a validator raises ends the stream": ("whatever", ("operators/schemas/schema_validation.py", "    except Exception as error:  # noqa: BLE001 - a", "    except ValueError as error:  # a")),
+    "what any exception of a validator says is told": ("quoted", ("operators/schemas/schema_validation.py", "isinstance(error, ValueError | AssertionError)", "isinstance(error, Exception)")),
+    "a validator's message is told whole": ("whole_file", ("operators/schemas/schema_validation.py", "if len(message) <= _LONGEST_MESSAGE else", "if message else")),
+}  # fmt: skip

@@ -23,3 +23,8 @@ def test_json_that_failed_is_not_read_again_from_its_inner_brackets(monkeypatch:
     events = answered([text], parse_text("json_bare", "json_array_bare", tools={"f": None}))
     assert "".join(event.delta for event in events if isinstance(event, SegmentContent)) == text
     assert len(started) == 1
+
+
+MUTANTS = {
+    "JSON that failed is tried again at its inner brackets": ("", ("operators/text/text_block.py", "            self.passed += ((offset, ()) for offset in self.reader.open_offsets)\n", "            self.passed += ()\n")),
+}  # fmt: skip

@@ -122,3 +122,9 @@ def as_markdown(text: str) -> bool:
         if open_run >= 3 and re.fullmatch(r"[ \t]*[\w+#./-]*[ \t\r]*", said):
             fence = open_run
     return True
+
+
+MUTANTS = {
+    "a stray backtick hides what is on the next line": ("", ("operators/grammar/outside_markers.py", '        self._state = "text" if said is None else "fence"\n', '        self._state = "span" if said is None else "fence"\n')),
+    "the language of a fence does not matter": ("", ("operators/grammar/outside_markers.py", 'return state == "span" or not (', 'return state == "span" and not (')),
+}  # fmt: skip

@@ -537,3 +537,10 @@ def test_a_token_before_code_that_is_no_call_is_nobodys_text(dialect: str, text:
         events = answered(pieces, parse_text(dialect, tools={"f": {}}, turn_id="t"))
         assert "".join(event.delta for event in events if isinstance(event, SegmentContent)).strip() == code
         assert "".join(event.raw for event in events if isinstance(event, SegmentEvent)) == whole
+
+
+MUTANTS = {
+    "text of a block goes on in whatever segment is open": ("native", ("operators/text/block_text.py", "block.outside.give(_SAID[slot.item.role], text, upto)", "block.outside.give(block.answer.open_type, text, upto)")),
+    "the closer of a block's text that something native ended is lost": ("once_did", ("operators/text/outside_text.py", "            self._source_buffer.before = raw\n", "            pass\n")),
+    "a failed call is gone on with": ("failed_call", ("operators/text/text_block.py", "            self.at = ()  # inside of the call, where nothing goes on\n", "")),
+}  # fmt: skip

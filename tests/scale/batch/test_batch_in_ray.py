@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from batch_records import files_in, own_records, tables_in
 
 from penstock.events import UsageError
 from penstock.scale import read_dataset
 from penstock.scale.batch import input_parts
+from penstock.scale.batch.arrow import pa, parquet
 from penstock.scale.batch.batch_engines import ray_module
 
 if find_spec("ray") is None:
@@ -44,7 +43,7 @@ def of_ray() -> list[psutil.Process]:
     return [each for each in psutil.Process().children(recursive=True) if each.name().startswith(("ray", "gcs"))]
 
 
-def test_a_ray_of_its_own_gives_the_same_files_reaches_no_further_than_this_machine_and_ends(
+def test_a_ray_of_its_own_reaches_no_further_than_this_machine_ends_when_it_is_interrupted_and_gives_the_same_files(
     records: Path, tmp_path: Path
 ):
     hosts: set[str] = set()
@@ -54,23 +53,10 @@ def test_a_ray_of_its_own_gives_the_same_files_reaches_no_further_than_this_mach
         running.update(of_ray())
         for process in running:
             for link in process.net_connections("inet"):
-                hosts.update(end.ip for end in (link.laddr, link.raddr) if end)
-
-    read_dataset(records, tmp_path / "ray", engine="ray", workers=2, progress=look)
-    read_dataset(records, tmp_path / "here", workers=1)
-    assert files_in(tmp_path / "ray") == files_in(tmp_path / "here")
-    assert running
-    assert {host.removeprefix("::ffff:") for host in hosts} == {"127.0.0.1"}
-    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
-    assert not ray_module().is_initialized()
-    assert psutil.wait_procs(running, timeout=60)[1] == []
-
-
-def test_an_interrupted_run_ends_its_ray_and_goes_on_in_processes(records: Path, tmp_path: Path):
-    running: list[psutil.Process] = []
+                hosts.update(end.ip.removeprefix("::ffff:") for end in (link.laddr, link.raddr) if end)
 
     def interrupt(_: int, __: int) -> None:
-        running.extend(of_ray())
+        look(_, __)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -79,7 +65,11 @@ def test_an_interrupted_run_ends_its_ray_and_goes_on_in_processes(records: Path,
     assert not ray_module().is_initialized()
     assert psutil.wait_procs(running, timeout=60)[1] == []
     assert [name for name in files_in(tmp_path / "ray") if name.startswith("records/part")]
-    read_dataset(records, tmp_path / "ray", workers=1)
+    running.clear()
+    read_dataset(records, tmp_path / "ray", engine="ray", workers=2, progress=look)
+    assert psutil.wait_procs(running, timeout=60)[1] == []
+    assert hosts == {"127.0.0.1"}
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
     read_dataset(records, tmp_path / "here", workers=1)
     assert files_in(tmp_path / "ray") == files_in(tmp_path / "here")
 
@@ -115,12 +105,12 @@ def ray() -> Iterator[Any]:
 @pytest.mark.parametrize("column", ["text", "body"])
 def test_a_dataset_gives_the_same_rows_in_its_order(ray: Any, records: Path, tmp_path: Path, column: str):
     if column == "text":
-        table = pq.read_table(records / "texts.parquet")
+        table = parquet.read_table(records / "texts.parquet")
     else:
         bodies = [path.read_bytes() for path in sorted(records.rglob("*.sse"))]
         table = pa.table({"body": bodies, "id": range(len(bodies))})
     path = tmp_path / "dataset"
-    pq.write_table(table, path)
+    parquet.write_table(table, path)
     pieces = [table.slice(start, 9) for start in range(0, table.num_rows, 9)]
     dataset = ray.data.from_arrow(pieces).map_batches(lambda batch: batch, batch_format="pyarrow", batch_size=4)
     result = read_dataset(dataset, tmp_path / "ray", strategy="auto" if column == "text" else None)

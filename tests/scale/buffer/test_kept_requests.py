@@ -12,7 +12,7 @@ from looped import looped
 
 from penstock.scale import FencedError, LogUnavailableError, MemoryLog, Retention, stream_name
 from penstock.scale.buffer.kept_answer import Asked, End, Frames, Head, Part, frame, settle
-from penstock.sinks.resume.stream_log import KEPT
+from penstock.sinks.log.stream_log import KEPT
 
 PIECES = (b"data: 1\n\n", b"data: 2\n\n", b"data: 3\n\n")
 WHOLE = b"".join(PIECES)
@@ -404,7 +404,7 @@ async def test_a_stream_whose_beginning_is_gone_and_one_of_somebody_else_are_not
         await ask(http)
         await closed(log)
         status, said, _ = await ask(http)
-        assert (status, b"no longer kept" in said) == (410, True)
+        assert (status, b"has dropped the beginning" in said) == (410, True)
         status, said, _ = await ask(http, foreign)
         assert (status, b"not written by penstock buffer" in said) == (409, True)
 

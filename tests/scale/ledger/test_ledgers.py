@@ -270,7 +270,9 @@ def test_a_file_that_another_process_has_locked_is_unavailable(tmp_path: Path, m
                 other.execute("begin immediate")
                 with pytest.raises(LedgerUnavailableError, match="locked"):
                     await ledger.change(KEY, started("me"))
-                assert (await ledger.entry(KEY) or INTEND(None, 0)).state == "intended"
+                found = await ledger.entry(KEY)
+                assert found is not None
+                assert found.state == "intended"
             assert (await changed(ledger, started("me"))).state == "started"
 
     ask(question)

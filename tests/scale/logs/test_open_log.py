@@ -11,7 +11,7 @@ import pytest
 
 from penstock.events import UsageError
 from penstock.events.errors import how_to_install
-from penstock.scale import MemoryLog, RedisLog, Retention, SqliteLog, StreamLog, open_log
+from penstock.scale import JetStreamLog, MemoryLog, RedisLog, Retention, SqliteLog, StreamLog, open_log
 
 
 def opened(url: str, retention: Retention | None = None) -> StreamLog:
@@ -31,6 +31,8 @@ def test_each_address_has_its_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert {each.name for each in tmp_path.iterdir()} == {"streams.sqlite", "other.sqlite"}
     for url in ("redis://127.0.0.1:1", "rediss://me:secret@127.0.0.1:1/2", "redis://127.0.0.1:1?socket_timeout=1"):
         assert type(opened(url)) is RedisLog
+    for url in ("nats://127.0.0.1:1", "tls://me:secret@127.0.0.1:1"):
+        assert type(opened(url)) is JetStreamLog
 
 
 def test_a_log_keeps_what_it_is_told():

@@ -902,3 +902,18 @@ def test_a_keyboard_interrupt_of_a_tool_passes():
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(events_of([save], answer_of('{"content": "one', ' two"}')))
+
+
+MUTANTS = {
+    "a tool begins to read before its other arguments are there": (["comes_first", "tests/laws/test_read_while_written.py is_the_argument"], ("sinks/acting/open_call.py", "not self._wanted.required <= self._closed.keys()", "False")),
+    "a tool begins to read with invalid arguments": ("invalid_arguments", ("sinks/acting/read_calls.py", "        if errors is not None:\n            call.is", "        if False:\n            call.is")),
+    "a tool begins to read although its call was cut": ("may_not_change", ("sinks/acting/read_calls.py", "        call.is_held = True\n", "")),
+    "a text that is read ends before the seal": (["told_why", "tests/laws/test_read_while_written.py cut_anywhere"], ("sinks/acting/read_calls.py", "        call.ending = cut_reason(end)\n", "        call.ending = cut_reason(end)\n        call.text.end()\n")),
+    "a tool has a result although its call was cut": ("told_why", ("sinks/acting/read_calls.py", '            emit(status("failed", str(call.cut)))\n            return\n', "            acting.answer(result)\n            self._work.emit(result)\n            return\n")),
+    "a call that repeats an id is read at once": ("repeated_runs_once", ("sinks/acting/read_calls.py", ' and "repeats" not in start.metadata', "")),
+    "a text that comes first waits without a limit": ("behind_a_limit", ("sinks/acting/open_call.py", "self.opening is None and self._length > most", "False")),
+    "an argument behind the text is ignored": (["may_not_change", "tests/laws/test_read_while_written.py is_the_argument"], ("sinks/acting/read_calls.py", "errors is not None or not is_same", "errors is not None")),
+    "an invocation may be another call than the one that was read": (["changes_the_call", "tests/sinks/acting/test_open_call.py"], ("sinks/acting/open_call.py", "if not is_same or not (", "if False and not (")),
+    "a call that an earlier step answers is read on": ("earlier_step", ("sinks/acting/read_calls.py", "        if not is_ours:\n", "        if False:\n")),
+    "a tool waits for a verdict that never comes": ("never_comes", ("sinks/acting/step.py", "if work.at_end is not None:", "if False:")),
+}  # fmt: skip

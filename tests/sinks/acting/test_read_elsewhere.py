@@ -112,3 +112,9 @@ def test_a_view_shows_what_happens():
         out = io.StringIO()
         plain_view(out)(read(is_cut=is_cut, answer=True))
         assert "save" in out.getvalue()
+
+
+MUTANTS = {
+    "the span of a tool that reads its call begins with the invocation": ("span", ("sinks/telemetry/tool_spans.py", "                self._started_at[identity] = now\n", "                pass\n")),
+    "a client is asked about a call that was cut": ("behind_the_input", ("sinks/web/ai_sdk_frames.py", "if part.error is None or not frame", "if True or not frame")),
+}  # fmt: skip

@@ -229,3 +229,8 @@ def test_a_thread_answers_a_loop_that_is_closed_without_a_word(recwarn: pytest.W
     threads[0].join(10)
     assert not threads[0].is_alive()
     assert [str(each.message) for each in recwarn.list] == []
+
+
+MUTANTS = {
+    "a broken answer leaves its tools running": ("breaks_off", ("sinks/acting/step.py", 'if isinstance(event, AnswerEnd) and event.status in ("interrupted", "failed"):', "if False:")),
+}  # fmt: skip

@@ -150,3 +150,9 @@ def test_a_read_that_is_cancelled_loses_nothing():
         assert await anext(reader) == "a"
 
     virtual_time.run(main())
+
+
+MUTANTS = {
+    "a tool that goes on alone reads a clean end": (["tests/sinks/acting/test_streamed_text.py", "tests/sinks/acting/test_read_calls.py goes_on"], ("sinks/acting/streamed_text.py", 'cut(self._error or CallCutError("interrupted"))', "close()")),
+    "a text is lost where the stream does not wait for its tool any more": (["tests/sinks/acting/test_streamed_text.py", "tests/sinks/acting/test_read_calls.py slow_tool"], ("sinks/acting/streamed_text.py", "                channel.release()\n", "")),
+}  # fmt: skip

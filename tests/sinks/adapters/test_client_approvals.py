@@ -196,3 +196,9 @@ def test_the_official_client_asks_and_goes_on_with_its_message(version: int) -> 
     assert [each["state"] for each in statuses.values()] == ["finished", "denied", "finished", "finished"]
     [text] = [each["text"] for each in message["parts"] if each["type"] == "text"]
     assert text == "deployed to a | The call was denied: asked | it is there | deployed to c"
+
+
+MUTANTS = {
+    "useChat: what was approved may be another call": ("decides", ("sinks/adapters/client_approvals.py", 'said.get("sha256", request.sha256)', "request.sha256")),
+    "useChat: the result of a call that waited is not sent": ("before_any_turn", ("sinks/web/ai_sdk_frames.py", "self._goes_on = version > 5", "self._goes_on = False")),
+}  # fmt: skip

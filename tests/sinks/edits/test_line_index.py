@@ -32,3 +32,8 @@ def test_an_index_has_at_most_two_runs_for_each_line(lines: list[str]):
     index = LineIndex(lines)
     assert len(index._ways) <= 2 * len(lines)
     assert sum(map(len, index._ways)) <= 3 * len(lines)
+
+
+MUTANTS = {
+    "a run of lines has the places of its own end alone": ("", ("sinks/edits/line_index.py", "            self._times[end] += self._times[run]\n", "")),
+}  # fmt: skip

@@ -81,3 +81,10 @@ def test_a_patch_whose_lines_end_as_those_of_windows_is_read_at_its_end():
     reader = V4APatch(has_path=False)
     assert reader.feed(text) == []
     assert [type(each) for each in reader.close()] == [FileBegins, HunkBegins, HunkLine, HunkEnds, FileEnds]
+
+
+MUTANTS = {
+    "lines that end as those of Windows are told at once": ("whole_text", ("sinks/edits/patch_events.py", 'if all(line.endswith("\\r\\n") for line in lines)', "if not lines")),
+    "a hunk is told before the line that says of its last one that it has no end": ("unified", ("sinks/edits/unified_reader.py", 'self._lines.begun not in ("", "\\\\")', 'self._lines.begun != ""')),
+    "empty lines within a hunk are lost": ("v4a", ("sinks/edits/v4a_reader.py", 'in (*[""] * self._blank, line)', "in (line,)")),
+}  # fmt: skip

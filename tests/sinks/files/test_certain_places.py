@@ -114,3 +114,8 @@ def test_a_text_that_could_be_replaced_in_two_ways_is_refused(tmp_path: Path):
         found = result(tmp_path, "replace", file_path="a", old_string="aa", new_string="b", **more)
         assert "occurs 2 times" in (found.error or "")
     assert on_disk(tmp_path) == {"a": b"aaa"}
+
+
+MUTANTS = {
+    "an anchor that stands there several times is the first": ("", ("sinks/edits/hunk.py", "len(places) - first) == 1", "len(places) - first) >= 1")),
+}  # fmt: skip

@@ -141,3 +141,10 @@ def test_a_file_is_synced_then_put_in_place_and_then_its_folder_is_synced(
     monkeypatch.setattr(os, "rename", note_rename)
     carried_out(tmp_path, *streamed("a", "x"))
     assert done == ["file", "rename", "folder"]
+
+
+MUTANTS = {
+    "a file takes its place before it is on the disk": ("synced", ("sinks/files/root_folder.py", "        os.fsync(self._file)\n", "        pass\n")),
+    "the quota is off by one": ("quota", ("sinks/files/write_files.py", "if size > self.room():", "if size > self.room() + 1:")),
+    "trials share no lock": ("quota", ("sinks/files/write_files.py", "        with self._one_at_a_time:\n            self._quota.check(size := _size(files))\n            if job", "        if True:\n            self._quota.check(size := _size(files))\n            if job")),
+}  # fmt: skip

@@ -189,3 +189,8 @@ def test_one_call_that_fails_is_one(tmp_path: Path):
     found = {each.id: each.error is None for each in results(carried_out(tmp_path, *calls))}
     assert found == {str(at): bool(at % 2) for at in range(8)}
     assert len(on_disk(tmp_path)) == 4
+
+
+MUTANTS = {
+    "a patch that fails half way stays half": ("half_way", ("sinks/files/file_drafts.py", "lost = [file for file in reversed(done) if not _undone(root, file)]", "lost = []")),
+}  # fmt: skip

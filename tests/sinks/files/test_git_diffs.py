@@ -337,3 +337,9 @@ def test_what_git_diffs_is_what_is_there_then(
     assert found.error is None, f"{found.error}\n{diff}"
     assert on_disk(folder / "ours") == on_disk(folder / "new"), diff
     assert modes(folder / "ours") == modes(folder / "new"), diff
+
+
+MUTANTS = {
+    "a copy takes the file away that it is of": ("copies_copy", ("sinks/files/file_plan.py", 'not in ("move", "delete"):', 'not in ("move", "delete", "copy"):')),
+    "a mode is left out": ("modes_are_applied", ("sinks/files/file_drafts.py", "if file.is_executable is not None:", "if file.is_executable is root:")),
+}  # fmt: skip

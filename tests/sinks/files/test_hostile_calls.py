@@ -308,3 +308,9 @@ def test_ctrl_c_while_a_file_is_synced_leaves_no_temporary_file(tmp_path: Path):
 def test_a_stream_that_is_only_made_leaves_nothing_open(tmp_path: Path):
     write_files(tmp_path)(stream_of([]))
     assert on_disk(tmp_path) == {}
+
+
+MUTANTS = {
+    "a draft that somebody changed is taken as it is": ("whatever_became", ("sinks/files/root_folder.py", "            if memoryview(piece) != rest[at : at + len(piece)]:\n                return False\n", "")),
+    "a file that changed after the question is overwritten": ("neither_length", ("sinks/files/root_folder.py", "is_same = now is not None and now.content == expected.content", "is_same = now is not None")),
+}  # fmt: skip

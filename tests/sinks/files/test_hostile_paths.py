@@ -188,3 +188,9 @@ def test_a_hard_link_leaves_the_other_file_as_it_is(root: Path):
     assert result(root, "write_file", path="hard", content="x").error is None
     assert (root / "hard").read_text() == "x"
     assert (root.parent / "outside/secret").read_text() == "kept"
+
+
+MUTANTS = {
+    "a folder that is a symbolic link is entered": ("", ("sinks/files/root_folder.py", 'getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)', 'getattr(os, "O_DIRECTORY", 0)')),
+    "a name in other letters is another file": ("", ("sinks/files/root_folder.py", "if others and names[-1] not in others:", "if not others and there is None:")),
+}  # fmt: skip

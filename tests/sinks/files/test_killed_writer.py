@@ -102,3 +102,8 @@ def _checked(root: Path) -> tuple[str, ...]:
         name = left.relative_to(root).as_posix()
         assert name in whole or name == "made" or TEMPORARY.fullmatch(left.name), name
     return tuple(found)
+
+
+MUTANTS = {
+    "a file is written into the old one": ("before_any_call", ("sinks/files/root_folder.py", "        os.rename(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)\n", "        held = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o666, dir_fd=folder)\n        for at in range(0, self._size, 512):\n            os.write(held, os.pread(self._file, 512, at))\n        os.close(held)\n        os.unlink(self._name, dir_fd=self._folder)\n")),
+}  # fmt: skip

@@ -379,3 +379,10 @@ def calls_of(function: Any, items: list[Any]) -> int:
         for each in items:
             function(each)
     return sum(each.callcount for each in profile.getstats())
+
+
+MUTANTS = {
+    "a hunk is looked for where it says, however far the one before was moved": ("looked_for", ("sinks/edits/live_file.py", "line + self._hunks.moved", "line")),
+    "blocks may change the same lines": ("same_lines", ("sinks/edits/live_file.py", "before.start + len(before.old) > behind.start", "before is behind")),
+    "an old text that occurs twice is a fault before all may be meant": ("occurs_twice", ("sinks/files/live_edit.py", "        if not edit.is_whole:\n", "        if base is None:\n")),
+}  # fmt: skip

@@ -146,3 +146,8 @@ def test_a_later_step_with_a_tool_of_that_name_has_what_is_no_file_call(tmp_path
     assert asyncio.run(run(write_file, look)) == expected | {"c0": "wrote x"}
     (tmp_path / "a").unlink()
     assert asyncio.run(run(look)) == expected | {"c0": "error"}
+
+
+MUTANTS = {
+    "a file call that lacks an argument has no result": ("", ("sinks/files/write_files.py", "if tool is None and call.name not in self._left else None", "if 0 else None")),
+}  # fmt: skip

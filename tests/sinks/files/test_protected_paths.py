@@ -197,3 +197,8 @@ def test_a_folder_is_listed_once_for_all_files_of_a_call(tmp_path: Path, monkeyp
     (found,) = results(carried_out(tmp_path, invocation("apply_patch", input=given)))
     assert found.error is None
     assert len(listed) == 3
+
+
+MUTANTS = {
+    "what came of a file replaces another": ("a_part", ("sinks/files/root_folder.py", "os.link(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder, follow_symlinks=False)", "os.replace(self._name, name, src_dir_fd=self._folder, dst_dir_fd=folder)")),
+}  # fmt: skip

@@ -459,3 +459,12 @@ def test_a_root_that_is_gone_when_the_stream_begins_is_told(tmp_path: Path):
 
     with pytest.raises(UsageError, match="existing folder as root"):
         asyncio.run(run())
+
+
+MUTANTS = {
+    "a file takes its place at the END of its segment": ("in_its_place", ("sinks/files/write_files.py", "            case ToolInvocation():\n                self._invoked(event)\n", "            case _ if type(event).__name__ == 'SegmentEnd':\n                draft = self._drafts.take((event.turn_id, event.segment_id))\n                if draft is not None and draft.file is not None and draft.names:\n                    with self._root.walk(draft.names[:-1]) as (folder, _):\n                        draft.file.rename(folder, draft.names[-1])\n                    draft.discard()\n            case ToolInvocation():\n                self._invoked(event)\n")),
+    "the file of a call that was cut stays": ("is_cut", ("sinks/files/file_drafts.py", "        finally:\n            draft.discard()\n", "        finally:\n            pass\n")),
+    "a call that was denied is carried out": ("without_an_approval", ("sinks/files/write_files.py", "if (refused := await self._asked(job, changes)) is not None:", "if (refused := await self._asked(job, changes)) is changes:")),
+    "calls for one file do not wait for each other": ("waits_for_it", ("sinks/files/write_files.py", "        if before:\n            await asyncio.wait(before)\n", "")),
+    "a set-user-id bit is kept": ("permissions", ("sinks/files/root_folder.py", "os.fchmod(self._file, mode & 0o777)", "os.fchmod(self._file, mode)")),
+}  # fmt: skip

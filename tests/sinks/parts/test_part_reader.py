@@ -228,3 +228,8 @@ def test_a_call_whose_failure_comes_behind_events_of_another_stream_never_looks_
     text = SegmentStart("s", "text", turn_id="other")
     [end] = [part for part in parts_of([begun, ended, text, failure]) if isinstance(part, CallEnd)]
     assert (end.arguments, end.error) == (None, "invalid")
+
+
+MUTANTS = {
+    "a repeated call may be run by a front end": (["tests/sinks/parts/test_part_reader.py", "tests/sinks/parts/test_odd_parts.py"], ("sinks/parts/part_reader.py", '        if (first := event.metadata.get("duplicate_of")) is not None:\n', '        if (first := event.metadata.get("duplicate_of")) == "":\n')),
+}  # fmt: skip

@@ -180,3 +180,9 @@ def test_rows_say_what_their_official_clients_need():
             assert (row.resumes_ended, row.nothing_to_resume) == (False, 204)
         if name.startswith("ag"):
             assert row.nothing_to_resume == 404
+
+
+MUTANTS = {
+    "a reader that comes back misses a frame": ("", ("sinks/resume/stream_runs.py", "        self.taken = taken\n", "        self.taken = taken + bool(taken)\n")),
+    "a gap is not told": ("", ("sinks/resume/stream_runs.py", "            self._gap.extend(frames)\n", "")),
+}  # fmt: skip

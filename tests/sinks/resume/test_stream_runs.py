@@ -432,3 +432,8 @@ def test_wrong_arguments_are_told_at_the_call():
         await runs.aclose()
 
     virtual_time.run(main())
+
+
+MUTANTS = {
+    "a stream that nobody reads goes on for ever": ("", ("sinks/resume/kept_stream.py", "            self._call_later(self._lifetime.grace, self._stop)\n", "            pass\n")),
+}  # fmt: skip

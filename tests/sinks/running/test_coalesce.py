@@ -351,3 +351,8 @@ def test_one_step_serves_any_number_of_streams():
         assert one == other
     assert [getattr(event, "delta", "") for event in step(events)] == ["", "a", "bc", ""]
     assert [one == other for one, other in pairwise([*step(events)])] == [False] * 3
+
+
+MUTANTS = {
+    "what waits is lost with an error": (["tests/sinks/running/test_coalesce.py", "tests/sinks/running/test_coalesced_stream.py"], ("sinks/running/coalesce.py", "    def close(self, _how: How) -> Iterable[Any]:\n        return self._coalescer.release()", "    def close(self, how: How) -> Iterable[Any]:\n        return () if isinstance(how, Failed) else self._coalescer.release()")),
+}  # fmt: skip

@@ -145,3 +145,8 @@ def test_nothing_is_remembered_of_a_segment_that_ended():
     for event in (content("x"), SegmentEnd("s", "text", "complete")):
         coalescer.feed(event, 0)
     assert (coalescer._shown, coalescer._waiting, coalescer._length) == (set(), {}, 0)
+
+
+MUTANTS = {
+    "what comes after content overtakes it": ("", ("sinks/running/coalesce.py", "                self._shown.discard((event.turn_id, event.segment_id))\n            return [*self.release(), event]", "                self._shown.discard((event.turn_id, event.segment_id))\n            return [event, *self.release()]")),
+}  # fmt: skip

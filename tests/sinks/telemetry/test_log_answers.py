@@ -234,3 +234,8 @@ def test_it_is_a_sink_of_a_pipeline(caplog: pytest.LogCaptureFixture):
         list(run)
     assert [extra(record)["event"] for record in caplog.records] == ["call", "answer"]
     assert run.results == [None]
+
+
+MUTANTS = {
+    "spans have content that nobody asked for": (["tests/sinks/telemetry"], ("sinks/telemetry/otel_setup.py", "if not (self.content and span.is_recording()):", "if not span.is_recording():")),
+}  # fmt: skip

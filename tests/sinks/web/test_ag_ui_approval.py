@@ -178,3 +178,9 @@ def test_the_official_client_asks_and_resumes():
     ]
     calls = [call for each in told["messages"] for call in each.get("toolCalls", [])]
     assert [call["function"]["arguments"] for call in calls] == ['{"where": "a"}', '{"where": "b"}', "{}"]
+
+
+MUTANTS = {
+    "a call that waits for an approval ends its run as a success": ("postponed", ("sinks/web/ag_ui_frames.py", "if self._asked and not is_cancelled:", "if False:")),
+    "a call whose approval is postponed runs": ("postponed", ("sinks/acting/approval.py", "        return answer\n    if answer is False:", "        return None\n    if answer is False:")),
+}  # fmt: skip

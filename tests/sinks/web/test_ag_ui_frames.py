@@ -447,3 +447,9 @@ def test_a_wrong_option_is_refused_before_anything_is_read(options: Any, message
     with pytest.raises(UsageError) as raised:
         to_sse(None, protocol="ag-ui", **options)  # type: ignore[arg-type]
     assert str(raised.value) == message
+
+
+MUTANTS = {
+    "a failed call of AG-UI waits to be run": ("", ("sinks/web/ag_ui_frames.py", "            if part.error is not None:\n                self._unanswered", '            if part.error == "malformed":\n                self._unanswered')),
+    "an error of AG-UI comes while calls are open": ("", ("sinks/web/ag_ui_frames.py", "        yield from self._in_order(placed for part in self._reader.close(how) for placed in self._frames(part))\n", "")),
+}  # fmt: skip

@@ -94,3 +94,8 @@ def test_a_client_sees_a_call_that_waits_for_approval():
         assert answer["errors"] == []
         for call_id, call in calls_in(answer["message"]).items():
             assert (call["state"], call["approval"]) == ("approval-requested", {"id": call_id})
+
+
+MUTANTS = {
+    "an approval is sent to a client that breaks off": ("clients_that_take", ("sinks/web/ai_sdk_frames.py", 'status.state == "requested" and self._version > 5:', 'status.state == "requested":')),
+}  # fmt: skip

@@ -454,3 +454,9 @@ def test_calls_side_by_side_keep_their_texts():
     one, other = call("a"), call("b")
     calls = message_of(frames_of([event for pair in zip(one, other, strict=True) for event in pair])).calls
     assert calls == {each: Call("f", "input-available", ['{"a"', ": 1}"], {"a": 1}, error="") for each in ("a", "b")}
+
+
+MUTANTS = {
+    "a failed call of the AI SDK may be run": ("", ("sinks/web/ai_sdk_frames.py", "    if end.error is not None:\n        return _of_call", '    if end.error == "malformed":\n        return _of_call')),
+    "a step of the AI SDK ends before its parts": ("", ("sinks/web/ai_sdk_frames.py", "        yield from self._start()\n        for part in self._reader.close(how):", "        yield from self._start()\n        yield from self._finish_step()\n        for part in self._reader.close(how):")),
+}  # fmt: skip

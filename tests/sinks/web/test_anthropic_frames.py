@@ -401,3 +401,8 @@ def test_the_bytes_have_the_names_of_the_events_and_are_read_by_the_decoder():
     body = asyncio.run(main())
     assert body.startswith(b'event: message_start\ndata: {"type":"message_start","message":{"id":"r1"')
     assert said(heard([body], decode_wire(API))).text == "Hi"
+
+
+MUTANTS = {
+    "a cut call is whole in Messages": ("told_again", ("sinks/parts/json_text.py", '        return "" if self.is_cut else "}"\n', '        return "}" if self._is_over else ""\n')),
+}  # fmt: skip

@@ -285,3 +285,8 @@ def test_the_sdk_reads_the_stream_while_it_comes():
 def test_an_option_of_another_protocol_is_refused():
     with pytest.raises(UsageError, match="its options are: model=, include_usage=, created="):
         to_sse(events_of(), protocol="openai-chat", message_id="m")
+
+
+MUTANTS = {
+    "a cut call is whole in chat": ("", ("sinks/web/openai_chat_frames.py", '        return "length" if self._is_cut and word in _WHOLE else word\n', "        return word\n")),
+}  # fmt: skip

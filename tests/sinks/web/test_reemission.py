@@ -86,3 +86,8 @@ def test_the_sdks_helper_for_responses_puts_together_what_was_said(api: str, pat
 def test_every_finish_reason_has_its_word():
     reasons = set(get_args(FinishReason))
     assert set(openai_chat_frames.FINISHES) == set(openai_responses_frames.FINISHES) == reasons
+
+
+MUTANTS = {
+    "a cut call is whole in Responses": ("any_answer", ("sinks/web/openai_responses_frames.py", 'item.end("completed" if status == "complete" else "incomplete")', 'item.end("completed")')),
+}  # fmt: skip

@@ -474,3 +474,9 @@ def test_a_contradiction_of_a_call_is_told_at_the_end_though_another_call_has_it
         calls.delta(key=None, call_id=None, name=name, arguments=arguments)
     (first,) = calls.rest()
     assert (first.index, first.done, first.contradiction) == (0, True, {"again": "{"})
+
+
+MUTANTS = {
+    "nothing that comes later seals what is done": ("waits", ("sources/base/call_keys.py", 'found.append(self._tell(call, status="completed"))', "pass")),
+    "a call without a name is lost": ("name", ("sources/base/call_tracker.py", "        deltas, self._pending_deltas = self._pending_deltas, EMPTY\n        return deltas\n", "        return []\n")),
+}  # fmt: skip

@@ -174,3 +174,11 @@ def test_a_text_and_what_ends_it_stay_in_order() -> None:
         ChunkResponse(content=each, choice=choice, usage=usage) for choice, each in ((0, "a"), (1, "b"), (0, "c"))
     ]
     assert merged(told_tokens) == told_tokens
+
+
+MUTANTS = {
+    "a read is merged although it has more than text": ("", ("sources/base/machine.py", "    return like if chunk == like else None\n", "    return like\n")),
+    "what is merged has the first tokens so far": ("tokens_so_far", ("sources/base/machine.py", "    last = row[-1]\n", "    last = row[0]\n")),
+    "deltas of different calls are merged": ("", ("sources/base/machine.py", "delta = ToolCallDelta(call.index, ", "delta = ToolCallDelta(ANY_TEXT, ")),
+    "a read's text passes what ends it": ("", ("sources/base/machine.py", "return chunk.usage is None and (text", "return chunk.usage is None or (text")),
+}  # fmt: skip

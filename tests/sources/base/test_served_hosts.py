@@ -41,3 +41,8 @@ def test_a_server_that_listens_everywhere_is_answered_by_address_and_by_its_mach
     answered = ["192.168.1.7:80", "[2001:db8::1]:80", socket.gethostname(), "localhost"]
     assert [each for each in answered if not hosts.has(each)] == []
     assert [each for each in ("evil.example", "192.168.1.7.nip.io") if hosts.has(each)] == []
+
+
+MUTANTS = {
+    "a server answers a Host that only begins as its own": ("", ("sources/base/served_hosts.py", "_HOST.fullmatch(", "_HOST.match(")),
+}  # fmt: skip

@@ -252,3 +252,8 @@ def test_a_count_that_is_none_raises_nothing(number: Any):
     machine = Gemini(turn_id="t")
     item = {"candidates": [], "usageMetadata": {"promptTokenCount": number, "candidatesTokenCount": 3}}
     assert [chunk.usage for chunk in machine.feed(item)] == [TokenUsage(0, 3, 3)]
+
+
+MUTANTS = {
+    "a token count of Infinity breaks the stream": ("count_that", ("sources/gemini/wire.py", 'token_count(fields, "thoughts_token_count"),', 'int(fields.get("prompt_token_count") or 0) * 0,')),
+}  # fmt: skip

@@ -573,3 +573,11 @@ def test_a_result_without_an_id_is_of_the_last_call():
 @pytest.mark.parametrize("kind", [[], {"a": 1}, 5])
 def test_an_item_of_the_end_with_a_type_that_is_no_text_passes(kind: Any):
     assert fed(ended("completed", output=[{"type": "message", "content": []}, {"type": kind, "id": "x"}]))
+
+
+MUTANTS = {
+    "the status of items is not read": (["free_form", "tests/laws/test_cut_models.py responses"], ("sources/openai_responses/items.py", "return _STATUSES.get(status) if isinstance(status, str) else None", "return None")),
+    "items are known by their index alone": ("share", ("sources/openai_responses/items.py", "if item is None or item.kind:", "if item is None:")),
+    "arguments that come again are not compared": ("disagree", ("sources/base/call_tracker.py", "if not text or not call.is_compared or same_arguments(kept, text, call.kind):", "if True:")),
+    "a contradiction waits for an end that does not come": ("contradiction_is_told", ("sources/base/call_tracker.py", "*self._contradictions(), *ended", "*ended")),
+}  # fmt: skip

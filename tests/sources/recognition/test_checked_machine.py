@@ -485,3 +485,18 @@ def test_json_that_does_not_end_may_be_a_cut_stream_of_those_that_stream_json():
             list(drive([body], decode_wire(api)))
         with pytest.raises(UsageError):
             list(drive([body], decode_wire("openai-chat")))
+
+
+MUTANTS = {
+    "an answer of another API is none's concern": ("another_api", ("sources/recognition/checked_machine.py", "        if is_judged and (self._unknown.count or self._unknown.body):\n", "        if is_judged and self._unknown.count > 10**9:\n")),
+    "whatever the machine makes more of than raw is understood, another API's item too": ("every_stream", ("sources/recognition/checked_machine.py", "(not apis and any(map(has_content, responses)))", "any(map(has_content, responses))")),
+    "a keep-alive speaks against its answer": ("keep_alives", ("sources/recognition/checked_machine.py", "elif not says_nothing(item):", "else:")),
+    "an answer that was broken off is judged": ("not_judged", ("sources/recognition/checked_machine.py", "is_judged = isinstance(how, Completed) and not", "is_judged = not")),
+    "a provider's failure is not the outcome of an answer that was not understood": ("failure", ("sources/recognition/checked_machine.py", "and not self.is_understood and not self._machine.stopped", "and not self.is_understood")),
+    "an item that is understood late comes too late": ("late", ("sources/recognition/checked_machine.py", "        if self._api in apis", "        if (not self._unknown.count and self._api in apis)")),
+    "a body without events is no error": ("without_events", ("sources/from_wire.py", "            self._unread.settle()\n", "            pass\n")),
+    "an event stream that is cut in its first event is text": ("cut_of_an_own", ("sources/recognition/recognised_api.py", 'return None if _is_begun_stream(body) else "text"', 'return "text"')),
+    "the check stays in the way of what was understood": ("costs", ("sources/recognition/checked_machine.py", "self.feed, self.lane = self._machine.feed, self._its_lane", "self.lane = self._its_lane")),
+    "a check that goes on elsewhere has forgotten what came": ("dumped_and_loaded", ("sources/recognition/checked_machine.py", '("_own", "_unknown", ', '("_own", ')),
+    "what a failing end gives is lost": ("end", ("sources/base/machine.py", "        stage.last_words = responses\n", "")),
+}  # fmt: skip

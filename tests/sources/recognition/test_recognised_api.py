@@ -325,3 +325,8 @@ def test_after_the_first_item_it_costs_not_one_call_more_than_the_providers_own_
     found.feed(first)
     own.feed(first)
     assert calls_for(found, items) == calls_for(own, items) > 0
+
+
+MUTANTS = {
+    "keep-alives over the limit vanish": ("keep_alives", ("sources/recognition/recognised_api.py", "return [ChunkResponse(raw=(plain,))] if plain else []", "return []")),
+}  # fmt: skip

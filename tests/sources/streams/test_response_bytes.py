@@ -528,3 +528,10 @@ def test_what_is_recorded_is_the_wire_and_replays_to_the_same(way: str, how: str
     assert (meta["form"], meta["api"]) == ("wire", "openai-chat")
     assert end["end"] == "closed"  # by the reader, at [DONE]
     assert told(collected(from_recording(path, turn_id="t"))) == told(sdk.by_wire([body]))
+
+
+MUTANTS = {
+    "a stream that was read before is read on by the wire": ("read_or_closed", ("sources/streams/response_bytes.py", "if not (response.is_stream_consumed or", "if True or not (")),
+    "a connection that OpenAI's client loses is told as httpx tells it": ("connection_that_fails", ("sources/streams/response_bytes.py", 'if root != "openai":', "if True:")),
+    "what stands behind [DONE] is left unread": ("used_again", ("sources/streams/response_bytes.py", 'endswith(b"[DONE]")', 'endswith(b"[NONE]")')),
+}  # fmt: skip

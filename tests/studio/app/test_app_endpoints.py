@@ -339,3 +339,9 @@ def test_the_page_is_told_which_providers_need_a_key_so_that_without_one_it_offe
     needs = {each["name"]: each["needs_key"] for each in _providers()}
     assert needs["openai-chat"]
     assert not needs["bedrock-converse" if "bedrock-converse" in needs else "bedrock"]
+
+
+MUTANTS = {
+    "the app needs no token": ("without_the_token", ("studio/app/app_routes.py", 'return hmac.compare_digest(header.encode(), f"Bearer {self._token}".encode())', "return self._token is not header")),
+    "the app approves a call that was not shown": ("after_a_yes", ("studio/app/app_session.py", "if decision.sha256 != question.request.sha256:", "if not question.request.sha256:")),
+}  # fmt: skip

@@ -161,3 +161,8 @@ def test_the_app_and_the_explorer_open_the_page_that_they_print(tmp_path: Path, 
             assert (process.wait(30), process.stderr.read()) == (130, "")
         finally:
             process.kill()
+
+
+MUTANTS = {
+    "a browser takes the terminal where there is no screen": ("screen", ("studio/cli/cli_parts.py", "if not no_browser and _has_screen():", "if not no_browser:")),
+}  # fmt: skip

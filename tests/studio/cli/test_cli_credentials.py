@@ -154,3 +154,9 @@ def test_a_servers_lines_and_log_have_no_query():
         assert process.wait(30) == 130
     assert line == "#2 unknown path: HTTP 404\n"
     assert [text for text in shown if "s3cr3t" in text] == []
+
+
+MUTANTS = {
+    "a complaint tells what URLs keep secret": ("argument", ("studio/cli/cli_parts.py", "shortened(without_credentials(message),", "shortened(message,")),
+    "a piece of a proxy's password is told as its port": ("proxy", ("studio/run_provider.py", '== "InvalidURL"', '== ""')),
+}  # fmt: skip

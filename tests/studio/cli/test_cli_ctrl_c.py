@@ -151,3 +151,9 @@ def test_ctrl_c_while_the_input_is_awaited(arguments: tuple[str, ...]):
             process.kill()
         assert (process.returncode, err) == (130, b"")
         assert out.decode().strip() in ("", "✗ interrupted")
+
+
+MUTANTS = {
+    "the commands are imported while Ctrl-C raises and is caught by nobody": ("imported", ("penstock/__main__.py", "signal.signal(signal.SIGINT, _leave)\n        from", "pass\n        from"), ("penstock/__main__.py", "except KeyboardInterrupt:", "except EOFError:")),
+    "Ctrl-C behind the last command raises": ("after_the_end", ("penstock/__main__.py", "signal.signal(signal.SIGINT, _leave)\n    except", "pass\n    except")),
+}  # fmt: skip

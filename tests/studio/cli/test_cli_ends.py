@@ -245,3 +245,12 @@ def test_a_timing_that_is_none_is_told(penstock: Penstock, tmp_path: Path, timin
     code, _, err = penstock("replay", "--pace", "original", str(tmp_path / "a.sse"))
     assert (code, len(err.splitlines())) == (2, 1)
     assert ("has no times" in err) == (timing == "[1, 2]")
+
+
+MUTANTS = {
+    "a command reads whatever comes": ("without_an_end", ("sources/streams/bounded_read.py", "file.read(longest + 1)", "file.read()")),
+    "text is read whatever comes": ("without_an_end", ("studio/reading/read_input.py", "if self._left < 0:", "if False:")),
+    "the plain view escapes a long line at once": ("plain_view", ("sinks/plain_view.py", "_SLICE = 65536", "_SLICE = 1 << 40")),
+    "a closed output is written to": ("closed_output", ("studio/cli/cli.py", "if sys.stdout is None:", "if False:")),
+    "a closed input is read": ("closed_input", ("studio/reading/read_input.py", "if sys.stdin is None:", "if False:")),
+}  # fmt: skip

@@ -247,3 +247,13 @@ def test_a_path_with_a_question_mark_in_it_is_only_a_path():
     with ReplayServer({"one": BODY}) as server:
         assert ask(server, "/a%3Fb//c/v1/chat/completions") == (200, BODY)
         assert ask(server, "/v1%0A/chat/completions")[0] in (200, 404)
+
+
+MUTANTS = {
+    "a server answers every Host": ("", ("sources/base/served_hosts.py", "        if found is None:\n            return False\n", "        return True\n")),
+    "the replay server believes what a request says of its length": (["counted", "behind_the_bound"], ("studio/replay/replay_app.py", "if len(body) + len(piece) > longest:", "if False:")),
+    "the replay server answers a body that is too long and closes at once": ("too_long", ("studio/replay/replay_app.py", "return BodyLeft(response, self._connections.close) if refusal.status == 413 else response", "self._connections.close(request.scope)\n            return response")),
+    "the replay server reads a body that says that it is too long": (["too_long", "behind_the_bound"], ("studio/replay/replay_app.py", "declared.isdecimal() and int(declared) > longest", "False")),
+    "the log of the replay server has halves of characters": ("half", ("studio/replay/replay_recordings.py", "without_halves(model[:200])", "model[:200]")),
+    "names of recordings have halves of characters": ("no_text", ("studio/replay/replay_recordings.py", "Recording(without_halves(name), found", "Recording(name, found")),
+}  # fmt: skip

@@ -164,3 +164,8 @@ def test_what_a_trace_did_not_keep_is_no_difference() -> None:
     found = first_divergence(short, traced(["a", "c"], holdback("<b")))
     assert found is not None
     assert (found.number_a, found.output_a, found.output_b) == (1, "b", "c")
+
+
+MUTANTS = {
+    "a difference behind the first piece of a text is not seen": ("with_their_items", ("studio/tracing/first_divergence.py", "a.piece.text[at_a : at_a + length]", "b.piece.text[at_b : at_b + length]")),
+}  # fmt: skip

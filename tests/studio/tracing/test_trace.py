@@ -152,3 +152,8 @@ def test_there_is_a_row_for_each_item_and_stage():
     assert rows[0]["reason"] == "it may be the beginning of a marker"
     assert (len(rows), rows[-1]["ended"], rows[-1]["operator"]) == (6, "completed", 'holdback("<b")')
     assert rows[0]["state_size"] == 4
+
+
+MUTANTS = {
+    "a trace does not say that a stage raised": ("of_a_stage", ("studio/tracing/trace.py", "self._note_end(item, t_ns, Failed(error))", "self._note_end(item, t_ns, Completed())")),
+}  # fmt: skip

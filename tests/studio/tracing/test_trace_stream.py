@@ -143,3 +143,8 @@ def test_a_chain_with_an_operator_of_rx_cannot_be_traced():
 def test_what_has_gone_on_as_a_chunk_is_not_held_back():
     seen = trace_stream(["Hi ", "\ud83c", "\udf3f."])
     assert [[held.text for held in each.stages[0].withheld] for each in seen] == [[], ["\ud83c"], [], []]
+
+
+MUTANTS = {
+    "what has gone on as a chunk is held back": ("held_back", ("studio/tracing/traced_chain.py", "if isinstance(output, ChunkResponse) else", "if not output else")),
+}  # fmt: skip

@@ -67,7 +67,7 @@ def in_processes(work: Work, parts: Iterable[Numbered], workers: int) -> Iterato
         context.set_forkserver_preload([__name__])  # imported once, for all workers
     pool = ProcessPoolExecutor(workers, context, _begin, (work,))
     try:
-        futures = _ahead((pool.submit(_read, each) for each in chain(first, parts)), 2 * workers)
+        futures = ahead((pool.submit(_read, each) for each in chain(first, parts)), 2 * workers)
         for future in futures:
             yield future.result()
     except BrokenProcessPool as error:
@@ -84,7 +84,7 @@ def in_processes(work: Work, parts: Iterable[Numbered], workers: int) -> Iterato
 _T = TypeVar("_T")
 
 
-def _ahead(items: Iterator[_T], most: int) -> Iterator[_T]:
+def ahead(items: Iterator[_T], most: int) -> Iterator[_T]:
     """Yield items of which each is made while so many before it are not yet taken."""
     waiting = deque(islice(items, most))
     while waiting:
@@ -158,5 +158,5 @@ def in_ray(ray: Any, work: Work, parts: Iterable[Numbered], workers: int) -> Ite
     """Read parts in tasks of Ray."""
     task = ray.remote(read_part)
     shared = ray.put(work)
-    for reference in _ahead((task.remote(shared, each) for each in parts), 2 * workers):
+    for reference in ahead((task.remote(shared, each) for each in parts), 2 * workers):
         yield ray.get(reference)

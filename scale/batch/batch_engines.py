@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -151,7 +152,9 @@ def ray_running(workers: int) -> Generator[Any, None, None]:
         )
         raise UsageError(message)
     try:
-        ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)
+        ray.init(
+            address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
+        )
         yield ray
     finally:
         ray.shutdown()

@@ -5,7 +5,7 @@
     python benchmarks/scale.py --quick                      each a second, with few streams: whether all of it runs
 
     appends   1,000 writers, each of a stream, append one item of 200 bytes after the other, as fast as the log can
-    lag       500 streams get an item each 50 ms in one process; another one follows all, as on another machine
+    lag       200 streams get an item each 50 ms in one process; another one follows all, as on another machine
     readers   one process follows 2,000 streams, each of which gets an item twice a second in another one
     chain     2,000 streams of every provider are written and read by a pipeline at once: the events of a single process
     replay    among 10,000 streams of 100 items, 300 are read from the beginning by a process that has just started
@@ -13,7 +13,8 @@
 
 `us` are microseconds of CPU time for each append, of the process that appends and of the server. A delay is that from
 the call of `append` until another process has the item; what waits in the writer to be joined with others is not in it.
-Needs Linux, where all processes have the same clock.
+Where others had the core for more than a few per cent of the time, delays are not those of the log. Needs Linux, where
+all processes have the same clock.
 """
 
 from __future__ import annotations
@@ -126,21 +127,23 @@ async def _appends(server: Server, plan: Plan) -> list[Figure]:
                 last = await log.append(stream, [item], state.fence, after=last)
                 done += 1
 
-        begun, own, others = time.monotonic(), time.process_time(), _cpu(server)
+        begun, own, others, waited = time.monotonic(), time.process_time(), _cpu(server), _waited()
         until = begun + plan.seconds
         await asyncio.gather(*(write(stream_name("appends", number)) for number in range(plan.of(1000))))
         seconds, own, others = time.monotonic() - begun, time.process_time() - own, _cpu(server) - others
+        waited = _waited() - waited
     return [
         Figure("appends", done / seconds, "/s"),
         Figure("of this process", 1e6 * own / done, "us"),
         Figure("of its core", 100 * own / seconds, "%"),
+        Figure("while others had it", 100 * waited / seconds, "%"),
         *([Figure("of the server", 1e6 * others / done, "us")] if server.process else []),
         *([Figure("of the server's core", 100 * others / seconds, "%")] if server.process else []),
     ]
 
 
 def lag(server: Server, plan: Plan) -> list[Figure]:
-    return _behind(server, plan, streams=plan.of(500), pause=0.05)
+    return _behind(server, plan, streams=plan.of(200), pause=0.05)
 
 
 def readers(server: Server, plan: Plan) -> list[Figure]:
@@ -164,6 +167,7 @@ def _behind(server: Server, plan: Plan, *, streams: int, pause: float) -> list[F
         Figure("lost or doubled", float(abs(wrote["items"] - len(delays))), "", 0.0),
         Figure("of the writer's core", wrote["cpu"], "%"),
         Figure("of the reader's core", followed["cpu"], "%"),
+        Figure("while others had it", followed["waited"], "%"),
     ]
 
 
@@ -206,10 +210,11 @@ async def _follow(address: str, streams: str) -> None:
         following = [asyncio.ensure_future(follow(stream_name("behind", number))) for number in range(int(streams))]
         await log.state(stream_name("behind"))  # behind the first looks
         print("ready", flush=True)
-        begun, cpu = time.monotonic(), time.process_time()
+        begun, cpu, waited = time.monotonic(), time.process_time(), _waited()
         await asyncio.gather(*following)
-        used = 100 * (time.process_time() - cpu) / (time.monotonic() - begun)
-    print(json.dumps({"delays": delays, "cpu": used}))
+        seconds = time.monotonic() - begun
+        used, waited = 100 * (time.process_time() - cpu) / seconds, 100 * (_waited() - waited) / seconds
+    print(json.dumps({"delays": delays, "cpu": used, "waited": waited}))
 
 
 def replay(server: Server, plan: Plan) -> list[Figure]:
@@ -283,6 +288,12 @@ def _cpu(server: Server) -> float:
         return 0.0
     used = server.process.cpu_times()
     return float(used.user + used.system)
+
+
+def _waited() -> float:
+    """Return the seconds for which threads of this process could have run while others did."""
+    tasks = Path("/proc/self/task").glob("*/schedstat")
+    return sum(int(each.read_text(encoding="ascii").split()[1]) for each in tasks) / 1e9
 
 
 def _at(ordered: Sequence[float], share: float) -> float:

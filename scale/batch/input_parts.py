@@ -182,7 +182,7 @@ def _rows(path: Path, name: str, size: int, columns: Columns, *, is_all: bool) -
             return None
         beginning += file.readline(_LONGEST_FIRST)
     found = (_fields_of(line) for line in beginning.lstrip(b"\xef\xbb\xbf").splitlines())
-    fields: dict[str, Any] = next((each for each in found if isinstance(each, dict)), {})
+    fields = next((each for each in found if isinstance(each, dict)), dict[str, Any]())
     if any(isinstance(fields.get(each), str) for each in columns.of_content):
         return _rows_of_lines(path, name)
     if is_all and fields and columns != Columns():

@@ -80,6 +80,16 @@ def of_further(sdk: FurtherSdk) -> Asked:
 
 BOTOCORE = ("bedrock-converse", "sync")
 """It takes the end of a connection for the end of its events."""
+NOT_OF_AWS = [
+    FAULTS[name]
+    for name in (
+        "answers before the answer",
+        "a packed body",
+        "a packed body that is cut",
+        "a body that says it is packed",
+    )
+]
+"""What botocore does not read as HTTP has it: it unpacks nothing, and takes the first answer for the one."""
 EVERY = [*map(of_sdk, SDKS), *map(of_further, FURTHER_SDKS)]
 
 
@@ -156,6 +166,9 @@ def whole_of(asked: Asked) -> Run:
 def check(fault: SocketFault, run: Run, whole: Run, asked: Asked, way: str) -> None:
     events = checked(run)
     (end,) = run[1]
+    if (asked.api, way) == BOTOCORE and fault in NOT_OF_AWS:
+        assert events == checked(whole) or events[-1].status not in ("complete", "paused")
+        return
     if fault.outcome == "whole":
         assert (plain(run[0]), end) == (plain(whole[0]), "completed")
         return

@@ -307,7 +307,7 @@ FAULTS: dict[str, SocketFault] = {
     "a head without an end": SocketFault(_endless_head, "lost"),
     "a body that says it is packed": SocketFault(_not_packed, "lost"),
     # Something else in the place of an answer.
-    "a page": SocketFault(_instead(PAGE, "text/html"), "error"),
+    "a page": SocketFault(_instead(PAGE, "text/html"), "nothing"),
     "a page as a stream": SocketFault(_instead(PAGE, "text/event-stream"), "nothing"),
     "an error with 200": SocketFault(
         _instead(b'{"error": {"message": "busy", "code": 503}}', "application/json"), "nothing"

@@ -98,6 +98,36 @@ def check(fault: SocketFault, has: Got, *, is_chat: bool) -> None:
     assert whole or is_chat, "a call that was cut is told as one that is wrong"
 
 
+def endless_text(of: Connection) -> None:
+    of.head("connection: close")
+    while True:
+        of.send(TEXT)
+
+
+def endless_call(of: Connection) -> None:
+    of.head("connection: close")
+    of.send(body_of(text_chunks(['<tool_call>{"name": "f", "arguments": {"a": "'], None), done=False)[-1])
+    endless_text(of)
+
+
+TEXT = body_of(text_chunks(["x" * 5000], None), done=False)[-1]
+
+
+@looped("play", [endless_text, endless_call])
+def test_an_answer_without_an_end_is_an_error_at_a_bound(play: Any, faulty: FaultServer, behind: tuple[str, Gateway]):
+    url, gateway = behind
+    faulty.play = play
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("penstock.gateway.serving.answer_run.LONGEST_ANSWER", 200_000)
+        for api, stream in WAYS:
+            asked = {**ASKED, "stream": stream, "tools": [TOOLS[api]]}
+            has = got(api, httpx2.post(url + PATHS[api], json=asked, timeout=20))
+            assert has.error
+            assert "the answer has no end: it is longer than" in has.error
+            assert len(has.text) <= 200_000
+            assert gateway._answers.open_streams == 0
+
+
 @looped("length", lambda: some_of(range(1, 2000, 37), 8))
 def test_a_client_that_leaves_at_any_byte_leaves_nothing_open(length: int):
     """It sends a part of a request, or reads a part of the answer, and resets its connection."""

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import httpx2
 
-from ...sinks.resume.log_writer import LogWriter
-from ...sinks.resume.stream_log import FencedError, LogUnavailableError
+from ...sinks.log.log_writer import LogWriter
+from ...sinks.log.stream_log import FencedError, LogUnavailableError
 from .kept_answer import COMPLETE, End, Head, Part, frame
 from .provider import read_response
 

@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from ...events.errors import UsageError, how_to_install
-from ...sinks.resume.patience import patiently
-from ...sinks.resume.stream_log import (
+from ...sinks.log.patience import patiently
+from ...sinks.log.stream_log import (
     KEPT,
     FencedError,
     LogGapError,

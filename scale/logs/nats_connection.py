@@ -14,7 +14,7 @@ from nats.aio.client import Client
 from nats.aio.msg import Msg
 
 from ...events.errors import shown_url, without_credentials
-from ...sinks.resume.stream_log import LogUnavailableError
+from ...sinks.log.stream_log import LogUnavailableError
 from .jetstream_stream import Answered, Refused
 
 _LOGGER: Final = logging.getLogger("penstock")

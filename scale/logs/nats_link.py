@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import nats.errors
 
 from ...events.errors import UsageError, shown_url
-from ...sinks.resume.stream_log import LogUnavailableError
+from ...sinks.log.stream_log import LogUnavailableError
 from .jetstream_stream import Refused
 from .nats_connection import CONNECT, NatsConnection, SilentError
 

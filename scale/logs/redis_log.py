@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, Final, NamedTuple
 
 from ...events.errors import PenstockError, UsageError, how_to_install, shown_url, without_credentials
-from ...sinks.resume.stream_log import (
+from ...sinks.log.stream_log import (
     KEPT,
     FencedError,
     LogGapError,

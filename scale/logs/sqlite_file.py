@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ...events.errors import PenstockError, UsageError
-from ...sinks.resume.stream_log import (
+from ...sinks.log.stream_log import (
     FencedError,
     LogGapError,
     LogItem,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...events.errors import PenstockError, UsageError
-from ...sinks.resume.stream_log import KEPT, LogItem, LogState, Retention, checked_name
+from ...sinks.log.stream_log import KEPT, LogItem, LogState, Retention, checked_name
 from .log_readers import LogReaders, Seen
 from .sqlite_file import Change, Found, Look, SqliteFile
 

@@ -17,10 +17,18 @@ from typing import Any, Final
 import msgspec
 
 from ...events.errors import PenstockError
+from ..log.log_writer import LogWriter
+from ..log.stream_log import (
+    LARGEST_ITEM,
+    FencedError,
+    LogGapError,
+    LogState,
+    LogUnavailableError,
+    StreamLog,
+    stream_name,
+)
 from ..web.protocols import FramePump, UiProtocol
 from .kept_stream import CLOSING, log_error
-from .log_writer import LogWriter
-from .stream_log import LARGEST_ITEM, FencedError, LogGapError, LogState, LogUnavailableError, StreamLog, stream_name
 
 _LOGGER: Final = logging.getLogger("penstock")
 VERSION: Final = 1

@@ -27,8 +27,8 @@ from penstock.scale import (
 from penstock.scale.logs import jetstream_log
 from penstock.scale.logs.jetstream_feed import Feed
 from penstock.scale.logs.jetstream_stream import Answered
-from penstock.sinks.resume.patience import patiently
-from penstock.sinks.resume.stream_log import KEPT
+from penstock.sinks.log.patience import patiently
+from penstock.sinks.log.stream_log import KEPT
 
 A = stream_name("a")
 

@@ -29,7 +29,7 @@ from penstock.scale.logs.jetstream_stream import (
     decoded,
     encoded_items,
 )
-from penstock.sinks.resume.patience import patiently
+from penstock.sinks.log.patience import patiently
 
 A = stream_name("a")
 STORE = "jetstream { store_dir: '%s' }"

@@ -12,7 +12,7 @@ from log_backends import BACKENDS
 
 from penstock.events import UsageError
 from penstock.scale import ClosedError, FencedError, LogGapError, LogItem, Retention, StreamLog, stream_name
-from penstock.sinks.resume.stream_log import LARGEST_ITEM
+from penstock.sinks.log.stream_log import LARGEST_ITEM
 
 Ask: TypeAlias = Callable[[Callable[[StreamLog], Awaitable[None]]], None]
 A, B = stream_name("a"), stream_name("b")

@@ -175,6 +175,32 @@ async def listens(log: JetStreamLog) -> Feed:
     return feeds[0]
 
 
+def test_of_many_appends_at_once_only_the_fenced_ones_are_refused():
+    async def main() -> None:
+        async with logs(2) as (log, elsewhere):
+            streams = [stream_name("batch", number) for number in range(60)]
+            states = await asyncio.gather(*map(log.claim, streams))
+            fenced = {*streams[7:60:13]}
+            for stream in fenced:
+                await elsewhere.claim(stream)
+
+            async def write(stream: str, fence: int) -> bool:
+                try:
+                    for number in range(3):
+                        await log.append(stream, [b"%d" % number, stream.encode()], fence, after=2 * number)
+                except FencedError:
+                    return False
+                return True
+
+            written = await asyncio.gather(*map(write, streams, [state.fence for state in states]))
+            assert {stream for stream, is_written in zip(streams, written, strict=True) if not is_written} == fenced
+            for stream in streams:
+                items = [item for number in range(3) for item in (b"%d" % number, stream.encode())]
+                assert await elsewhere.read(stream) == ([] if stream in fenced else numbered(*items))
+
+    run(main())
+
+
 def test_what_a_server_told_in_vain_is_fetched():
     async def main() -> None:
         async with logs(2) as (log, elsewhere):

@@ -219,7 +219,7 @@ def test_a_message_behind_one_that_was_lost_shows_it():
                 if len(came) == 3:
                     take(came[2])
 
-            feed.came = late  # type: ignore[method-assign]
+            feed.came = late  # type: ignore[method-assign, assignment]
             feed.lose()
             await listens(elsewhere)
             for number in range(3):

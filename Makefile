@@ -18,6 +18,7 @@ SHARED ?=
 SHARED_ON ?=
 LOAD ?=
 SCALE ?=
+SOAK ?=
 LIVE ?=
 CHAOS ?=
 PEERS ?=
@@ -35,7 +36,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants coverage fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants coverage soak fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean audit
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -168,6 +169,14 @@ coverage: $(READY) ## print the lines and branches that `make test` runs, withou
 	$(RUN)/python -m coverage run -m pytest $(TWICE_ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep'
 	$(RUN)/python -m coverage combine --quiet
 	$(RUN)/python -m coverage report
+	$(RUN)/python -m coverage json -q -o build/coverage/report.json
+	$(RUN)/python tests/support/coverage_figures.py build/coverage/report.json
+
+AUDIT := build/audit
+audit: $(READY) ## ask pip-audit for known vulnerabilities in what an installation brings; fails for what cannot be audited, too
+	test -x $(AUDIT)/bin/pip-audit || { $(PYTHON) -m venv $(AUDIT) && $(AUDIT)/bin/python $(PIP) install -q pip-audit; }
+	$(RUN)/python tests/support/our_packages.py > $(AUDIT)/installed.txt
+	$(AUDIT)/bin/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r $(AUDIT)/installed.txt
 
 # A test that asks for more or fewer than a hundred gets more or fewer here too.
 fuzz: $(READY) ## run the targets of atheris for MINUTES=, then the property tests with EXAMPLES= each, other ones every time
@@ -215,6 +224,9 @@ load: $(READY) ## measure a server under load, beside one without the library; L
 chaos: $(READY) ## kill processes in the middle of their work, 300 times in each scenario; CHAOS=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
 
+soak: $(READY) ## let 2,000 guarded streams run through a log for 20 minutes: nothing may grow; SOAK=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/soak.py $(SOAK)
+
 scale: RECORDS = 2000
 scale: $(READY) ray ## measure what the logs carry on real servers, and reading in bulk; SCALE=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/scale.py $(SCALE)
@@ -224,9 +236,9 @@ docs: $(READY) ## build the site into build/site, and write the page of strategi
 	$(RUN)/python $(PIP) install --quiet --editable '.[docs]'
 	$(RUN)/python -m mkdocs build --strict
 
-wheel: $(READY) ## build the sdist, and from it the wheel, into dist/
+wheel: $(READY) ## build the sdist, and from it the wheel, into dist/; the same commit gives the same bytes
 	rm -rf dist
-	$(RUN)/python -m build --no-isolation
+	SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} $(RUN)/python -m build --no-isolation
 
 clean: ## remove what the other targets made
 	rm -rf .venv .venv-* build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -21,7 +21,7 @@ from ...pipeline.strategies import TextStrategy
 from ...pipeline.tool import Tool
 from ...sinks.web.openai_chat_frames import failure_of, finish_of
 from ...sources.base.request import fitting_id
-from ...sources.streams.bounded_read import LONGEST, too_long
+from ...sources.streams.bounded_read import LONGEST
 from ..neutral import ANSWER_ID, Api, Call, Message, NeutralRequest, Part, Reasoning, Text, ToolSpec
 from ..upstream_body import Lane
 from .thoughts_in_text import thoughts_in_text
@@ -37,7 +37,7 @@ _OTHERS: Final = re.compile(f"(?!{ANSWER_ID}:).*", re.DOTALL)
 API: Final = "openai-chat"
 """What every upstream is asked in."""
 LONGEST_ANSWER: Final = LONGEST
-"""The most characters of an answer that is kept, with so many more for each piece of it: a million tokens."""
+"""The most characters of an answer, where each piece counts some more: a million tokens."""
 _OF_A_PIECE: Final = 64
 
 
@@ -102,16 +102,11 @@ class AnswerNotes:
         self._begin = begin
         self._texts: dict[str, list[str]] = {"reasoning": [], "text": []}
         self._calls: list[Call] = []
-        self._length = 0
         self._mended: set[str] = set()
         self.is_whole = False
-        """Whether the model ended the answer by itself, and it is not too long to be kept."""
+        """Whether the model ended the answer by itself."""
 
     def feed(self, event: Any) -> None:
-        self._length += length_of(event)
-        if self._length > LONGEST_ANSWER:
-            self._texts = {"reasoning": [], "text": []}
-            self._calls.clear()
         if "first" not in self._log and isinstance(event, SegmentEvent):
             self._log["first"] = monotonic() - self._begin
         match event:
@@ -122,7 +117,7 @@ class AnswerNotes:
                 self._texts[kind].append(delta)
             case ToolInvocation(id=call_id, name=name, arguments=arguments):
                 self._calls.append(Call(client_id(call_id), name, as_json(arguments)))
-                self._log["calls"] = self._log.get("calls", 0) + 1
+                self._log["calls"] = len(self._calls)
                 if call_id in self._mended:
                     self._log["mended"] = self._log.get("mended", 0) + 1
             case InvocationFailed(id=call_id, name=name, raw=raw, reason=reason):
@@ -132,8 +127,7 @@ class AnswerNotes:
             case Notice(code="blocked", detail=detail):
                 self._log.setdefault("blocked", []).append(detail)
             case AnswerEnd():
-                is_whole = event.status in ("complete", "paused") and event.finish_reason is not None
-                self.is_whole = is_whole and self._length <= LONGEST_ANSWER
+                self.is_whole = event.status in ("complete", "paused") and event.finish_reason is not None
                 self._log["finish"] = event.finish_reason_raw or event.status
                 if event.usage is not None:
                     self._log["tokens"] = event.usage
@@ -231,7 +225,7 @@ def _named(event: Any, names: Mapping[str, tuple[str | None, str]]) -> Any:
 
 
 def length_of(event: Any) -> int:
-    """Return how much an event counts of what may be kept of an answer: its text, and what it costs besides.
+    """Return how much an event counts of `LONGEST_ANSWER`: its text, and what it costs besides.
 
     >>> length_of(SegmentContent("s", "text", "Hello"))
     69
@@ -248,17 +242,12 @@ def length_of(event: Any) -> int:
 async def begun(events: AsyncIterator[Any], *, until_end: bool = False) -> list[Any]:
     """Return the events up to the first that a client sees, or all of them if there is none.
 
-    Nothing has been sent until then, so that an error still has its status: it is raised as `ProviderError`, also for
-    an answer that is too long to be kept. With `until_end` the client sees nothing before the end.
+    Nothing has been sent until then, so that an error still has its status: it is raised as `ProviderError`. With
+    `until_end` the client sees nothing before the end.
     """
     first: list[Any] = []
-    length = 0
     async for event in events:
         first.append(event)
-        length += length_of(event)
-        if length > LONGEST_ANSWER:
-            message = f"the answer has no end: {too_long(LONGEST_ANSWER)}"
-            raise ProviderError(message, status=502)
         if not until_end and isinstance(event, SegmentEvent | ToolInvocation | InvocationFailed):
             return first
     end = next((event for event in reversed(first) if isinstance(event, AnswerEnd)), None)

@@ -13,12 +13,13 @@ from ...events.errors import ProviderError, UsageError, shown_url
 from ...events.tool_invocation import Notice
 from ...pipeline.async_run import AsyncRun
 from ...pipeline.pipeline import Pipeline
+from ...sinks.log.stream_log import stream_name
 from ...sinks.parts.event_words import printable
-from ...sinks.resume.stream_log import stream_name
+from ...sources.streams.bounded_read import too_long
 from ..neutral import NeutralRequest
 from ..operating.recorder import ClientRequest, Recorder
 from ..operating.request_turns import StoppingError
-from .answer_events import begun, finished
+from .answer_events import LONGEST_ANSWER, begun, finished, length_of
 from .answer_guards import AnswerGuards
 from .upstream import Upstream, source_of
 
@@ -132,10 +133,13 @@ class AnswerRun:
         calls = self._guards.new_calls(self._answer.asked.api)
         too_slow: str | None = None
         end: AnswerEnd | None = None
+        length = 0
         try:
             if self._stopped is not None:
                 run.cancel(self._stopped)
             async for event in run:
+                length += length_of(event)
+                _check_length(length)
                 if isinstance(event, Notice) and event.code == "idle":
                     too_slow = event.detail
                 told = finished(event)
@@ -167,6 +171,13 @@ class AnswerRun:
         """Note who answers."""
         self.headers = {"x-penstock-lane": self._way.lane, "x-penstock-upstream": shown_url(upstream.url)}
         self._answer.log["upstream"] = shown_url(upstream.url)
+
+
+def _check_length(length: int) -> None:
+    """Raise `ProviderError` for an answer that is too long: much of it is kept, such as a call that has not ended."""
+    if length > LONGEST_ANSWER:
+        message = f"the answer has no end: {too_long(LONGEST_ANSWER)}"
+        raise ProviderError(message, status=502)
 
 
 def log_change(upstream: Upstream, following: Upstream, error: ProviderError) -> None:

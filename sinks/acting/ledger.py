@@ -29,6 +29,7 @@ from pydantic_core import to_jsonable_python
 
 from ...events.errors import PenstockError
 from ...events.tool_invocation import ToolInvocation, ToolResult
+from ..log.stream_log import stream_name
 
 LARGEST_OUTCOME: Final = 1024 * 1024
 """Characters of a result as JSON that a ledger keeps; the worker that ran the call has a larger one all the same."""
@@ -64,8 +65,7 @@ def call_key(turn_id: str | None, call_id: str) -> CallKey:
     >>> call_key("turn_1", "call_1")
     '1499884a42055eca6cf0e041495131fb4090115a'
     """
-    said = "".join(f"{len(text)}:{text}" for text in (str(turn_id), call_id))
-    return CallKey(sha256(said.encode(errors="surrogatepass")).hexdigest()[:40])
+    return CallKey(stream_name(turn_id, call_id))
 
 
 def call_digest(tool: str, arguments: Mapping[str, Any]) -> str:

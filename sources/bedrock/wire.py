@@ -18,6 +18,7 @@ from ..base.response import COUNTS, FRAME, PADDING, SERVER, SUMS, TIMES, WireKey
 from ..base.sdk_fields import Fields, fields_of, plain_json, plain_object
 from ..framing.served import Served
 from ..framing.sse import ServerSentEvent, SseDecoder, is_done
+from ..streams.workarounds import raised_in
 
 _SHAPES = {
     "contentBlockStart": "contentBlockIndex p start(toolUse toolResult image(format source error))",
@@ -117,6 +118,7 @@ def plain_fields(value: Any) -> Fields:
     }
 
 
+_HTTP = frozenset({"http", "urllib3"})
 _TRANSPORT = frozenset({"HTTPClientError", "ConnectionError", "IncompleteReadError", "ReadTimeoutError"})
 
 
@@ -130,7 +132,7 @@ def bedrock_events(answer: Any) -> Iterator[Any] | None:
 def bedrock_exception(error: Exception) -> ProviderError | None:
     """Translate an exception of boto3; None for any other."""
     root = type(error).__module__.partition(".")[0]
-    if root == "urllib3":  # which botocore stands on
+    if root == "urllib3" or (isinstance(error, ValueError) and raised_in(error) in _HTTP):  # which botocore stands on
         return ProviderError(str(error) or type(error).__name__, type=type(error).__name__, transport=True)
     if root not in ("boto3", "botocore"):
         return None

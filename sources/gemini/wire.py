@@ -20,6 +20,7 @@ from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, without
 from ..framing.ndjson import JsonArrayDecoder
 from ..framing.served import Served
 from ..framing.sse import UNFRAMED, ServerSentEvent, SseDecoder
+from ..streams.workarounds import unread_error
 
 _CALL = (
     "name id args partial_args(json_path string_value bool_value number_value null_value will_continue) will_continue"
@@ -216,6 +217,8 @@ def gemini_exception(error: Exception) -> ProviderError | None:
         details, code = getattr(error, "details", None), getattr(error, "code", None)
         if details is not None or code is not None:
             return gemini_error(details, code)
+    if (said := unread_error(error)) is not None:
+        return gemini_error(said, None)
     if type(error).__module__.startswith("pydantic_core"):  # the SDK validates the wire's data
         return ProviderError(str(error), type="invalid_response")
     return None

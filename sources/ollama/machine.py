@@ -13,6 +13,7 @@ from ..base.endings import OLLAMA_FINISHES, Finish, error_in_body, finish_of, in
 from ..base.response import FRAME, LOGPROBS, SERVER, TIMES, TOKENS, WireKeys, rows, token_count
 from ..base.sdk_fields import Fields, entries_of, fields_of, plain_json, says_something
 from ..framing.served import Served
+from ..streams.workarounds import unread_error
 
 
 def _served_error(_: int, message: str) -> Any:
@@ -49,6 +50,8 @@ def ollama_exception(error: Exception) -> ProviderError | None:
         return found
     if isinstance(error, JSONDecodeError | UnicodeDecodeError | RecursionError):  # out of the SDK's json.loads
         return invalid_data(error)
+    if (said := unread_error(error)) is not None:
+        return error_in_body(said)
     if root == "pydantic_core":  # the SDK validates the wire's data
         return ProviderError(str(error), type="invalid_response")
     return None

@@ -7,6 +7,10 @@
   it is collected. A cancellation where they wait goes through all of them: `cancel_inside`.
 - google-genai: `generate_content_stream` runs Python functions that are passed as tools, and says so nowhere; the
   variables of its generator do: `runs_functions`.
+- boto3 passes on what Python's HTTP client raises for a chunk of a negative size, a plain ValueError: `raised_in`.
+- ollama: the exception for an error reads its text as JSON, and raises TypeError or AttributeError where the error, or
+  what its text is as JSON, is no object. google-genai raises TypeError for an error without a code. What the server
+  said is only in their frames: `unread_error`.
 - OpenAI's, Anthropic's and Mistral's streams, and boto3's, are objects around a generator; one that is over yields
   nothing and says nothing: `is_over`. A closed httpx client raises a plain RuntimeError: `is_of_closed_client`.
 - LiteLLM (1.110): its streams can be looped over in both ways, whichever call made them: `goes_async`.
@@ -60,6 +64,35 @@ def is_of_closed_client(error: BaseException) -> bool:
     """Return whether a request failed because its client was closed; OpenAI's and Anthropic's pass the error on."""
     raised = (error, error.__cause__)
     return any(type(each) is RuntimeError and "client" in str(each) and "closed" in str(each) for each in raised)
+
+
+_UNREAD = {
+    ("ollama._types", "__init__"): "error",
+    ("google.genai.errors", "raise_error"): "response_json",
+    ("google.genai.errors", "raise_error_async"): "response_json",
+}
+"""The functions of SDKs that fail at the form of an error, and which variable has it."""
+
+
+def unread_error(error: Exception) -> Any:
+    """Return the error of a server whose form an SDK cannot read; None for what was raised elsewhere."""
+    if not isinstance(error, TypeError | AttributeError):
+        return None
+    said: Any = None
+    trace = error.__traceback__
+    while trace is not None:
+        frame, trace = trace.tb_frame, trace.tb_next
+        if (name := _UNREAD.get((str(frame.f_globals.get("__name__")), frame.f_code.co_name))) is not None:
+            said = frame.f_locals.get(name)
+    return said
+
+
+def raised_in(error: BaseException) -> str:
+    """Return the package whose code raised an error; "" for one that was not raised."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return "" if trace is None else str(trace.tb_frame.f_globals.get("__name__", "")).partition(".")[0]
 
 
 def values_in(stream: object) -> Iterator[object]:

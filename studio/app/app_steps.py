@@ -56,8 +56,12 @@ class Commands:
         """Run a command in a shell.
 
         It always returns within its time and some seconds. What it started is ended with it, also what left its
-        process group; `still_running` names what could not be ended.
+        process group; `still_running` names what could not be ended. `UsageError` for a folder elsewhere, for a command
+        that runs too long, and where no group of processes can be ended.
         """
+        if not hasattr(os, "killpg"):
+            message = "commands need a system that ends whole groups of processes, such as Linux or macOS"
+            raise UsageError(message)
         folder = (self._root / (cwd or ".")).resolve()
         if not folder.is_relative_to(self._root):
             message = f"cwd must be below the app's folder, got {cwd!r}"

@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -153,16 +153,13 @@ def _replace(target: Path, content: bytes) -> None:
     if not target.exists():
         _write_new(target, content)
         return
-    with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
-        made = Path(file.name)
-        try:
+    with ExitStack() as left:
+        with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{target.name}.", delete=False) as file:
+            made = Path(file.name)
+            left.callback(made.unlink, missing_ok=True)
             file.write(content)
-            file.flush()
-            shutil.copymode(target, made)
-            made.replace(target)
-        except BaseException:
-            made.unlink(missing_ok=True)
-            raise
+        shutil.copymode(target, made)
+        made.replace(target)  # closed before, for Windows puts no open file in the place of another
 
 
 PATIENCE = 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from random import Random
 from typing import Any, NamedTuple
 
 import httpx2
@@ -11,7 +12,7 @@ import pytest
 from body_server import BodyServer
 from chat_client import Run, plain
 from chunk_grammar import checked
-from depth import is_deep, stride
+from depth import is_deep, scaled, stride
 from every_sdk import ANTHROPIC_SDK, CHAT, GEMINI, OLLAMA, RESPONSES_SDK, SDKS, Sdk, frames_of
 from law_oracles import Expected, is_closed, outcomes, settled_by_us, verdict
 from looped import looped
@@ -86,8 +87,8 @@ def assert_statuses(given: Told, chunks: list[ChunkResponse]) -> None:
             continue
         raw = open_.pop(event.segment_id)
         is_call = event.segment_type not in ("text", "reasoning", "refusal", "media")
-        if is_call and verdict(raw) == "wrong":
-            wanted = "failed"  # what is wrong with a text counts more than what became of the stream
+        if is_call and (verdict(raw) == "wrong" or event.metadata.get("tool_name") == ""):
+            wanted = "failed"  # what is wrong with a call counts more than what became of the stream
         elif isinstance(given.how, Failed):
             is_lost = isinstance(given.how.error, ProviderError) and given.how.error.transport
             wanted = "interrupted" if is_lost else "failed"
@@ -277,6 +278,17 @@ def test_an_event_that_comes_twice_keeps_the_grammar_and_gives_no_call_two_fates
     for number in range(len(frames)):
         body = b"".join([*frames[:number], frames[number], *frames[number:]])
         told(sdk.by_wire([body]))
+
+
+@looped("sdk, name", STREAMS)
+def test_events_in_a_wrong_order_keep_the_grammar_and_give_no_call_two_fates(sdk: Sdk, name: str):
+    frames = [frame for frame in frames_of(sdk.body_of(name)) if b"[DONE]" not in frame]  # behind which nothing is read
+    for number in range(len(frames) - 1):
+        first, second = frames[number : number + 2]
+        told(sdk.by_wire([b"".join([*frames[:number], second, first, *frames[number + 2 :]])]))
+    drawn = Random(0)
+    for order in (frames[::-1], *(drawn.sample(frames, len(frames)) for _ in range(scaled(40)))):
+        told(sdk.by_wire([b"".join(order)]))
 
 
 @both_ways

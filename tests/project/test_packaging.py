@@ -23,6 +23,7 @@ pytestmark = pytest.mark.tooling
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 SETUPTOOLS_WITH_LICENSE_EXPRESSIONS = 77
 SDKS = ("anthropic", "google", "mistralai", "ollama", "openai")
+EPOCH = "SOURCE_DATE_EPOCH=1700000000"
 
 
 def listed_packages() -> set[str]:
@@ -63,7 +64,7 @@ def build(folder: Path, *environment: str) -> tuple[Path, Path]:
         "--outdir",
         folder / "dist",
     )
-    done = run("env", *environment, *command, cwd=copied(folder))
+    done = run("env", EPOCH, *environment, *command, cwd=copied(folder))
     assert done.returncode == 0, done.stdout + done.stderr
     (sdist,) = (folder / "dist").glob("*.tar.gz")
     (wheel,) = (folder / "dist").glob("*.whl")
@@ -71,8 +72,13 @@ def build(folder: Path, *environment: str) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return build(tmp_path_factory.mktemp("built"))[1]
+def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    return build(tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture(scope="module")
+def wheel(built: tuple[Path, Path]) -> Path:
+    return built[1]
 
 
 @pytest.fixture(scope="module")
@@ -153,12 +159,28 @@ def test_the_wheel_has_every_library_file_and_nothing_else(wheel: Path):
     assert not wheel.name.endswith("-none-any.whl")
 
 
-def test_a_pure_wheel_is_for_every_python_and_its_sdist_has_the_c_file(tmp_path: Path):
+def test_a_pure_wheel_is_for_every_python_and_its_sdist_is_the_same_to_the_byte(
+    built: tuple[Path, Path], tmp_path: Path
+):
     sdist, wheel = build(tmp_path, "PENSTOCK_PURE=1")
+    assert sdist.read_bytes() == built[0].read_bytes()
     assert packed_in(wheel) == library_files()
     assert wheel.name.endswith("-py3-none-any.whl")
     with tarfile.open(sdist) as archive:
         assert any(name.endswith("/operators/machines/_native.c") for name in archive.getnames())
+
+
+def test_the_wheel_is_the_same_to_the_byte_wherever_it_is_built_from_the_sdist(
+    built: tuple[Path, Path], tmp_path: Path
+):
+    sdist, wheel = built
+    with tarfile.open(sdist) as archive:
+        archive.extractall(tmp_path, filter="data")
+    (folder,) = tmp_path.iterdir()
+    options = (*isolation("--no-isolation"), "--wheel", "--outdir", tmp_path / "again")
+    done = run("env", EPOCH, sys.executable, "-m", "build", *options, folder, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert (tmp_path / "again" / wheel.name).read_bytes() == wheel.read_bytes()
 
 
 def test_without_a_compiler_it_is_installed_all_the_same(tmp_path: Path):

@@ -132,6 +132,14 @@ GEMINI = Sdk(
 OLLAMA = Sdk("ollama", "ollama", from_ollama, _ollama, _async_ollama, _chat, _chat, is_lazy=True)
 
 SDKS = (CHAT, RESPONSES_SDK, ANTHROPIC_SDK, GEMINI, OLLAMA)
+WITH_CALLS = {
+    "openai-chat": "one_call",
+    "openai-responses": "items_that_end_with_the_response",
+    "anthropic-messages": "interleaved_calls",
+    "gemini": "streamed_arguments",
+    "ollama": "thinking_text_and_call_in_one",
+}
+"""A stream with calls of each of their APIs."""
 
 
 async def all_have_ended() -> None:

@@ -167,32 +167,6 @@ def test_a_call_is_mended_if_it_was_text_or_had_no_id(lane: Lane, delta: dict[st
     assert (log["calls"], log.get("mended")) == (1, mended)
 
 
-def endless(seen: list[int]) -> AsyncIterator[Any]:
-    async def events() -> AsyncIterator[Any]:
-        while True:
-            seen[0] += 1
-            yield SegmentContent("s", "text", "a" * 1000)
-
-    return events()
-
-
-def test_an_answer_without_an_end_is_kept_up_to_a_bound(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("penstock.gateway.serving.answer_events.LONGEST_ANSWER", 100_000)
-    seen = [0]
-    with pytest.raises(
-        ProviderError, match=r"the answer has no end: it is longer than .*, the most that is read"
-    ) as raised:
-        asyncio.run(begun(endless(seen), until_end=True))
-    assert (raised.value.status, seen) == (502, [94])
-    notes = AnswerNotes({}, begin=0.0)
-    for _ in range(200):
-        notes.feed(SegmentContent("s", "text", "a" * 1000))
-        notes.feed(ToolInvocation("c", "t", "f", {"a": "b" * 100}, raw="b" * 100))
-        assert sum(map(len, notes._texts["text"])) + 100 * len(notes._calls) <= 100_000
-    notes.feed(AnswerEnd("t", status="complete", finish_reason="stop"))
-    assert not notes.is_whole, "of which only a part is there"
-
-
 def test_each_reason_of_a_failed_call_is_noted():
     log: dict[str, Any] = {}
     notes = AnswerNotes(log, begin=0.0)

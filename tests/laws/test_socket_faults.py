@@ -133,7 +133,7 @@ def test_whatever_a_socket_does_the_answer_is_whole_or_a_typed_error_and_nothing
 
 def cut_over_tls(of: Connection) -> None:
     """Send a half of a body that ends with the connection, and end that without a farewell of TLS."""
-    of.head("connection: close")
+    of.head()
     of.send(of.body[: len(of.body) // 2])
 
 

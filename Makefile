@@ -18,6 +18,7 @@ SHARED ?=
 SHARED_ON ?=
 LOAD ?=
 SCALE ?=
+SOAK ?=
 LIVE ?=
 CHAOS ?=
 PEERS ?=
@@ -35,7 +36,7 @@ TWICE_ALL_CORES = -n $(shell expr 2 '*' $$(getconf _NPROCESSORS_ONLN)) --dist wo
 COMPILE_ONCE := PYTHONDONTWRITEBYTECODE=
 PIP := -m pip --disable-pip-version-check
 
-.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants coverage fuzz asan audit bench bench-peers peers load live-streams chaos docs wheel clean
+.PHONY: help demo test test-pure laws check lint links types tooling clients agents litellm llama ray scale lowest page test-all test-shared mutants coverage soak fuzz asan bench bench-peers peers load live-streams chaos docs wheel clean audit
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -168,6 +169,8 @@ coverage: $(READY) ## print the lines and branches that `make test` runs, withou
 	$(RUN)/python -m coverage run -m pytest $(TWICE_ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep'
 	$(RUN)/python -m coverage combine --quiet
 	$(RUN)/python -m coverage report
+	$(RUN)/python -m coverage json -q -o build/coverage/report.json
+	$(RUN)/python tests/support/coverage_figures.py build/coverage/report.json
 
 AUDIT := build/audit
 audit: $(READY) ## ask pip-audit for known vulnerabilities in what an installation brings; fails for what cannot be audited, too
@@ -220,6 +223,9 @@ load: $(READY) ## measure a server under load, beside one without the library; L
 
 chaos: $(READY) ## kill processes in the middle of their work, 300 times in each scenario; CHAOS=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
+
+soak: $(READY) ## let 2,000 guarded streams run through a log for 20 minutes: nothing may grow; SOAK=--help lists the options
+	$(COMPILE_ONCE) $(RUN)/python benchmarks/soak.py $(SOAK)
 
 scale: RECORDS = 2000
 scale: $(READY) ray ## measure what the logs carry on real servers, and reading in bulk; SCALE=--help lists the options

@@ -21,7 +21,7 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
     "pipeline": {
         "Pipelines": ("Pipeline", "Settings", "Answer"),
         "To act on calls": ("call_tools", "turns"),
-        "Tools": ("tool", "Tool", "as_tools", "Streamed", "FILE_TOOL_DEFINITIONS"),
+        "Tools": ("tool", "Tool", "as_tools", "Streamed", "CallKey", "FILE_TOOL_DEFINITIONS"),
         "Requests": ("tool_schemas", "tool_choice", "provider_named", "output_options", "OutputType"),
         "Strategies": (
             *("STRATEGIES", "strategy_named", "api_tool_call", "pass_through", "TextStrategy"),

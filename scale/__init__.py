@@ -8,8 +8,8 @@ from ..operators.engine.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from ..sinks.acting.ledger import Ledger, LedgerEntry, LedgerUnavailableError, call_key
-    from ..sinks.resume.log_writer import LogWriter
-    from ..sinks.resume.stream_log import (
+    from ..sinks.log.log_writer import LogWriter
+    from ..sinks.log.stream_log import (
         ClosedError,
         FencedError,
         LogGapError,
@@ -65,9 +65,9 @@ lazy_names(
     __name__,
     __all__,
     {
-        ".sinks.resume.log_writer": ("LogWriter",),
+        ".sinks.log.log_writer": ("LogWriter",),
         ".sinks.acting.ledger": ("Ledger", "LedgerEntry", "LedgerUnavailableError", "call_key"),
-        ".sinks.resume.stream_log": (
+        ".sinks.log.stream_log": (
             "ClosedError",
             "FencedError",
             "LogGapError",

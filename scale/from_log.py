@@ -11,7 +11,7 @@ from ..events.errors import ProviderError
 from ..events.tool_invocation import Notice
 from ..operators.engine.limits import DEFAULT_LIMITS, Limits
 from ..operators.engine.stage import Completed, Interrupted
-from ..sinks.resume.stream_log import LogGapError, StreamLog, checked_name
+from ..sinks.log.stream_log import LogGapError, StreamLog, checked_name
 from ..sources.base.answers import Choices
 from ..sources.base.machine import Machine, MachineStage
 from ..sources.framing.served import WireBody

@@ -15,7 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...events.errors import PenstockError, UsageError
-from ...sinks.resume.stream_log import LARGEST_ITEM, StreamLog, stream_name
+from ...sinks.log.stream_log import LARGEST_ITEM, StreamLog, stream_name
 from ..neutral import Call, Message, NeutralRequest, Reasoning, RequestError
 from ..typed_body import arguments_of
 

@@ -14,8 +14,8 @@ from starlette.types import Receive, Scope, Send
 from ...events.errors import ProviderError
 from ...events.segment_event import SegmentEnd, SegmentStart
 from ...operators.engine.stage import Completed
+from ...sinks.log.stream_log import StreamLog
 from ...sinks.remote_readers import sse_headers, to_sse
-from ...sinks.resume.stream_log import StreamLog
 from ...sinks.resume.stream_runs import StreamRuns
 from ...sinks.web.protocols import Encoder, encoder_of
 from ..neutral import ANSWER_IDS, Api, NeutralRequest

@@ -13,8 +13,8 @@ from ...events.errors import ProviderError, UsageError, shown_url
 from ...events.tool_invocation import Notice
 from ...pipeline.async_run import AsyncRun
 from ...pipeline.pipeline import Pipeline
+from ...sinks.log.stream_log import stream_name
 from ...sinks.parts.event_words import printable
-from ...sinks.resume.stream_log import stream_name
 from ...sources.streams.bounded_read import too_long
 from ..neutral import NeutralRequest
 from ..operating.recorder import ClientRequest, Recorder

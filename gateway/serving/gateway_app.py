@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...events.errors import ProviderError, UsageError
-from ...sinks.resume.stream_log import stream_name
+from ...sinks.log.stream_log import stream_name
 from ...sinks.resume.stream_runs import event_number
 from ...sources.base.served_hosts import ServedHosts
 from ..neutral import Api, RequestError

@@ -12,7 +12,7 @@ from ...events.errors import ProviderError, UsageError
 from ...operators.catalogue.dialect_for import dialect_for
 from ...operators.redaction.detectors import Wanted
 from ...pipeline.pipeline import Pipeline
-from ...sinks.resume.stream_log import StreamLog
+from ...sinks.log.stream_log import StreamLog
 from ..chat_template import ChatTemplate
 from ..completion_body import Completion, completion_body
 from ..neutral import NeutralRequest

@@ -21,8 +21,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.errors import UsageError, without_credentials
 from ...gateway.operating.listening import while_there
+from ...sinks.log.stream_log import LogGapError, LogUnavailableError, StreamLog, checked_name
 from ...sinks.parts.event_words import printable
-from ...sinks.resume.stream_log import LogGapError, LogUnavailableError, StreamLog, checked_name
 from ...sources.base.request import is_this_machine
 from ...sources.streams.bounded_read import LONGEST_BODY
 from .buffer_metrics import METRICS

@@ -15,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from ...events.errors import UsageError
-from ...sinks.resume.stream_log import FencedError, LogGapError, LogItem, LogState, LogUnavailableError, StreamLog
+from ...sinks.log.stream_log import FencedError, LogGapError, LogItem, LogState, LogUnavailableError, StreamLog
 
 FORMAT: Final = 1
 LEASE: Final = 30.0

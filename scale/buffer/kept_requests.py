@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse
 from starlette.types import Send
 
 from ...events.errors import UsageError, without_credentials
-from ...sinks.resume.log_writer import LogWriter
-from ...sinks.resume.stream_log import FencedError, LogGapError, LogState, LogUnavailableError, StreamLog
+from ...sinks.log.log_writer import LogWriter
+from ...sinks.log.stream_log import FencedError, LogGapError, LogState, LogUnavailableError, StreamLog
 from .buffer_metrics import BufferMetrics
 from .kept_answer import LEASE, Asked, End, Found, Head, find, frame, parts_of, settle
 from .owned_request import OwnedRequest

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 import httpx2
 
-from ...sinks.resume.log_writer import LogWriter
-from ...sinks.resume.stream_log import FencedError, LogUnavailableError
+from ...sinks.log.log_writer import LogWriter
+from ...sinks.log.stream_log import FencedError, LogUnavailableError
 from .kept_answer import COMPLETE, End, Head, Part, frame
 from .provider import read_response
 
@@ -151,7 +151,7 @@ class OwnedRequest:
         for each in (lost, error):
             match each:
                 case None | LogUnavailableError():
-                    continue
+                    pass
                 case FencedError():
                     self.is_fenced, self.is_kept = True, False
                     return End("interrupted", "fenced")

@@ -15,7 +15,7 @@ import uvicorn
 
 from ...events.errors import shown_url
 from ...gateway.operating.listening import check_serving
-from ...sinks.resume.stream_log import StreamLog
+from ...sinks.log.stream_log import StreamLog
 from ...sources.base.request import listen
 from .buffer_app import Buffer, BufferOptions
 

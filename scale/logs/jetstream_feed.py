@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from ...sinks.resume.stream_log import LogItem
+from ...sinks.log.stream_log import LogItem
 from .jetstream_stream import FORGOTTEN, Answered, Entry, Joined, Place, decoded, place_of
 
 _KEPT: Final = 64 * 1024

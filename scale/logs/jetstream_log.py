@@ -10,15 +10,14 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from ...events.errors import UsageError, how_to_install
-from ...sinks.resume.patience import patiently
-from ...sinks.resume.stream_log import (
+from ...sinks.log.patience import patiently
+from ...sinks.log.stream_log import (
     KEPT,
     FencedError,
     LogGapError,
@@ -29,6 +28,7 @@ from ...sinks.resume.stream_log import (
     checked_name,
     new_items,
 )
+from .jetstream_commits import Commits
 from .jetstream_feed import Feed
 from .jetstream_stream import (
     CLOSED,
@@ -46,7 +46,6 @@ from .jetstream_stream import (
     encoded_items,
     fields_of,
     place_of,
-    sequence_of,
 )
 
 if TYPE_CHECKING:
@@ -57,8 +56,6 @@ _NAME: Final = re.compile("[A-Za-z0-9_-]{1,32}")
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
 _CLOSED: Final = "Penstock-Closed"
 """A header of the messages of streams that take nothing, which is read without what is in them."""
-_MOVED: Final = frozenset({10071, 10164})
-"""JetStream's numbers of the error that the last message is another than the one that was named."""
 _NO_MESSAGE, _NO_STREAM, _OTHER_STREAM = 10037, 10059, 10058
 _TRIES: Final = 100
 """How often somebody else may have been faster."""
@@ -118,6 +115,7 @@ class JetStreamLog:
         """The last messages of streams where those are signs of life, which the next sign replaces."""
         self._feeds: dict[str, Feed] = {}
         self._link = self._linked(url, tls)
+        self._commits = Commits(self._link.connected)
 
     async def claim(self, stream: str) -> LogState:
         checked_name(stream)
@@ -245,6 +243,7 @@ class JetStreamLog:
 
     async def aclose(self) -> None:
         await self._link.aclose()
+        await self._commits.aclose()
 
     def _subject(self, stream: str) -> str:
         return f"{self._name}.s.{stream}"
@@ -342,21 +341,7 @@ class JetStreamLog:
         first = {} if expected is None else {_EXPECTED: str(expected)}
         if status != OPEN:
             first[_CLOSED] = "1"
-        connection = await self._link.connected()
-        try:
-            if len(messages) == 1:
-                return sequence_of(await connection.ask(subject, messages[0], first))
-            batch = token_hex(8)
-            for number, message in enumerate(messages, 1):
-                headers = {**first, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
-                first = {}
-                if number < len(messages):
-                    await connection.tell(subject, message, headers)
-            return sequence_of(await connection.ask(subject, messages[-1], {**headers, "Nats-Batch-Commit": "1"}))
-        except Refused as refused:
-            if refused.code in _MOVED:
-                return None
-            raise LogUnavailableError(str(refused)) from refused
+        return await self._commits.store(subject, messages, first)
 
     def _keep(self, stream: str, place: Place) -> None:
         self._places[stream] = place

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from ...events.errors import PenstockError, UsageError
-from ...sinks.resume.stream_log import LogItem, Retention
+from ...sinks.log.stream_log import LogItem, Retention
 
 VERSION: Final = 1
 """Of the messages and of the configuration."""

@@ -7,8 +7,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from ...sinks.resume.patience import patiently
-from ...sinks.resume.stream_log import LogItem
+from ...sinks.log.patience import patiently
+from ...sinks.log.stream_log import LogItem
 
 LOOK_AGAIN: Final = 10.0
 """Seconds after which a reader looks again though it was not woken: nobody tells of a stream that has expired."""

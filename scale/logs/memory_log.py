@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ...sinks.resume.stream_log import (
+from ...sinks.log.stream_log import (
     KEPT,
     FencedError,
     LogGapError,

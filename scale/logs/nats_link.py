@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import nats.errors
 
 from ...events.errors import UsageError, shown_url
-from ...sinks.resume.stream_log import LogUnavailableError
+from ...sinks.log.stream_log import LogUnavailableError
 from .jetstream_stream import Refused
 from .nats_connection import CONNECT, NatsConnection, SilentError
 
@@ -99,7 +99,7 @@ class NatsLink:
 
     async def _open(self) -> NatsConnection:
         """Return a connection to the first server that takes one, prepared."""
-        reasons = []
+        reasons: list[str] = []
         for server in self._servers:
             is_encrypted = self._tls is not None or server.startswith(("tls:", "wss:"))
             connection = NatsConnection(

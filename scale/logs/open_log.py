@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import Any, Final
 
 from ...events.errors import UsageError, shown_url
-from ...sinks.resume.stream_log import KEPT, Retention, StreamLog
+from ...sinks.log.stream_log import KEPT, Retention, StreamLog
 from .memory_log import MemoryLog
 from .sqlite_log import SqliteLog
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from ...events.errors import PenstockError, UsageError
-from ...sinks.resume.stream_log import KEPT, LogItem, LogState, Retention, checked_name
+from ...sinks.log.stream_log import KEPT, LogItem, LogState, Retention, checked_name
 from .log_readers import LogReaders, Seen
 from .sqlite_file import Change, Found, Look, SqliteFile
 
@@ -29,14 +29,8 @@ _READ: Final = 1000
 class SqliteLog:
     """A `StreamLog` in a file of SQLite, of one event loop; several processes of one machine may have the same file.
 
-    >>> async def main():
-    ...     log = SqliteLog("streams.sqlite")
-    ...     state = await log.claim("a")
-    ...     await log.append("a", [b"one", b"two"], state.fence, after=state.last)
-    ...     print(await log.read("a", after=1))
-    ...     await log.aclose()
-    >>> asyncio.run(main())
-    [LogItem(number=2, data=b'two')]
+        log = SqliteLog("streams.sqlite")
+        log = SqliteLog("/var/lib/penstock/streams.sqlite", Retention(seconds=3600, items=10_000))
 
     What is appended is on the disk when `append` returns: it survives the process, and the machine as far as its disk
     keeps what it says it has. A file on a network is not for this. Appends that wait are written together.

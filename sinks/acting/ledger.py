@@ -29,7 +29,7 @@ from pydantic_core import to_jsonable_python
 
 from ...events.errors import PenstockError
 from ...events.tool_invocation import ToolInvocation, ToolResult
-from ..resume.stream_log import stream_name
+from ..log.stream_log import stream_name
 
 LARGEST_OUTCOME: Final = 1024 * 1024
 """Characters of a result as JSON that a ledger keeps; the worker that ran the call has a larger one all the same."""

@@ -17,10 +17,18 @@ from typing import Any, Final
 import msgspec
 
 from ...events.errors import PenstockError
+from ..log.log_writer import LogWriter
+from ..log.stream_log import (
+    LARGEST_ITEM,
+    FencedError,
+    LogGapError,
+    LogState,
+    LogUnavailableError,
+    StreamLog,
+    stream_name,
+)
 from ..web.protocols import FramePump, UiProtocol
 from .kept_stream import CLOSING, log_error
-from .log_writer import LogWriter
-from .stream_log import LARGEST_ITEM, FencedError, LogGapError, LogState, LogUnavailableError, StreamLog, stream_name
 
 _LOGGER: Final = logging.getLogger("penstock")
 VERSION: Final = 1
@@ -262,7 +270,8 @@ class LogFrames:
         self._is_over = False
         self.has_end = False
         loop = asyncio.get_running_loop()
-        self._tasks = {loop.create_task(self._follow()), loop.create_task(self._watch())}
+        self._watching = loop.create_task(self._watch())
+        self._following = loop.create_task(self._follow())
 
     @property
     def is_ready(self) -> bool:
@@ -295,9 +304,9 @@ class LogFrames:
         """Read no more; the run goes on."""
         self._is_over = True
         self._moved.set()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.wait(self._tasks)
+        self._following.cancel()
+        self._watching.cancel()
+        await asyncio.wait({self._following, self._watching})
 
     async def _follow(self) -> None:
         try:
@@ -307,6 +316,7 @@ class LogFrames:
             log_error("a stream could not be read from the log", error)
         finally:
             self._is_over = True
+            self._watching.cancel()
             self._moved.set()
 
     async def _read_on(self) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Awaitable, Callable, Hashable
 from secrets import token_urlsafe
 from typing import Any, Final, TypeAlias
 
+from ..log.stream_log import LogState, StreamLog, stream_name
 from ..web.protocols import FramePump, UiProtocol
 from .kept_stream import FrameBuffer, KeptStream, Lifetime
 from .logged_run import VERSION, LogFrames, LostStreamError, RunHead, RunWriter, keep_head, newest_head
-from .stream_log import LogState, StreamLog, stream_name
 
 Again: TypeAlias = Callable[[RunHead], Awaitable[FramePump]]
 """Returns a run's frames from the first on once more."""

@@ -17,6 +17,7 @@ from typing_extensions import Unpack
 
 from ...events.errors import PenstockError, UsageError
 from ...operators.engine.stage import Completed, Failed
+from ..log.stream_log import StreamLog
 from ..remote_readers import converse, line_chunks, sse_chunks
 from ..web.protocols import (
     DescribeError,
@@ -34,7 +35,6 @@ from ..web.protocols import (
 from .kept_stream import FrameBuffer, KeptStream, Lifetime
 from .logged_run import RunHead
 from .logged_runs import LoggedRuns, LoggedStreams, new_head
-from .stream_log import StreamLog
 
 
 class RunReader:

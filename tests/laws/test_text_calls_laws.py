@@ -58,7 +58,7 @@ def results(events: Sequence[Any]) -> list[Any]:
 def test_a_call_that_was_cut_is_run_only_if_it_was_sealed(name: str) -> None:
     """Cut at every character, with every end: a call runs with all that the text says of it, or it fails."""
     call = written(name)
-    for place in range(len(call.text), -1, -stride(17)):
+    for place in range(len(call.text), -1, -stride(29)):
         text = call.text[:place]
         for finish, how in ENDS:
             about = name, text, finish, how

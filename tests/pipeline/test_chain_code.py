@@ -6,6 +6,7 @@ from operator import ne
 from typing import Any
 
 import pytest
+from depth import scaled
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from looped import looped
@@ -194,7 +195,7 @@ OPTIONS = st.fixed_dictionaries(
 NATIVE = {"turn_id", "start", "updates", "text_calls", "limits", "tools", "fields"}
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled(40))
 @given(OPTIONS, st.sampled_from(["hermes", "xml", "api_tool_call"]))
 def test_whatever_the_options_the_code_gives_an_equal_chain(options: dict[str, Any], name: Any):
     if name == "api_tool_call":

@@ -116,7 +116,8 @@ def outcome_in_node(code: str, _: Any, body: bytes) -> Outcome:
     installed("node")
     (FOLDER / "page.mjs").write_text(code, encoding="utf-8")
     with answered(body) as (url, folder, server):
-        [said] = client_answers("page_program.mjs", [{"module": "./page.mjs", "url": url, "folder": str(folder)}])
+        asked = {"module": "./page.mjs", "url": url, "folder": str(folder)}
+        [said] = client_answers("page_program.mjs", [asked], alone=True)
         return Outcome(said["shown"], said["error"], written(folder), len(server.log))
 
 

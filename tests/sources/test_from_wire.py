@@ -112,7 +112,7 @@ def stages_end(choices: Any, body: bytes) -> tuple[list[ChunkResponse], str]:
 def test_a_stream_cut_off_at_every_byte_keeps_the_grammar_and_only_grows(name: str):
     body, options = body_of(name), options_of(name)
     before: list[ChunkResponse] = []
-    for length in range(0, len(body) + 1, stride(7)):
+    for length in range(0, len(body) + 1, stride(17)):
         chain = stage(decode_wire("chat", turn_id="t", **options))
         chunks: list[ChunkResponse] = chain.feed(body[:length])
         assert chunks[: len(before)] == before

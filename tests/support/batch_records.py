@@ -22,10 +22,9 @@ FEW = 20
 
 def own_records(folder: Path, count: int) -> Path:
     """Write so many records into a folder: two thirds of them files, a sixth each the rows of a table and of lines."""
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-    import pyarrow.parquet as pq  # noqa: PLC0415
     from dialect_texts import TEXTS  # noqa: PLC0415
 
+    from penstock.scale.batch.arrow import pa, parquet  # noqa: PLC0415 - an extra
     from penstock.sources.recognition.recognised_api import recognised_api  # noqa: PLC0415
     from penstock.sources.recordings.recording_format import recording_of_body  # noqa: PLC0415
 
@@ -33,7 +32,7 @@ def own_records(folder: Path, count: int) -> Path:
     texts = [text for _, text, *_ in TEXTS]
     of_table = count // 6
     rows = [{"id": f"row {number}", "text": text} for number, text in enumerate(islice(cycle(texts), of_table))]
-    pq.write_table(pa.Table.from_pylist(rows), folder / "texts.parquet", row_group_size=max(1, of_table // 3))
+    parquet.write_table(pa.Table.from_pylist(rows), folder / "texts.parquet", row_group_size=max(1, of_table // 3))
     lines = [json.dumps({"text": text, "extra": [1]}) for text in islice(cycle(texts[::-1]), of_table)]
     (folder / "texts.jsonl").write_text("\n".join(lines))
     bodies = [path for path in sorted(STREAMS.rglob("*")) if path.suffix in (".sse", ".ndjson")]
@@ -52,10 +51,10 @@ def own_records(folder: Path, count: int) -> Path:
 
 def tables_in(out: Path) -> dict[str, list[dict[str, Any]]]:
     """Return the rows of each table."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+    from penstock.scale.batch.arrow import parquet  # noqa: PLC0415 - an extra
 
     names = ("invocations", "failures", "segments", "usage", "records")
-    return {name: pq.read_table(out / name).to_pylist() for name in names}
+    return {name: parquet.read_table(out / name).to_pylist() for name in names}
 
 
 def files_in(out: Path) -> dict[str, bytes]:

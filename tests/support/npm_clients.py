@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import shutil
 import subprocess
+import threading
 from collections.abc import Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Any
 
 import pytest
@@ -27,24 +32,65 @@ def installed(name: str) -> Path:
     return path
 
 
-def client_answers(script: str, requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Run a script of `tests/clients` with requests as lines of JSON; return its answers, one for each request.
+def client_answers(script: str, requests: Sequence[dict[str, Any]], *, alone: bool = False) -> list[dict[str, Any]]:
+    """Let a script of `tests/clients` read requests as lines of JSON; return its answers, one for each request.
+
+    The first who asks starts the script, and it answers until the tests end: its packages take half a second to import.
+
+    - `alone`: whether the script is started for these requests only, because what it imports changes.
 
     Skips the test where the clients are not installed.
     """
-    node = installed("node")
-    # A module finds its packages from where it lies.
-    placed = shutil.copy(SCRIPTS / script, FOLDER / script)
-    ran = subprocess.run(
-        [node, placed],
-        input="".join(json.dumps(each) + "\n" for each in requests),
-        capture_output=True,
-        check=False,
-        encoding="utf-8",
-        timeout=SECONDS,
-    )
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    return [json.loads(line) for line in ran.stdout.split("\n") if line]  # JSON may have other line ends in its texts
+    client = _Client(script) if alone else _started(script)
+    # What hangs is ended: the answer that is waited for does not come then.
+    end = threading.Timer(SECONDS, client.process.kill)
+    end.start()
+    try:
+        return [client.answer(each) for each in requests]
+    finally:
+        end.cancel()
+        end.join()
+        if alone:
+            client.close()
+
+
+class _Client:
+    """A script that runs; it ends with its input, so also if the tests are killed."""
+
+    def __init__(self, script: str) -> None:
+        node = installed("node")
+        # A module finds its packages from where it lies.
+        placed = shutil.copy(SCRIPTS / script, FOLDER / script)
+        self._said = TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - closed with the script
+        self.process = subprocess.Popen(
+            [node, placed], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._said, encoding="utf-8"
+        )
+
+    def answer(self, request: dict[str, Any]) -> dict[str, Any]:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
+        with suppress(BrokenPipeError):  # if it has ended, there is no answer
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+        line = self.process.stdout.readline()
+        if not line:
+            _started.cache_clear()  # who asks next starts another one
+            self.process.wait(SECONDS)
+            self._said.seek(0)
+            pytest.fail(self._said.read()[-4000:])
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def close(self) -> None:
+        self.process.communicate(timeout=SECONDS)
+        self._said.close()
+
+
+@cache
+def _started(script: str) -> _Client:
+    client = _Client(script)
+    atexit.register(client.close)
+    return client
 
 
 def bundle(page: Path, target: Path) -> None:

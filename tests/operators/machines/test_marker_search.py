@@ -9,7 +9,7 @@ from looped import looped
 from strategies.marked_texts import MARKER_SETS, MODEL_MARKERS, marked_texts, marker_sets, proper_prefixes
 
 from penstock.events.errors import UsageError
-from penstock.operators.machines.marker_search import marker_pattern, marker_search
+from penstock.operators.machines.marker_search import Marker, literal_search, marker_pattern, marker_search
 
 
 def leftmost(markers: tuple[str, ...], text: str, position: int) -> tuple[int, int, bool] | None:
@@ -84,6 +84,13 @@ def test_longest_is_the_length_of_the_longest_marker() -> None:
 def test_a_set_of_markers_is_compiled_once_whatever_its_order() -> None:
     assert marker_search(["<a>", "<b>"]) is marker_search(iter(("<b>", "<a>", "<b>")))
     assert marker_pattern(["<a>", "<b>"]) is marker_search(["<b>", "<a>"]).pattern
+
+
+def test_a_literal_with_several_conditions_counts_where_one_of_them_holds() -> None:
+    either = literal_search([Marker("<a", " "), Marker("<a", ">")]).pattern
+    assert [each[0] if (each := either.search(text)) else None for text in ("<a b", "<a>", "<ab")] == ["<a", "<a", None]
+    any_at_all = literal_search([Marker("<a", " "), Marker("<a")]).pattern
+    assert [bool(any_at_all.search(text)) for text in ("<a b", "<a>", "<ab")] == [True, True, True]
 
 
 def test_a_marker_may_be_thousands_of_characters_long() -> None:

@@ -117,7 +117,7 @@ def test_most_dialects_have_an_unmistakable_opener() -> None:
 def test_a_broken_call_of_a_declared_tool_shows_no_marker_and_has_one_outcome(name: str) -> None:
     dialect = DIALECTS[name]
     known = [each for each in markers(dialect) if len(each) >= LONG]
-    for what, text in [*broken(calls()[name], dialect)][:: stride(3)]:
+    for what, text in [*broken(calls()[name], dialect)][:: stride(7)]:
         for before, behind in (("", ""), ("Let me see.\n", "\n\nSo far.")):
             whole = before + text + behind
             found = read([whole], name)
@@ -139,7 +139,7 @@ def test_an_answer_that_was_cut_in_a_call_shows_no_marker(name: str) -> None:
     dialect = DIALECTS[name]
     begins = [each for each in compiled((dialect,)).openers(leading=True).literals if text.startswith(each)]
     longest = max(map(len, begins))
-    for end in range(longest + 1, len(text), stride(3)):
+    for end in range(longest + 1, len(text), stride(7)):
         found = read([text[:end]], name, "length")
         assert found.raw == text[:end]
         assert [each for each in begins if each in found.text] == [], text[:end]

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from batch_records import files_in, own_records, tables_in
 
 from penstock.events import UsageError
 from penstock.scale import read_dataset
 from penstock.scale.batch import input_parts
+from penstock.scale.batch.arrow import pa, parquet
 from penstock.scale.batch.batch_engines import ray_module
 
 if find_spec("ray") is None:
@@ -90,7 +89,7 @@ def test_a_ray_that_others_could_reach_is_refused(tmp_path: Path):
         check=False,
         timeout=120,
     )
-    assert "Ray was imported before and would listen on all addresses of this machine" in done.stderr
+    assert "would start a Ray that listens on all addresses of this machine" in done.stderr
     assert not (tmp_path / "out").exists()
 
 
@@ -106,12 +105,12 @@ def ray() -> Iterator[Any]:
 @pytest.mark.parametrize("column", ["text", "body"])
 def test_a_dataset_gives_the_same_rows_in_its_order(ray: Any, records: Path, tmp_path: Path, column: str):
     if column == "text":
-        table = pq.read_table(records / "texts.parquet")
+        table = parquet.read_table(records / "texts.parquet")
     else:
         bodies = [path.read_bytes() for path in sorted(records.rglob("*.sse"))]
         table = pa.table({"body": bodies, "id": range(len(bodies))})
     path = tmp_path / "dataset"
-    pq.write_table(table, path)
+    parquet.write_table(table, path)
     pieces = [table.slice(start, 9) for start in range(0, table.num_rows, 9)]
     dataset = ray.data.from_arrow(pieces).map_batches(lambda batch: batch, batch_format="pyarrow", batch_size=4)
     result = read_dataset(dataset, tmp_path / "ray", strategy="auto" if column == "text" else None)

@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from batch_records import FEW, files_in, own_records, read_until_killed, tables_in
 from looped import looped
@@ -25,6 +23,7 @@ from penstock.events import ProviderError, UsageError
 from penstock.events.errors import without_credentials
 from penstock.scale import BatchResult, read_dataset
 from penstock.scale.batch import batch_run, input_parts
+from penstock.scale.batch.arrow import pa, parquet
 from penstock.sinks.collect import Collected
 
 ROOT = Path(__file__).parents[3]
@@ -58,7 +57,7 @@ def contents(folder: Path) -> Iterator[tuple[str, Path | list[str]]]:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder).as_posix()
         if path.name == "texts.parquet":
-            for number, row in enumerate(pq.read_table(path).to_pylist()):
+            for number, row in enumerate(parquet.read_table(path).to_pylist()):
                 yield f"{name}:{number}", [row["text"]]
         elif path.name == "texts.jsonl":
             for number, line in enumerate(path.read_text().splitlines()):
@@ -311,8 +310,8 @@ def test_what_cannot_be_read_is_kept_with_its_error_and_stops_nothing(tmp_path: 
         b'{"text": "half \\ud800 of it"}\n{"text": "' + b"[" * 100_000 + b'"}\n'
     )
     no_column = pa.table({"prompt": ["a"]})
-    pq.write_table(no_column, folder / "other.parquet")
-    pq.write_table(
+    parquet.write_table(no_column, folder / "other.parquet")
+    parquet.write_table(
         pa.table({"text": ["Hi", None], "body": pa.array([None, None], pa.string())}), folder / "two.parquet"
     )
     result = read_dataset(folder, tmp_path / "out", workers=workers)
@@ -378,7 +377,7 @@ def test_a_mistake_is_said_at_once_and_leaves_nothing(tmp_path: Path, source: st
         folder.mkdir()
         (tmp_path / "none").mkdir()
         (folder / "a.txt").write_text(HERMES)
-        pq.write_table(pa.table({"output": ["a"], "n": [1]}), folder / "t.parquet")
+        parquet.write_table(pa.table({"output": ["a"], "n": [1]}), folder / "t.parquet")
         (folder / "t.jsonl").write_text('{"output": "a"}\n')
         (folder / "p.parquet").write_text("PAR1")
     with pytest.raises(UsageError, match=words):
@@ -410,7 +409,7 @@ def test_what_is_no_path_and_no_dataset_is_refused(source: Any, tmp_path: Path):
 def test_without_a_row_there_are_tables_without_rows(name: str, tmp_path: Path):
     path = tmp_path / name
     if name == "a.parquet":
-        pq.write_table(pa.table({"text": pa.array([], pa.string())}), path)
+        parquet.write_table(pa.table({"text": pa.array([], pa.string())}), path)
         assert read_dataset(path, tmp_path / "out").rows == dict.fromkeys(sorted(tables_in(tmp_path / "out")), 0)
     else:
         path.write_bytes(b"")
@@ -464,16 +463,6 @@ def test_progress_is_told_in_bytes_and_ends_with_all(records: Path, tmp_path: Pa
     assert {total for _, total in seen} == {size}
     assert [done for done, _ in seen] == sorted(done for done, _ in seen)
     assert 0.95 * size < seen[-1][0] <= size
-
-
-def test_the_pages_program_prints_what_the_page_says(tmp_path: Path):
-    page = (ROOT / "docs/batch.md").read_text("utf-8")
-    program, output = (page.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("python", "text"))
-    (tmp_path / "program.py").write_text(f"import sys; sys.path.append({SUPPORT!r}); import checkout\n" + program)
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "program.py")], capture_output=True, encoding="utf-8", check=False, timeout=120
-    )
-    assert (done.stdout, done.returncode) == (output, 0), done.stderr
 
 
 def test_the_page_has_every_column():

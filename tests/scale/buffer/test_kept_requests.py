@@ -12,7 +12,7 @@ from looped import looped
 
 from penstock.scale import FencedError, LogUnavailableError, MemoryLog, Retention, stream_name
 from penstock.scale.buffer.kept_answer import Asked, End, Frames, Head, Part, frame, settle
-from penstock.sinks.resume.stream_log import KEPT
+from penstock.sinks.log.stream_log import KEPT
 
 PIECES = (b"data: 1\n\n", b"data: 2\n\n", b"data: 3\n\n")
 WHOLE = b"".join(PIECES)

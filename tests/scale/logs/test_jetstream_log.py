@@ -27,8 +27,8 @@ from penstock.scale import (
 from penstock.scale.logs import jetstream_log
 from penstock.scale.logs.jetstream_feed import Feed
 from penstock.scale.logs.jetstream_stream import Answered
-from penstock.sinks.resume.patience import patiently
-from penstock.sinks.resume.stream_log import KEPT
+from penstock.sinks.log.patience import patiently
+from penstock.sinks.log.stream_log import KEPT
 
 A = stream_name("a")
 
@@ -219,7 +219,7 @@ def test_a_message_behind_one_that_was_lost_shows_it():
                 if len(came) == 3:
                     take(came[2])
 
-            feed.came = late  # type: ignore[method-assign]
+            feed.came = late  # type: ignore[method-assign, assignment]
             feed.lose()
             await listens(elsewhere)
             for number in range(3):

@@ -18,8 +18,8 @@ from sse_stream import EVENTS, one_by_one
 from penstock.events import Notice, UsageError
 from penstock.scale import MemoryLog, Retention
 from penstock.sinks import StreamRuns
+from penstock.sinks.log.stream_log import LARGEST_ITEM
 from penstock.sinks.resume.logged_run import RunHead, keep_head, newest_head
-from penstock.sinks.resume.stream_log import LARGEST_ITEM
 from penstock.sinks.resume.stream_runs import StreamRun
 from penstock.sinks.web import openai_chat_frames, openai_responses_frames, protocols
 from penstock.sinks.web.protocols import PROTOCOLS

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -300,15 +301,20 @@ def long_answer(length: int) -> Iterator[ChunkResponse]:
             yield ChunkResponse(tool_calls=(ToolCallDelta(number - kind, arguments_delta='tent": "x'[0:1]),))
 
 
-@looped("length", [1, 10, 100, 5_000])
-@looped("by", ["operator", "segment"])
-@looped("axis", ["items", "time"])
-def test_a_stream_of_any_length_is_drawn_in_half_a_megabyte(length: int, by: Any, axis: Any):
+@cache
+def long_trace(length: int) -> Trace:
     seen = trace(to_segments(turn_id="t"), stream_fields(), to_invocations(keep_segments=True))
     for number, chunk in enumerate(long_answer(length)):
         seen.feed(chunk, t_ns=number * number * 1_000)
     seen.close(t_ns=length * length * 1_000)
-    picture = marbles(seen, by=by, axis=axis)
+    return seen
+
+
+@looped("length", [1, 10, 100, 5_000])
+@looped("by", ["operator", "segment"])
+@looped("axis", ["items", "time"])
+def test_a_stream_of_any_length_is_drawn_in_half_a_megabyte(length: int, by: Any, axis: Any):
+    picture = marbles(long_trace(length), by=by, axis=axis)
     svg = picture.svg
     assert len(svg.encode()) < HALF_A_MEGABYTE
     assert len(picture.html.encode()) < HALF_A_MEGABYTE

@@ -41,15 +41,15 @@ def test_a_recording_is_a_stream_of_its_own_api(name: str, path: Path):
     assert checked_stream(path.read_bytes(), name) == name
 
 
-@looped("other", FOLDERS)
 @looped("name, path", RECORDINGS, ids=[f"{path.parent.name}/{path.name}" for _, path in RECORDINGS])
-def test_a_recording_is_no_stream_of_another_api(name: str, path: Path, other: str):
+def test_a_recording_is_no_stream_of_another_api(name: str, path: Path):
     body = path.read_bytes()
-    if other == name or checked_stream(body) != name:
+    if checked_stream(body) != name:
         return
-    with pytest.raises(UsageError) as told:
-        checked_stream(body, other)
-    assert str(told.value) == f"it has no event of {other}; its events are those of {name}, so leave api= out"
+    for other in FOLDERS.keys() - {name}:
+        with pytest.raises(UsageError) as told:
+            checked_stream(body, other)
+        assert str(told.value) == f"it has no event of {other}; its events are those of {name}, so leave api= out"
 
 
 @looped("api", [None, *FOLDERS])

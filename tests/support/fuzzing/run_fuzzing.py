@@ -116,7 +116,7 @@ def once_more(name: str, path: Path) -> str:
 
 def fuzz_one(name: str, seconds: str, *options: str) -> None:
     """Run one target in this process, which libFuzzer ends."""
-    import atheris  # noqa: PLC0415 - only fuzzing needs it
+    import atheris  # type: ignore[import-untyped]  # noqa: PLC0415 - only fuzzing needs it
 
     with atheris.instrument_imports(include=[*FAMILIES[file_of(name)].watched]):
         target = target_of(name)
@@ -159,8 +159,8 @@ def run(name: str, seconds: float, *options: str) -> tuple[str, Line, int]:
     corpus, found = BUILD / "corpus" / name, BUILD / "found"
     for folder in (corpus, found):
         folder.mkdir(parents=True, exist_ok=True)
-    for each in found.glob(f"{name}-*"):
-        each.unlink()
+    for path in found.glob(f"{name}-*"):
+        path.unlink()
     for number, each in enumerate(kept_inputs(name)):
         (corpus / f"kept-{number}").write_bytes(each)
     command = [sys.executable, "-W", "ignore", __file__, "one", name, str(max(1, int(seconds))), *options]

@@ -11,10 +11,10 @@ from typing import Any
 
 import anthropic._streaming
 import openai._streaming
+from every_sdk import STREAMS
 from fuzzing.drawn_bytes import HEAD, ByteRandom
 from lanes import APIS, assert_mutated, mutated
 from operator_contract import TURN, wrong_answers, wrong_segments
-from own_streams import STREAMS
 from untyped import stage
 
 from penstock.events.errors import PenstockError
@@ -83,7 +83,8 @@ def framings(data: bytes) -> None:
     fed = decoder.feed(body)
     events = [*fed, *decoder.close()]
     pieces = cut_by(random, body)
-    decoder, again, freeze_at = new(), [], random.randrange(len(pieces))
+    decoder, freeze_at = new(), random.randrange(len(pieces))
+    again: list[tuple[str, str]] = []
     for number, piece in enumerate(pieces):
         data_alone = decoder.whole(piece) if hasattr(decoder, "whole") and random.random() < 0.5 else None
         again += [("", data_alone)] if data_alone is not None else decoder.feed(piece)

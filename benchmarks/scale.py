@@ -1,6 +1,6 @@
 """What the logs carry: real servers on the loopback, which write to their disks before they acknowledge.
 
-    make scale                                              all scenarios on all logs, four minutes
+    make scale                                              all scenarios on all logs, five minutes
     python benchmarks/scale.py --scenario lag --log redis   one of them
     python benchmarks/scale.py --quick                      each a second, with few streams: whether all of it runs
 
@@ -9,6 +9,8 @@
     readers   one process follows 2,000 streams, each of which gets an item twice a second in another one
     chain     2,000 streams of every provider are written and read by a pipeline at once: the events of a single process
     replay    among 10,000 streams of 100 items, 300 are read from the beginning by a process that has just started
+    state     among 10,000 kept answers, the state of 300 chains is made again by a process that has just started: of
+              answers of 300 events, in items of 6, from the log to the last event of a pipeline
     batch     recordings and bodies of four APIs are read into tables, without a log: see scale_batch.py
 
 `us` are microseconds of CPU time for each append, of the process that appends and of the server. A delay is that from
@@ -42,10 +44,14 @@ from logged_streams import differing
 from nats_server import NatsServer
 from valkey_server import ValkeyServer
 
-from penstock.scale import StreamLog, open_log, stream_name
+from penstock import Pipeline, SegmentContent
+from penstock.scale import LogWriter, StreamLog, from_log, open_log, stream_name
+from penstock.scale.buffer.kept_answer import COMPLETE, Asked, Head, frame
 
 ITEM = 200
 """Bytes of an item: what a model writes in 50 ms, in the events of its API."""
+EVENTS, JOINED = 300, 6
+"""Of a long answer, and of an item: what comes within 50 ms at 120 a second."""
 LAG, REPLAY = 50.0, 200.0
 """The most milliseconds that a reader may be behind at p99, and that the longest replay may take."""
 
@@ -256,6 +262,64 @@ async def _read(address: str, streams: str, reads: str, items: str) -> None:
     print(json.dumps(times))
 
 
+def state(server: Server, plan: Plan) -> list[Figure]:
+    streams, reads = plan.of(10_000), plan.of(300)
+    asyncio.run(_keep(server.address, streams, reads))
+    with _beside("fold", server.address, reads) as reader:
+        output, _ = reader.communicate()
+    times = sorted(json.loads(output))
+    return [
+        Figure("a whole chain, p50", _at(times, 0.5), "ms"),
+        Figure("a whole chain, p99", _at(times, 0.99), "ms"),
+        Figure("a whole chain, most", times[-1], "ms", REPLAY),
+    ]
+
+
+async def _keep(address: str, streams: int, long: int) -> None:
+    """Keep so many answers as a buffer does; the first `long` have ten times the events of the others."""
+    turns = asyncio.Semaphore(100)
+
+    async def write(number: int) -> None:
+        async with turns:
+            writer = await LogWriter.claimed(log, stream_name("state", number))
+            for item in _kept_answer(EVENTS if number < long else EVENTS // 10):
+                writer.put(item)
+            await writer.close()
+
+    async with opened(address) as log:
+        await asyncio.gather(*map(write, range(streams)))
+
+
+def _kept_answer(events: int) -> Iterator[bytes]:
+    """Yield the items of an answer of so many words."""
+    asked = Asked(method="POST", path="/v1/chat/completions", digest="d", owner="b1", at="2026-01-01T00:00:00Z")
+    yield frame(asked) + frame(Head(200, [("content-type", "text/event-stream")]))
+    of = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    said = [{"index": 0, "delta": {"content": f"word {number} "}, "finish_reason": None} for number in range(events)]
+    end = {"index": 0, "delta": {}, "finish_reason": "stop"}
+    frames = [frame(b"data: %b\n\n" % json.dumps({**of, "choices": [each]}).encode()) for each in (*said, end)]
+    for begin in range(0, len(frames), JOINED):
+        yield b"".join(frames[begin : begin + JOINED])
+    yield frame(COMPLETE)
+
+
+async def _fold(address: str, reads: str) -> None:
+    """Make the state of chains again, and say how long each took."""
+    times: list[float] = []
+    async with opened(address) as log, opened("memory:") as warm:
+        for at, number in enumerate((0, *Random(7).sample(range(int(reads)), int(reads)))):
+            stream = stream_name("state", number)
+            if at == 0:  # what is imported at first use is no cost of a log
+                claimed = await warm.claim(stream)
+                await warm.append(stream, [*_kept_answer(EVENTS)], claimed.fence, after=0)
+            begun = time.perf_counter()
+            run = Pipeline().astream(from_log(warm if at == 0 else log, stream))
+            text = "".join([event.delta async for event in run if isinstance(event, SegmentContent)])
+            times.append(1000 * (time.perf_counter() - begun))
+            assert text.endswith(f"word {EVENTS - 1} ")
+    print(json.dumps(times[1:]))
+
+
 def chain(server: Server, plan: Plan) -> list[Figure]:
     async def main() -> tuple[int, float]:
         async with opened(server.address) as log:
@@ -272,9 +336,10 @@ SCENARIOS: dict[str, Scenario] = {
     "readers": readers,
     "chain": chain,
     "replay": replay,
+    "state": state,
 }
 BATCH = "batch"
-BESIDE: dict[str, Callable[..., Any]] = {"write": _write, "follow": _follow, "read": _read}
+BESIDE: dict[str, Callable[..., Any]] = {"write": _write, "follow": _follow, "read": _read, "fold": _fold}
 """What runs in a process of its own: `scale.py beside NAME ARGUMENTS`."""
 
 

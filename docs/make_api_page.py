@@ -1,4 +1,4 @@
-"""Makes the whole of api-pipeline.md, api-sinks.md and api-sources.md: every public name of these folders.
+"""Makes the whole of api-pipeline.md, api-scale.md, api-sinks.md and api-sources.md: every public name of these folders.
 
 griffe reads the files, so nothing on the pages depends on what is installed beside Penstock.
 """
@@ -27,6 +27,16 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
             *("STRATEGIES", "strategy_named", "api_tool_call", "pass_through", "TextStrategy"),
             *("auto", "harmony", "hermes", "json_answer", "pythonic", "qwen3_coder", "sentinel", "tool_call"),
         ),
+    },
+    "scale": {
+        "The log": (
+            *("StreamLog", "open_log", "MemoryLog", "SqliteLog", "RedisLog", "JetStreamLog", "Retention"),
+            *("stream_name", "LogItem", "LogState", "LogWriter"),
+        ),
+        "What a log raises": ("FencedError", "ClosedError", "LogGapError", "LogUnavailableError"),
+        "The buffer": ("Buffer", "BufferOptions", "from_log"),
+        "The ledger": ("Ledger", "SqliteLedger", "PostgresLedger", "LedgerEntry", "call_key", "LedgerUnavailableError"),
+        "Reading in bulk": ("read_dataset", "BatchResult"),
     },
     "sinks": {
         "To collect and to call": ("collect", "acollect", "callbacks", "each_event"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
@@ -15,12 +16,15 @@ from importlib import import_module
 from itertools import chain, islice
 from multiprocessing import get_all_start_methods, get_context, parent_process
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from ...events.errors import UsageError, how_to_install
 from .batch_tables import Counts, tables_of, write_part
 from .input_parts import Columns, Part, records_of
 from .record_reader import RecordReader
+
+Engine: TypeAlias = Literal["processes", "ray"]
+Progress: TypeAlias = Callable[[int, int], object]
 
 
 class Work(NamedTuple):
@@ -127,7 +131,7 @@ def ray_module() -> Any:
         import_module("ray.data")
         return import_module("ray")
     except ImportError as error:
-        message = f"Ray is not installed; {how_to_install('ray')}"
+        message = f"read_dataset(...) needs Ray for this; {how_to_install('ray')}"
         raise UsageError(message) from error
 
 
@@ -143,12 +147,14 @@ def ray_running(workers: int) -> Generator[Any, None, None]:
         return
     if sys.platform == "linux" and os.environ.get(_LOOPBACK) != "0":
         message = (
-            "Ray was imported before and would listen on all addresses of this machine; start it with ray.init(...), "
-            f"or set {_LOOPBACK}=0 in the environment"
+            "read_dataset(...) would start a Ray that listens on all addresses of this machine, for it was imported "
+            f"before; start it with ray.init(...), or set {_LOOPBACK}=0 in the environment"
         )
         raise UsageError(message)
     try:
-        ray.init(address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False)
+        ray.init(
+            address="local", num_cpus=workers, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR
+        )
         yield ray
     finally:
         ray.shutdown()

@@ -15,10 +15,9 @@ import msgspec
 from ...events.errors import UsageError
 from ...pipeline.pipeline import Pipeline
 from ...sources.streams.bounded_read import reason_of
-from .batch_engines import Done, Numbered, Work, in_processes, in_ray, ray_module, ray_running
+from .batch_engines import Done, Engine, Numbered, Progress, Work, in_processes, in_ray, ray_module, ray_running
 from .batch_tables import SCHEMAS, Counts, part_counts
 from .input_parts import Columns, Input, Part, dataset_parts, input_of, part_size, parts_of
-from .read_dataset import Engine, Progress
 from .record_reader import RecordReader
 
 MANIFEST: Final = "manifest.json"
@@ -70,7 +69,8 @@ def run_batch(
         raise UsageError(message)
     if is_dataset or engine == "ray":
         ray_module()
-    work = Work(RecordReader(arguments.pipeline, arguments.api), Path(), arguments.columns, out)
+    # Workers may run in another folder.
+    work = Work(RecordReader(arguments.pipeline, arguments.api), Path(), arguments.columns, out.absolute())
     given = None if is_dataset else input_of(source, without=out)
     manifest = _found(out, arguments.options(given))
     if manifest.is_finished:
@@ -81,7 +81,7 @@ def run_batch(
         with ray_running(workers) as ray:
             run = _Run(out, manifest, dataset_parts(source, arguments.columns), None, progress)
             return run.finished(in_ray(ray, work, run.left(), workers))
-    work = work._replace(folder=given.folder)
+    work = work._replace(folder=given.folder.absolute())
     run = _Run(out, manifest, parts_of(given, arguments.columns), sum(each.size for each in given.files), progress)
     if engine == "ray":
         with ray_running(workers) as ray:
@@ -153,7 +153,7 @@ def _check_pickles(work: Work) -> None:
     except (pickle.PicklingError, AttributeError, TypeError) as error:
         message = (
             f"the strategy or a tool cannot be sent to another process ({error}); define it at the top of a module, or "
-            "pass workers=1"
+            "pass workers=1, without Ray"
         )
         raise UsageError(message) from error
 
@@ -161,11 +161,12 @@ def _check_pickles(work: Work) -> None:
 def _begin(out: Path, manifest: Manifest) -> None:
     """Make the folders that are not there, and remove what a worker that was killed has left."""
     try:
+        out.mkdir(parents=True, exist_ok=True)
+        _write_manifest(out, manifest)
         for name in SCHEMAS:
-            (out / name).mkdir(parents=True, exist_ok=True)
+            (out / name).mkdir(exist_ok=True)
         for left in out.glob("*/.part-*"):
             left.unlink(missing_ok=True)
-        _write_manifest(out, manifest)
     except OSError as error:
         message = f"{out} cannot be written: {reason_of(error)}"
         raise UsageError(message) from error
@@ -175,7 +176,7 @@ def _found(out: Path, options: dict[str, str | None]) -> Manifest:
     """Return the manifest of a folder, a new one if there is none; `UsageError` for a folder that does not fit."""
     path = out / MANIFEST
     try:
-        if out.exists() and not path.exists() and (not out.is_dir() or any(out.iterdir())):
+        if out.exists() and not path.exists() and not (out.is_dir() and _is_empty(out)):
             message = f"{out} has other files in it; name a folder that is new or empty"
             raise UsageError(message)
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest) if path.exists() else None
@@ -186,6 +187,11 @@ def _found(out: Path, options: dict[str, str | None]) -> Manifest:
         return Manifest(options=options)
     _check_same(out, manifest.options, options)
     return manifest
+
+
+def _is_empty(folder: Path) -> bool:
+    """Return whether nothing but a manifest that was not written to its end is in a folder."""
+    return all(each.name == f".{MANIFEST}" for each in folder.iterdir())
 
 
 def _check_same(out: Path, before: dict[str, str | None], now: dict[str, str | None]) -> None:

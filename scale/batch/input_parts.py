@@ -27,7 +27,7 @@ def part_size() -> str:
 
 
 _BUFFER: Final = 1024 * 1024
-"""The bytes of a column that are read at once; without it all of a row group."""
+"""The bytes of a column that are read at once; without it, and with `pre_buffer`, all of a row group."""
 _SOON: Final = 4096
 _LONGEST_FIRST: Final = 1024 * 1024
 """The bytes of a file that show what it is: the first of all, and if it may be a table its first line."""
@@ -182,7 +182,7 @@ def _rows(path: Path, name: str, size: int, columns: Columns, *, is_all: bool) -
             return None
         beginning += file.readline(_LONGEST_FIRST)
     found = (_fields_of(line) for line in beginning.lstrip(b"\xef\xbb\xbf").splitlines())
-    fields = next((each for each in found if isinstance(each, dict)), {})
+    fields = next((each for each in found if isinstance(each, dict)), dict[str, Any]())
     if any(isinstance(fields.get(each), str) for each in columns.of_content):
         return _rows_of_lines(path, name)
     if is_all and fields and columns != Columns():
@@ -191,7 +191,7 @@ def _rows(path: Path, name: str, size: int, columns: Columns, *, is_all: bool) -
 
 
 def _rows_of_parquet(path: Path, name: str, size: int, columns: Columns) -> Iterator[Part]:
-    file = parquet.ParquetFile(path, buffer_size=_BUFFER)
+    file = parquet.ParquetFile(path, buffer_size=_BUFFER, pre_buffer=False)
     try:
         chosen = _chosen_columns(file.schema_arrow, columns)
     except UsageError:

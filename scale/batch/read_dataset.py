@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -15,8 +15,8 @@ from ...pipeline.strategy_choice import StrategyLike
 from ...sources.recognition.apis import api_of
 from .record_reader import UNREADABLE
 
-Engine: TypeAlias = Literal["processes", "ray"]
-Progress: TypeAlias = Callable[[int, int], object]
+if TYPE_CHECKING:
+    from .batch_engines import Engine, Progress
 
 
 class BatchResult(Struct, frozen=True):

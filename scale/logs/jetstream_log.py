@@ -10,7 +10,6 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from secrets import token_hex
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,7 +20,6 @@ from ...sinks.log.patience import patiently
 from ...sinks.log.stream_log import (
     KEPT,
     FencedError,
-    LogGapError,
     LogItem,
     LogState,
     LogUnavailableError,
@@ -29,13 +27,13 @@ from ...sinks.log.stream_log import (
     checked_name,
     new_items,
 )
+from .jetstream_commits import Commits
 from .jetstream_feed import Feed
+from .jetstream_pages import JetStreamPages
 from .jetstream_stream import (
     CLOSED,
     FORGOTTEN,
     OPEN,
-    Entry,
-    Joined,
     Place,
     Refused,
     check_configuration,
@@ -46,7 +44,6 @@ from .jetstream_stream import (
     encoded_items,
     fields_of,
     place_of,
-    sequence_of,
 )
 
 if TYPE_CHECKING:
@@ -57,17 +54,11 @@ _NAME: Final = re.compile("[A-Za-z0-9_-]{1,32}")
 _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
 _CLOSED: Final = "Penstock-Closed"
 """A header of the messages of streams that take nothing, which is read without what is in them."""
-_MOVED: Final = frozenset({10071, 10164})
-"""JetStream's numbers of the error that the last message is another than the one that was named."""
 _NO_MESSAGE, _NO_STREAM, _OTHER_STREAM = 10037, 10059, 10058
-_TRIES: Final = 100
-"""How often somebody else may have been faster."""
+_CONTEST: Final = 30.0
+"""Seconds for which somebody else may be faster each time."""
 _PLACES: Final = 50_000
 """Streams that are written here and of which it is kept where they are; of others it is looked up."""
-_PAGE: Final = 4 * 1024 * 1024
-"""Bytes that are read at once."""
-_NEAR: Final = 1000
-"""Items that are rather read and left out than searched."""
 _LOOK_AGAIN: Final = 10.0
 """Seconds after which a reader that was told nothing looks itself: what a server tells may get lost."""
 _PAUSE: Final = 0.5
@@ -118,10 +109,13 @@ class JetStreamLog:
         """The last messages of streams where those are signs of life, which the next sign replaces."""
         self._feeds: dict[str, Feed] = {}
         self._link = self._linked(url, tls)
+        self._commits = Commits(self._link.connected)
+        self._pages = JetStreamPages(self._link.connected, name)
 
     async def claim(self, stream: str) -> LogState:
         checked_name(stream)
-        for _ in range(_TRIES):
+        until = monotonic() + _CONTEST
+        while monotonic() < until:
             last, _time = await self._last(stream)
             if last is None or last.status == FORGOTTEN:
                 claim = encoded(0, 0, OPEN, 0)
@@ -132,14 +126,15 @@ class JetStreamLog:
             if seq is not None:
                 place = place_of(entry, seq)
                 self._keep(stream, place)
-                return LogState(seq, await self._first(stream, place), place.last, place.is_closed, 0.0)
+                return LogState(seq, await self._pages.first(stream, place), place.last, place.is_closed, 0.0)
         raise _busy()
 
     async def append(self, stream: str, items: Sequence[bytes], fence: int, *, after: int) -> int:
         place = self._places.get(checked_name(stream))
         if place is None or place.fence != fence or place.last != after:
             place = await self._claimed(stream, fence)
-        for _ in range(_TRIES):
+        until = monotonic() + _CONTEST
+        while monotonic() < until:
             new = new_items(items, after, last=place.last, is_closed=place.is_closed)
             if not new and (items or place.is_closed):
                 return place.last
@@ -154,7 +149,8 @@ class JetStreamLog:
 
     async def close(self, stream: str, fence: int) -> None:
         checked_name(stream)
-        for _ in range(_TRIES):
+        until = monotonic() + _CONTEST
+        while monotonic() < until:
             place = await self._claimed(stream, fence)
             if place.is_closed:
                 return
@@ -168,13 +164,13 @@ class JetStreamLog:
         if place is None or place.status == FORGOTTEN:
             return None
         idle = max(0.0, await self._time() - written)
-        return LogState(place.fence, await self._first(stream, place), place.last, place.is_closed, idle)
+        return LogState(place.fence, await self._pages.first(stream, place), place.last, place.is_closed, idle)
 
     async def read(self, stream: str, after: int = 0, *, most: int = 1000) -> list[LogItem]:
         place, _ = await self._last(checked_name(stream))
         if place is None or place.status == FORGOTTEN or after >= place.last:
             return []
-        found, _ = await self._between(stream, place, after, most, 0)
+        found, _ = await self._pages.between(stream, place, after, most, 0)
         return found
 
     async def follow(self, stream: str, after: int = 0) -> AsyncGenerator[list[LogItem], None]:
@@ -195,7 +191,7 @@ class JetStreamLog:
                 born = place.born
                 items, next_seq = feed.items_behind(after)
                 if not items:
-                    items, next_seq = await patiently(partial(self._between, stream, place, after, 1000, seq))
+                    items, next_seq = await patiently(partial(self._pages.between, stream, place, after, 1000, seq))
                 seq = next_seq
                 if items:
                     after = items[-1].number
@@ -245,6 +241,7 @@ class JetStreamLog:
 
     async def aclose(self) -> None:
         await self._link.aclose()
+        await self._commits.aclose()
 
     def _subject(self, stream: str) -> str:
         return f"{self._name}.s.{stream}"
@@ -277,59 +274,6 @@ class JetStreamLog:
         self._clock_read = monotonic()
         self._clock = _seconds(fields["ts"]) - self._clock_read
 
-    async def _first(self, stream: str, place: Place) -> int:
-        page = await self._page(stream, place.born, 1)
-        return page[0][1].first if page else place.last + 1
-
-    async def _between(self, stream: str, place: Place, after: int, most: int, seq: int) -> tuple[list[LogItem], int]:
-        """Return items behind number `after`, at most so many, and from which message on the next ones are.
-
-        `seq` is that of the first message to look at, if it is known.
-        """
-        found: list[LogItem] = []
-        at = seq or await self._begin(stream, place, after)
-        joined = Joined(after, at)
-        while joined.number < place.last:
-            page = await self._page(stream, at, most - len(found))
-            for own, entry in page:
-                if own > place.born and entry.born != place.born:
-                    return found, at  # forgotten, and begun anew
-                if joined.lacks(entry):
-                    if found:
-                        return found, joined.seq
-                    raise LogGapError(after, entry.first)
-                found += joined.items(own, entry)
-                if len(found) >= most:
-                    return found[:most], own  # it may have more
-                at = own + 1
-            if not page:
-                break
-        return found, joined.seq
-
-    async def _begin(self, stream: str, place: Place, after: int) -> int:
-        """Return the number of a message from which on there are few items in front of those behind `after`."""
-        low, low_after, high = place.born, 0, place.seq
-        if after > _NEAR and (page := await self._page(stream, low, 1)):
-            low, low_after = page[0][0], page[0][1].after
-        while after - low_after > _NEAR and high - low > 1:
-            middle = (low + high) // 2
-            page = await self._page(stream, middle, 1)
-            if page and page[0][0] < high and page[0][1].after <= after and page[0][1].part <= 1:
-                low, low_after = page[0][0], page[0][1].after
-            else:
-                high = middle
-        return low
-
-    async def _page(self, stream: str, seq: int, most: int) -> list[tuple[int, Entry]]:
-        """Return the messages of a stream from a number on, at most so many, with their numbers."""
-        request = {"seq": seq, "next_by_subj": self._subject(stream), "batch": most, "max_bytes": _PAGE}
-        try:
-            connection = await self._link.connected()
-            found = await connection.ask_for_many(f"$JS.API.DIRECT.GET.{self._name}", msgspec.json.encode(request))
-        except Refused as refused:
-            raise LogUnavailableError(str(refused)) from refused
-        return [(int(each.headers["Nats-Sequence"]), decoded(each.data)) for each in found]
-
     async def _publish(
         self, stream: str, messages: Sequence[bytes], expected: int | None, status: int = OPEN
     ) -> int | None:
@@ -342,21 +286,7 @@ class JetStreamLog:
         first = {} if expected is None else {_EXPECTED: str(expected)}
         if status != OPEN:
             first[_CLOSED] = "1"
-        connection = await self._link.connected()
-        try:
-            if len(messages) == 1:
-                return sequence_of(await connection.ask(subject, messages[0], first))
-            batch = token_hex(8)
-            for number, message in enumerate(messages, 1):
-                headers = {**first, "Nats-Batch-Id": batch, "Nats-Batch-Sequence": str(number)}
-                first = {}
-                if number < len(messages):
-                    await connection.tell(subject, message, headers)
-            return sequence_of(await connection.ask(subject, messages[-1], {**headers, "Nats-Batch-Commit": "1"}))
-        except Refused as refused:
-            if refused.code in _MOVED:
-                return None
-            raise LogUnavailableError(str(refused)) from refused
+        return await self._commits.store(subject, messages, first)
 
     def _keep(self, stream: str, place: Place) -> None:
         self._places[stream] = place

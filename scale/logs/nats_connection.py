@@ -6,12 +6,13 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from itertools import count
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
 import nats.errors
 from nats.aio.client import Client
 from nats.aio.msg import Msg
+from nats.aio.subscription import Subscription
 
 from ...events.errors import shown_url, without_credentials
 from ...sinks.log.stream_log import LogUnavailableError
@@ -90,7 +91,7 @@ class NatsConnection(Client):
             tls=tls,
         )
         self._answers = self.new_inbox()
-        await self.subscribe(f"{self._answers}.*", cb=self._answered)
+        await self._take(f"{self._answers}.*", self._answered)
 
     async def ask(
         self,
@@ -146,7 +147,7 @@ class NatsConnection(Client):
             take(Answered(message.data, message.headers or {}))
 
         try:
-            subscription = await self.subscribe(subject, cb=came)
+            subscription = await self._take(subject, came)
         except (OSError, nats.errors.Error) as error:
             raise self._unavailable(error) from error
 
@@ -170,7 +171,7 @@ class NatsConnection(Client):
                 ended.set_result(Answered(b"", headers))
 
         try:
-            subscription = await self.subscribe(inbox, cb=came)
+            subscription = await self._take(inbox, came)
             await self.publish(subject, data, reply=inbox)
             async with asyncio.timeout(_ANSWER):
                 await ended
@@ -180,6 +181,9 @@ class NatsConnection(Client):
         finally:
             del self._waiting[inbox]
         return found
+
+    async def _take(self, subject: str, came: Callable[[Msg], Awaitable[None]]) -> Subscription:
+        return await self.subscribe(subject, cb=came)  # pyright: ignore[reportUnknownMemberType]
 
     async def _answered(self, message: Msg) -> None:
         token = message.subject.rpartition(".")[2]
@@ -203,8 +207,8 @@ class NatsConnection(Client):
         except (OSError, TimeoutError) as error:
             _LOGGER.debug("NATS at %s: %s", self.shown, error)
         finally:
-            if self._transport is not None:
-                self._transport.close()
+            if (transport := cast("Any", self._transport)) is not None:
+                transport.close()
             for answer in self._waiting.values():
                 if not answer.done():
                     answer.set_exception(LogUnavailableError(f"the connection to {self.shown} was lost"))

@@ -99,7 +99,7 @@ class NatsLink:
 
     async def _open(self) -> NatsConnection:
         """Return a connection to the first server that takes one, prepared."""
-        reasons = []
+        reasons: list[str] = []
         for server in self._servers:
             is_encrypted = self._tls is not None or server.startswith(("tls:", "wss:"))
             connection = NatsConnection(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -50,10 +50,12 @@ _MARKED: Final = 512
 """One item of so many is marked."""
 _SLACK: Final = 4096
 """The most items that a stream may have more than are to be kept, so that not each append deletes one."""
-_PIECE: Final = 1024 * 1024
-"""Bytes that are read at once; one item may be more."""
+_PIECE: Final = 256 * 1024
+"""Bytes that one reader gets at once; one item may be more."""
 _SWEPT, _PURGED, _SWEEP_EVERY = 200, 16, 0.05
 """How many streams a sweep looks at, how many it forgets at most, and the seconds between two sweeps."""
+
+_DAMAGED: Final = "the file of the log is damaged or something else, move it away or name another one"
 
 _BACK: Final = """
 with recursive back (id, number, previous) as (
@@ -166,7 +168,7 @@ class SqliteFile:
             return {name: (row, last, closed) for name, row, last, closed in self._connection.execute(query, (asked,))}
 
     @contextmanager
-    def _transaction(self, kind: str) -> Iterator[None]:
+    def _transaction(self, kind: str) -> Generator[None, None, None]:
         self._connection.execute(f"begin {kind}")
         try:
             yield
@@ -176,18 +178,19 @@ class SqliteFile:
                 self._connection.execute("rollback")
             raise
 
-    def _found(self, look: Look, now: int) -> Found | LogGapError | None:
+    def _found(self, look: Look, now: int) -> Found | PenstockError | None:
         row = self._connection.execute(_BY_NAME, (look.stream,)).fetchone()
         if row is None or (stream := _Stream(*row)).touched < self._oldest(now):
             return None
         if look.most and look.after + 1 < stream.first:
             return LogGapError(look.after, stream.first)
-        return Found(stream.id, stream.state(now), self._items(stream, look))
-
-    def _items(self, stream: _Stream, look: Look) -> list[LogItem]:
         newest = min(look.after + look.most, stream.last)
-        if newest <= look.after:
-            return []
+        items = self._items(stream, look, newest) if newest > look.after else []
+        if newest > look.after and (not items or items[0].number != look.after + 1):
+            return UsageError(_DAMAGED)
+        return Found(stream.id, stream.state(now), items)
+
+    def _items(self, stream: _Stream, look: Look, newest: int) -> list[LogItem]:
         ask = self._connection.execute
         start = stream.newest if newest == stream.last else _start(self._connection, stream, newest)
         query = f"{_BACK} select id, number from back where number <= ?3"  # noqa: S608 - as above
@@ -238,7 +241,7 @@ class Changes:
 
     def claim(self, name: str) -> LogState:
         one = self._streams.get(name)
-        if one is not None and one.touched < self._now - self._retention.seconds * 1000:
+        if one is not None and self._is_old(one):
             self.expire(name)
             one = None
         self._fence += 1
@@ -295,9 +298,13 @@ class Changes:
 
     def _claimed(self, name: str, fence: int) -> _Stream:
         one = self._streams.get(name)
-        if one is None or one.fence != fence:
+        if one is None or one.fence != fence or self._is_old(one):
             raise FencedError(name)
         return one
+
+    def _is_old(self, one: _Stream) -> bool:
+        """Return whether the stream counts as forgotten, whether or not it is still in the file."""
+        return one.touched < self._now - self._retention.seconds * 1000
 
     def _touch(self, one: _Stream) -> None:
         one.touched = self._now
@@ -371,14 +378,14 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told() -> Generator[None, None, None]:
     """Raise the error of SQLite as the one that says what to do."""
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            message = f"the file of the log is damaged or something else: {error}; move it away, or name another one"
+            message = f"{_DAMAGED}: {error}"
             raise UsageError(message) from error
         hint = _HINTS.get(code, "look at the disk of the file")
         message = f"the file of the log cannot be used: {error}; {hint}"

@@ -16,7 +16,7 @@ import pytest
 from looped import looped
 
 DOCS = Path(__file__).parents[2] / "docs"
-ROOMS = ("pipeline", "sinks", "sources")
+ROOMS = ("pipeline", "scale", "sinks", "sources")
 NAMES = [(room, name) for room in ROOMS for name in importlib.import_module(f"penstock.{room}").__all__]
 
 

@@ -33,3 +33,16 @@ def test_a_small_load_of_the_gateway_loses_nothing():
         assert re.search(rf"^gateway +{app}{NUMBERS}$", done.stdout, re.MULTILINE), done.stdout
         assert re.search(rf"^PASS gateway: nothing lost in 3 calls of {app}$", done.stdout, re.MULTILINE), done.stdout
     assert re.search(r"us of its core for a chunk$", done.stderr, re.MULTILINE)
+
+
+@pytest.mark.parametrize("log", ["sqlite", "redis", "jetstream"])
+def test_what_a_log_carries_is_measured_and_nothing_is_lost(log: str):
+    command = [sys.executable, str(LOAD.with_name("scale.py")), "--quick", "--log", log]
+    for scenario in ("appends", "lag", "readers", "replay"):
+        command += ["--scenario", scenario]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert re.search(rf"^appends +{log} +appends +[\d.,]+ /s$", done.stdout, re.MULTILINE)
+    for scenario in ("lag", "readers"):
+        assert re.search(rf"^{scenario} +{log} +lost or doubled +0\.0 +PASS", done.stdout, re.MULTILINE), done.stdout
+    assert re.search(rf"^replay +{log} +a whole stream, most +[\d.,]+ ms ", done.stdout, re.MULTILINE)

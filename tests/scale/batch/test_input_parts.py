@@ -119,6 +119,25 @@ def test_a_table_that_breaks_off_keeps_the_rows_before(tmp_path: Path):
     assert isinstance(records[-1].content, UsageError)
 
 
+def test_no_more_of_a_table_is_in_memory_than_a_few_parts_though_it_is_one_row_group(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(input_parts, "PART_BYTES", 1024 * 1024)
+    monkeypatch.setattr(input_parts, "PART_RECORDS", 1000)
+    path = tmp_path / "a.parquet"
+    table = pa.table({"text": [str(number) * 2_000 for number in range(1000, 7000)]})
+    parquet.write_table(table, path, compression="none", use_dictionary=False)
+    size = table.nbytes
+    del table
+    before = pa.total_allocated_bytes()
+    most = 0
+    for part in parts_of(input_of(path, without=tmp_path / "out"), UNNAMED):
+        most = max(most, pa.total_allocated_bytes() - before)
+        del part
+    assert parquet.read_metadata(path).num_row_groups == 1
+    assert most < size / 3  # a page has 1,024 rows
+
+
 def test_no_more_is_made_ahead_than_is_allowed():
     made: list[int] = []
     taken = ahead((made.append(number) or number for number in range(100)), 4)

@@ -465,16 +465,6 @@ def test_progress_is_told_in_bytes_and_ends_with_all(records: Path, tmp_path: Pa
     assert 0.95 * size < seen[-1][0] <= size
 
 
-def test_the_pages_program_prints_what_the_page_says(tmp_path: Path):
-    page = (ROOT / "docs/batch.md").read_text("utf-8")
-    program, output = (page.partition(f"```{kind}\n")[2].partition("```")[0] for kind in ("python", "text"))
-    (tmp_path / "program.py").write_text(f"import sys; sys.path.append({SUPPORT!r}); import checkout\n" + program)
-    done = subprocess.run(
-        [sys.executable, str(tmp_path / "program.py")], capture_output=True, encoding="utf-8", check=False, timeout=120
-    )
-    assert (done.stdout, done.returncode) == (output, 0), done.stderr
-
-
 def test_the_page_has_every_column():
     from penstock.scale.batch.batch_tables import SCHEMAS  # noqa: PLC0415 - only here
 

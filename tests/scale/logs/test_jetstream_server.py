@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import datetime as dt
-import ipaddress
 import json
 import re
 import ssl
@@ -17,6 +15,7 @@ from typing import Any
 import pytest
 from looped import looped
 from nats_server import KEPT_AT_ONCE, NatsServer, free_port, running_nats, shared_nats
+from own_certificate import own_certificate
 
 from penstock.events import UsageError
 from penstock.scale import FencedError, JetStreamLog, LogItem, LogUnavailableError, LogWriter, Retention, stream_name
@@ -125,6 +124,21 @@ def test_a_server_that_is_no_log_is_told_with_what_to_do(tmp_path: Path, setting
     assert re.search(words, str(error))
     assert "secret" not in str(error)
     assert "other" not in str(error)
+
+
+def test_the_configuration_of_the_docs_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    page = (Path(__file__).parents[3] / "docs/log.md").read_text(encoding="utf-8")
+    found = re.search(r"```text\nlisten: .*\n((?:.*\n)*?)```", page)
+    assert found is not None
+    monkeypatch.setenv("PENSTOCK_NATS_PASSWORD", "secret")
+    with running_nats(tmp_path / "nats", found[1].replace("/var/lib/nats", "%s")) as server:
+
+        async def main() -> None:
+            async with aclosing(JetStreamLog(f"nats://penstock:secret@127.0.0.1:{server.port}")) as log:
+                assert await log.append(A, [b"one"], (await log.claim(A)).fence, after=0) == 1
+
+        run(main())
+        assert "refuses the credentials" in str(told(JetStreamLog(server.url)))
 
 
 def test_an_old_server_is_told():
@@ -251,23 +265,7 @@ def test_items_go_into_as_few_messages_as_hold_them_and_come_out_whole():
 
 def certificates(folder: Path) -> tuple[str, ssl.SSLContext]:
     """Return the settings of a server with a certificate of its own, and what knows it."""
-    x509 = pytest.importorskip("cryptography.x509")
-    from cryptography.hazmat.primitives import hashes, serialization  # noqa: PLC0415 - it may be missing
-    from cryptography.hazmat.primitives.asymmetric import ec  # noqa: PLC0415
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "penstock test")])
-    now = dt.datetime.now(dt.UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - dt.timedelta(days=1))
-        .not_valid_after(now + dt.timedelta(days=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    (folder / "cert.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-    pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
-    (folder / "key.pem").write_bytes(key.private_bytes(pem, form, serialization.NoEncryption()))
+    own_certificate(folder)
     settings = f"{STORE}\ntls {{ cert_file: '{folder / 'cert.pem'}', key_file: '{folder / 'key.pem'}' }}"
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.load_verify_locations(folder / "cert.pem")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import re
 import socket
+import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from own_certificate import own_certificate
 from valkey_server import ValkeyServer, shared_server
 
 from penstock.events import UsageError
@@ -244,6 +247,42 @@ def test_a_server_of_a_cluster_takes_all_that_is_asked(tmp_path: Path):
         asked(lambda: RedisLog(server.url), question)
     finally:
         server.stop()
+
+
+def test_with_tls_the_certificate_of_the_server_is_checked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    one_for_all: Any = ssl.create_default_context
+    monkeypatch.setattr(ssl, "create_default_context", one_for_all.__wrapped__)  # of these tests, which each may change
+    own_certificate(tmp_path)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")
+
+    async def unwrap(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Pass on what comes, without TLS: the server of the tests has none."""
+        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", shared_server().port)
+        await asyncio.gather(passed(reader, inner_writer), passed(inner_reader, writer))
+
+    async def passed(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(ConnectionError):
+            while data := await reader.read(65_536):
+                writer.write(data)
+        writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(unwrap, "127.0.0.1", 0, ssl=context)
+        address = f"rediss://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        log = RedisLog(f"{address}?ssl_ca_certs={tmp_path / 'cert.pem'}", prefix=tmp_path.name)
+        reader = asyncio.ensure_future(followed(log, A))
+        fence = await written(log, A, b"one")
+        await log.close(A, fence)
+        assert await reader == [LogItem(1, b"one")]
+        await log.aclose()
+        stranger = RedisLog(address)
+        with pytest.raises(LogUnavailableError, match="certificate verify failed"):
+            await stranger.claim(A)
+        await stranger.aclose()
+        server.close()
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1", "redis://me:secret@127.0.0.1:port", "redis://127.0.0.1?db=first"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -33,11 +33,11 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return server.url
 
 
-def asked(address: str, question: Callable[[StreamLog], object]) -> None:
+def asked(address: str, question: Callable[[StreamLog], Awaitable[object]]) -> None:
     async def main() -> None:
         log = open_log(address)
         async with asyncio.timeout(60):
-            await question(log)  # type: ignore[misc]
+            await question(log)
         await log.aclose()
 
     asyncio.run(main())

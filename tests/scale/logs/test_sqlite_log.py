@@ -18,7 +18,7 @@ from penstock.scale import LogItem, LogUnavailableError, Retention, SqliteLog, s
 from penstock.scale.logs import log_readers, sqlite_file
 
 A, B = stream_name("a"), stream_name("b")
-Question = Callable[[SqliteLog], Awaitable[None]]
+Question = Callable[[SqliteLog], Awaitable[object]]
 
 
 def asked(path: Path, question: Question, retention: Retention | None = None) -> None:
@@ -95,7 +95,7 @@ def test_a_database_of_something_else_is_refused_and_stays_as_it_is(tmp_path: Pa
 
 def test_a_log_of_another_version_is_refused(tmp_path: Path):
     path = tmp_path / "streams.sqlite"
-    asked(path, lambda log: written(log, A, b"one"))  # type: ignore[arg-type]
+    asked(path, lambda log: written(log, A, b"one"))
     with sqlite3.connect(path) as connection:
         connection.execute("pragma user_version = 2")
     connection.close()
@@ -106,7 +106,9 @@ def test_a_log_of_another_version_is_refused(tmp_path: Path):
 def test_a_file_that_is_no_database_is_refused_and_stays_as_it_is(tmp_path: Path):
     path = tmp_path / "notes.txt"
     path.write_bytes(b"not a database " * 1000)
-    with pytest.raises(UsageError, match=r"damaged or something else: .*; move it away, or name another one"):
+    with pytest.raises(
+        UsageError, match=r"damaged or something else, move it away or name another one: .* not a database"
+    ):
         SqliteLog(path)
     assert path.read_bytes() == b"not a database " * 1000
 
@@ -118,13 +120,28 @@ def test_a_folder_that_is_not_there_is_told(tmp_path: Path):
 
 def test_a_file_that_is_damaged_later_is_told_and_not_misread(tmp_path: Path):
     path = tmp_path / "streams.sqlite"
-    asked(path, lambda log: written(log, A, *(b"%d" % number * 1000 for number in range(100))))  # type: ignore[arg-type]
+    asked(path, lambda log: written(log, A, *(b"%d" % number * 1000 for number in range(100))))
     whole = path.read_bytes()
     path.write_bytes(whole[:8192] + b"\xff" * (len(whole) - 8192))
 
     async def question(log: SqliteLog) -> None:
         with pytest.raises(UsageError, match="damaged"):
             await log.read(A)
+
+    asked(path, question)
+
+
+def test_an_item_that_is_missing_is_told(tmp_path: Path):
+    path = tmp_path / "streams.sqlite"
+    asked(path, lambda log: written(log, A, *(b"%d" % number for number in range(1, 11))))
+    with sqlite3.connect(path) as connection:
+        connection.execute("delete from items where number in (5, 10)")
+    connection.close()
+
+    async def question(log: SqliteLog) -> None:
+        for after in range(10):
+            with pytest.raises(UsageError, match="damaged"):
+                await log.read(A, after)
 
     asked(path, question)
 

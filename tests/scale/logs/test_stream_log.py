@@ -338,3 +338,21 @@ def test_a_long_stream_keeps_its_newest_items_and_tells_of_those_that_are_gone(b
             assert told.value.first == found.first
 
     asking(backend, tmp_path, Retention(items=10))(question)
+
+
+def test_a_stream_that_is_not_written_for_long_is_forgotten(backend: str, tmp_path: Path):
+    async def question(log: StreamLog) -> None:
+        state = await log.claim(A)
+        await log.append(A, [b"old"], state.fence, after=0)
+        while await log.state(A) is not None:  # noqa: ASYNC110 - the log has the clock
+            await asyncio.sleep(0.05)
+        assert await log.read(A) == await log.open_streams() == []
+        with pytest.raises(FencedError):
+            await log.append(A, [b"late"], state.fence, after=1)
+        again = await log.claim(A)
+        assert again.fence > state.fence
+        assert (again.first, again.last) == (1, 0)
+        await log.append(A, [b"new"], again.fence, after=0)
+        assert await log.read(A) == numbered(b"new")
+
+    asking(backend, tmp_path, Retention(seconds=1))(question)

@@ -132,7 +132,7 @@ class Answers:
             stream = self._stream(answer)
             try:
                 await stream.begin(self._keep_alive)
-                how = {"describe_error": in_stream, "replays": True, **options}
+                how: dict[str, Any] = {"describe_error": in_stream, "replays": True, **options}
                 run = runs.start(stream, id=answer.kept, protocol=api, **how)
             except BaseException:
                 await stream.aclose()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
 from ...events.errors import UsageError, how_to_install, without_credentials
 from ...sinks.acting.ledger import KEPT, LEASE, Change, LedgerEntry, LedgerUnavailableError, as_of
@@ -19,7 +19,7 @@ _Connection: TypeAlias = "AsyncConnection[tuple[Any, ...]]"
 _VERSION: Final = 1
 _LOCK: Final = 0x50656E6C
 """The advisory lock under which the tables are made: "Penl"."""
-_TABLES: Final = (
+_TABLES: Final[tuple[LiteralString, ...]] = (
     "create table if not exists penstock_ledger (version integer not null)",
     f"insert into penstock_ledger select {_VERSION} where not exists (select from penstock_ledger)",  # noqa: S608 - a number of ours
     """create table if not exists penstock_calls (
@@ -183,5 +183,5 @@ async def _now(connection: _Connection) -> float:
     return float(now)
 
 
-async def _entries(connection: _Connection, query: str, *values: object) -> list[LedgerEntry]:
+async def _entries(connection: _Connection, query: LiteralString, *values: object) -> list[LedgerEntry]:
     return [LedgerEntry(*row) for row in await (await connection.execute(query, values)).fetchall()]

@@ -24,7 +24,7 @@ from ...sinks.log.stream_log import (
 class _Stream:
     fence: int = 0
     first: int = 1
-    items: deque[bytes] = field(default_factory=deque)
+    items: deque[bytes] = field(default_factory=deque[bytes])
     is_closed: bool = False
     touched: float = 0.0
     moved: asyncio.Event = field(default_factory=asyncio.Event)

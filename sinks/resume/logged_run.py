@@ -85,7 +85,7 @@ async def keep_head(log: StreamLog, run_id: Hashable, head: RunHead) -> None:
 
 
 def _index(run_id: Hashable) -> str:
-    parts = run_id if isinstance(run_id, tuple) else (run_id,)
+    parts: tuple[Hashable, ...] = run_id if isinstance(run_id, tuple) else (run_id,)
     return stream_name("runs", *parts)
 
 

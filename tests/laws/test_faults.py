@@ -86,6 +86,7 @@ def assert_statuses(given: Told, chunks: list[ChunkResponse]) -> None:
             open_[event.segment_id] = open_.get(event.segment_id, "") + event.raw
             continue
         raw = open_.pop(event.segment_id)
+        assert isinstance(event, SegmentEnd)
         is_call = event.segment_type not in ("text", "reasoning", "refusal", "media")
         if is_call and (verdict(raw) == "wrong" or event.metadata.get("tool_name") == ""):
             wanted = "failed"  # what is wrong with a call counts more than what became of the stream

@@ -177,7 +177,7 @@ def test_the_wheel_is_the_same_to_the_byte_wherever_it_is_built_from_the_sdist(
     with tarfile.open(sdist) as archive:
         archive.extractall(tmp_path, filter="data")
     (folder,) = tmp_path.iterdir()
-    options = (*isolation("--no-isolation"), "--wheel", "--outdir", tmp_path / "again")
+    options: list[str | Path] = [*isolation("--no-isolation"), "--wheel", "--outdir", tmp_path / "again"]
     done = run("env", EPOCH, sys.executable, "-m", "build", *options, folder, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert (tmp_path / "again" / wheel.name).read_bytes() == wheel.read_bytes()

@@ -163,8 +163,8 @@ class _Parts:
         for number, port in enumerate(at_gateways):
             first, second = at_buffers[number % 2], at_buffers[1 - number % 2]
             upstreams = ("--upstream", f"http://127.0.0.1:{first}", "--upstream", f"http://127.0.0.1:{second}")
-            options = (*upstreams, *of_log, "--server", "openai", "--most-at-once", "100000", "--port", str(port))
-            self._gateways.append(Part("gateways", "-m", "penstock", "gateway", *options))
+            further = ("--server", "openai", "--most-at-once", "100000", "--port", str(port))
+            self._gateways.append(Part("gateways", "-m", "penstock", "gateway", *upstreams, *of_log, *further))
         self.readers: list[Part] = []
 
     def read(self, plan: Plan) -> None:

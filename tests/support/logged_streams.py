@@ -17,6 +17,7 @@ from penstock.scale import LogWriter, StreamLog, from_log, stream_name
 from penstock.scale.buffer.kept_answer import COMPLETE, Asked, Head, frame
 from penstock.sources import decode_wire
 
+_STREAMS: list[tuple[str, str, bytes]] = [each.values for each in OWN]  # type: ignore[misc]  # what pytest.param holds
 _ASKED = frame(Asked(method="POST", path="/", digest="d", owner="b1", at="2026-01-01T00:00:00Z"))
 _OK = frame(Head(200, [("content-type", "text/event-stream")]))
 
@@ -24,11 +25,11 @@ _OK = frame(Head(200, [("content-type", "text/event-stream")]))
 async def differing(log: StreamLog, number: int) -> list[str]:
     """Write and read so many streams at once; return the names of those whose events are not those of one process."""
     found = await asyncio.gather(*(_of_log(log, which) for which in range(number)))
-    return [OWN[which % len(OWN)].values[1] for which in range(number) if found[which] != _alone(which % len(OWN))]
+    return [_STREAMS[which % len(OWN)][1] for which in range(number) if found[which] != _alone(which % len(OWN))]
 
 
 async def _of_log(log: StreamLog, which: int) -> list[str]:
-    api, name, _ = OWN[which % len(OWN)].values
+    api, name, _ = _STREAMS[which % len(OWN)]
     stream = stream_name("stream", which)
     source = from_log(log, stream, api, turn_id="t", **options_of(api, name))
     read = asyncio.ensure_future(_read(Pipeline(turn_id="t").astream(source)))
@@ -37,7 +38,7 @@ async def _of_log(log: StreamLog, which: int) -> list[str]:
 
 
 async def _write(log: StreamLog, stream: str, which: int) -> None:
-    body: bytes = OWN[which % len(OWN)].values[2]
+    body = _STREAMS[which % len(OWN)][2]
     size = random.Random(which).randint(50, 5000)
     writer = await LogWriter.claimed(log, stream, joined=True)
     for item in (_ASKED, _OK):
@@ -63,7 +64,7 @@ async def _read(events: AsyncIterable[Any]) -> list[str]:
 @cache
 def _alone(which: int) -> list[str]:
     """Return what one process reads of the bytes of a stream, without a log."""
-    api, name, body = OWN[which].values
+    api, name, body = _STREAMS[which]
 
     def events() -> Iterable[Any]:
         try:

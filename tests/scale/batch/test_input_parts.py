@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,13 @@ def test_no_more_of_a_table_is_in_memory_than_a_few_parts_though_it_is_one_row_g
 
 def test_no_more_is_made_ahead_than_is_allowed():
     made: list[int] = []
-    taken = ahead((made.append(number) or number for number in range(100)), 4)
+
+    def numbers() -> Iterator[int]:
+        for number in range(100):
+            made.append(number)
+            yield number
+
+    taken = ahead(numbers(), 4)
     for number in range(100):
         assert next(taken) == number
         assert len(made) <= number + 4

@@ -16,7 +16,6 @@ import pytest
 from looped import looped
 from nats_server import KEPT_AT_ONCE, NatsServer, free_port, running_nats, shared_nats
 from own_certificate import own_certificate
-from own_certificate import own_certificate
 
 from penstock.events import UsageError
 from penstock.scale import FencedError, JetStreamLog, LogItem, LogUnavailableError, LogWriter, Retention, stream_name

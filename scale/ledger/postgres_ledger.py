@@ -19,15 +19,15 @@ _Connection: TypeAlias = "AsyncConnection[tuple[Any, ...]]"
 _VERSION: Final = 1
 _LOCK: Final = 0x50656E6C
 """The advisory lock under which the tables are made: "Penl"."""
-_TABLES: Final[tuple[LiteralString, ...]] = (
+_TABLES: Final = (
     "create table if not exists penstock_ledger (version integer not null)",
-    f"insert into penstock_ledger select {_VERSION} where not exists (select from penstock_ledger)",  # noqa: S608 - a number of ours
     """create table if not exists penstock_calls (
         key text primary key, tool text not null, digest text not null, state text not null, owner text not null,
         until double precision not null, outcome text not null, changed double precision not null
     )""",
     "create index if not exists penstock_calls_by_change on penstock_calls (changed)",
 )
+_MARK: Final = "insert into penstock_ledger select %s where not exists (select from penstock_ledger)"
 _PATIENCE: Final = 10.0
 """Seconds for the answer to one question, with the connection that it may need."""
 _SYNCHRONOUS: Final = """select set_config('synchronous_commit', 'on', false)
@@ -169,6 +169,7 @@ async def _prepare(connection: _Connection) -> None:
             await connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
             for statement in _TABLES:  # to_regclass would not see here what another worker has made meanwhile
                 await connection.execute(statement)
+            await connection.execute(_MARK, (_VERSION,))
         ((version,),) = await (await connection.execute("select version from penstock_ledger")).fetchall()
     if version != _VERSION:
         message = (

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from contextlib import suppress
 from random import uniform
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -85,7 +85,7 @@ async def keep_head(log: StreamLog, run_id: Hashable, head: RunHead) -> None:
 
 
 def _index(run_id: Hashable) -> str:
-    parts: tuple[Hashable, ...] = run_id if isinstance(run_id, tuple) else (run_id,)
+    parts = cast("tuple[Hashable, ...]", run_id) if isinstance(run_id, tuple) else (run_id,)
     return stream_name("runs", *parts)
 
 

@@ -128,7 +128,7 @@ async def diagnose(
     rows: list[Row] = []
     answers: list[tuple[Question, SeenAnswer]] = []
     async with httpx2.AsyncClient(
-        transport=httpx2.ASGITransport(gateway), base_url="http://gateway", timeout=None
+        transport=httpx2.ASGITransport(gateway), base_url="http://localhost", timeout=None
     ) as client:
         alone, through = _alone(upstream), _through(client)
         for number, question in enumerate(questions):

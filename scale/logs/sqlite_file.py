@@ -335,7 +335,9 @@ def _opened(path: Path) -> sqlite3.Connection:
 def _check(connection: sqlite3.Connection, path: Path) -> None:
     """Make the tables in a file that is new; `UsageError` for one that is something else, which is not changed."""
     with _told():
+        connection.execute("begin")  # or another process could make them between two of these questions
         kind, version, tables = _kind(connection)
+        connection.execute("commit")
         if kind == 0 and tables == 0:
             connection.execute("begin immediate")
             if _kind(connection) == (0, 0, 0):  # no other process was faster

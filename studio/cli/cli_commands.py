@@ -68,7 +68,8 @@ COMMANDS = {
     "batch": _Command(
         "batch",
         ".cli_recordings",
-        "Read recordings, bodies and texts in bulk into Parquet tables of calls, failures, segments and usage.",
+        "Read recordings, bodies and texts in bulk into Parquet tables: "
+        "invocations, failures, segments, usage, records.",
     ),
     "app": _Command(
         "app", ".cli_pages", "Serve a page on this machine that shows answers while they stream: text, files, commands."

@@ -51,6 +51,7 @@ WORKING = {
     "gateway": ("gateway", "--upstream", "http://127.0.0.1:1", "--port", "0"),
     "buffer": ("buffer", "--upstream", "http://127.0.0.1:1", "--log", "memory:", "--port", "0"),
     "explore": ("explore", ONE_CALL, "--no-browser"),
+    "batch": ("batch", ONE_CALL, tempfile.mkdtemp()),
 }
 OUTPUTS = some_of(product(WORKING, ("a full disk", "a reader that has left")), 5)
 READING = {

@@ -44,7 +44,7 @@ help: ## print this list
 demo: $(READY) ## show a file being written while the model is still writing it, and say how to open the page; needs no API key
 	@$(RUN)/penstock demo
 
-test: $(READY) ## run the tests of the library, on two cores in some three minutes: few examples, costly tables in part
+test: $(READY) ## run the tests of the library, on two cores in some four minutes: few examples, costly tables in part
 	$(COMPILE_ONCE) $(RUN)/python -m pytest $(TWICE_ALL_CORES) --hypothesis-profile=quick -m 'not tooling and not deep'
 
 test-pure: $(READY) ## run the tests of operators, laws and events as they are where nothing was compiled

@@ -21,6 +21,7 @@ class LoggedStreams:
     """A run of a log as the readers of this process share it: they follow it together as far as their places allow.
 
     - `follow`: opens the stream behind a number. `state`: where the stream was when it was found.
+    - `again`: with what this process could go on with the run; None if it cannot.
     """
 
     def __init__(
@@ -28,10 +29,12 @@ class LoggedStreams:
         follow: Callable[[LoggedStreams, int], KeptStream],
         cancel: Callable[[str], Awaitable[object]],
         state: LogState | None,
+        again: Again | None,
     ) -> None:
         self._follow = follow
         self._cancel = cancel
         self.state = state
+        self.again = again
         self.followed: list[KeptStream] = []
 
     @property
@@ -88,6 +91,7 @@ class LoggedRuns:
         self._replayed: set[str] = set()
         """Those of the runs written here with which another process could go on."""
         self._read: dict[str, LoggedStreams] = {}
+        self._breaking: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._writers)
@@ -108,7 +112,7 @@ class LoggedRuns:
         async def once() -> FramePump:
             return pump
 
-        self._write(head, begin, once)
+        self._write(head, begin, once, pump)
         return self._streams(head, None, None)
 
     async def find(self, run_id: Hashable, again: Again | None) -> tuple[RunHead, LoggedStreams] | None:
@@ -133,15 +137,16 @@ class LoggedRuns:
     def _streams(self, head: RunHead, state: LogState | None, again: Again | None) -> LoggedStreams:
         if (streams := self._read.get(head.run)) is not None:
             streams.state = state or streams.state
+            streams.again = again or streams.again  # one who has started the run has none
             return streams
 
         async def cancel(reason: str) -> None:
             await self._cancel(head, reason)
 
-        async def orphaned() -> None:
-            await self._go_on(head, again)
-
         def follow(streams: LoggedStreams, after: int) -> KeptStream:
+            async def orphaned() -> None:
+                await self._go_on(head, streams.again)
+
             frames = self._kept(after)
             pump = LogFrames(
                 self._log,
@@ -159,11 +164,15 @@ class LoggedRuns:
             if not streams.followed and self._read.get(head.run) is streams:
                 del self._read[head.run]
 
-        self._read[head.run] = streams = LoggedStreams(follow, cancel, state)
+        self._read[head.run] = streams = LoggedStreams(follow, cancel, state, again)
         return streams
 
     def _write(
-        self, head: RunHead, begin: Callable[[], Awaitable[LogState]], pump: Callable[[], Awaitable[FramePump]]
+        self,
+        head: RunHead,
+        begin: Callable[[], Awaitable[LogState]],
+        pump: Callable[[], Awaitable[FramePump]],
+        opened: FramePump | None = None,
     ) -> RunWriter:
         writer = RunWriter(
             self._log,
@@ -172,6 +181,7 @@ class LoggedRuns:
             pump=pump,
             last_frames=lambda error: self._last_frames(head, error),
             beat=self._lease / 3,
+            opened=opened,
         )
         self._writers[head.run] = writer
         if head.replays:
@@ -181,9 +191,19 @@ class LoggedRuns:
             if self._writers.get(head.run) is writer:
                 del self._writers[head.run]
                 self._replayed.discard(head.run)
+            if writer.has_failed:
+                self._break_off(head)
 
         writer.task.add_done_callback(done)
         return writer
+
+    def _break_off(self, head: RunHead) -> None:
+        """Let the readers come back of a run that failed, where nobody here can go on with it: they would wait."""
+        streams = self._read.get(head.run)
+        if streams is not None and streams.again is None:
+            task = asyncio.ensure_future(streams.aclose())
+            self._breaking.add(task)
+            task.add_done_callback(self._breaking.discard)
 
     async def _go_on(self, head: RunHead, again: Again | None) -> None:
         """Go on with a run that nobody writes; one that cannot be had again ends."""

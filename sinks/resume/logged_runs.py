@@ -90,6 +90,8 @@ class LoggedRuns:
         self._writers: dict[str, RunWriter] = {}
         self._replayed: set[str] = set()
         """Those of the runs written here with which another process could go on."""
+        self._beginning: dict[Hashable, RunHead] = {}
+        """What ids mean from now on, though the log does not have it yet."""
         self._read: dict[str, LoggedStreams] = {}
         self._breaking: set[asyncio.Task[None]] = set()
 
@@ -107,16 +109,24 @@ class LoggedRuns:
         async def begin() -> LogState:
             state = await self._log.claim(head.run)
             await keep_head(self._log, run_id, head)
+            begun()
             return state
 
         async def once() -> FramePump:
             return pump
 
-        self._write(head, begin, once, pump)
+        def begun(_: object = None) -> None:
+            if self._beginning.get(run_id) is head:
+                del self._beginning[run_id]
+
+        self._beginning[run_id] = head
+        self._write(head, begin, once, pump).task.add_done_callback(begun)
         return self._streams(head, None, None)
 
     async def find(self, run_id: Hashable, again: Again | None) -> tuple[RunHead, LoggedStreams] | None:
         """Return the run that an id means, and what reads it; None if there is none."""
+        if (head := self._beginning.get(run_id)) is not None:
+            return head, self._streams(head, None, again)
         head = await newest_head(self._log, run_id)
         state = None if head is None else await self._log.state(head.run)
         if head is None or state is None:

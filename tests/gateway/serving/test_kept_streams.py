@@ -180,6 +180,24 @@ def test_while_the_log_is_away_a_named_stream_is_refused_and_the_client_comes_ag
         assert upstream.requests == []
 
 
+def test_the_same_request_twice_at_once_is_asked_once(tmp_path: Path):
+    path = "/v1/chat/completions"
+    upstream = ScriptedUpstream([None, *body_of(text_chunks(WORDS))])
+
+    async def twice(url: str) -> list[str]:
+        async with httpx2.AsyncClient(timeout=20) as client:
+            both = [asyncio.create_task(client.post(url + path, json=BODIES[path], headers=NAME)) for _ in range(2)]
+            while (await client.get(f"{url}/health")).json()["open_streams"] == 0:
+                pass
+            upstream.go()
+            return [each.text for each in await asyncio.gather(*both)]
+
+    with sharing(upstream, tmp_path / "log") as url:
+        one, other = asyncio.run(twice(url))
+    assert events(one) == events(other)
+    assert len(upstream.requests) == 1
+
+
 def test_an_event_that_is_no_number_is_refused(tmp_path: Path):
     with sharing(ScriptedUpstream([]), tmp_path / "log") as url:
         path = "/v1/responses"

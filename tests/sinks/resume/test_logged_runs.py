@@ -281,6 +281,18 @@ def test_a_run_that_is_started_while_the_log_is_away_is_written_when_it_is_there
     virtual_time.run(main())
 
 
+def test_a_run_is_found_here_as_soon_as_it_is_started():
+    async def main() -> None:
+        log, provider = MemoryLog(), Provider(3)
+        runs = StreamRuns(log=log)
+        runs.start(provider.events(), id="chat")
+        assert await objects(await found(runs)) == [*notices(1, 3), END]
+        second = runs.start(Provider(2).events(), id="chat")
+        assert await objects(await found(runs)) == [*notices(1, 2), END] == await objects(second)
+
+    virtual_time.run(main())
+
+
 def test_readers_break_off_where_the_log_stays_away_and_nobody_here_can_go_on():
     async def main() -> None:
         for is_begun in (False, True):

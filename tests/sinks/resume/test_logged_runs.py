@@ -17,7 +17,7 @@ from away_log import Away
 from sse_stream import EVENTS, one_by_one
 
 from penstock.events import Notice, UsageError
-from penstock.scale import MemoryLog, Retention
+from penstock.scale import LogState, MemoryLog, Retention
 from penstock.sinks import StreamRuns
 from penstock.sinks.log.stream_log import LARGEST_ITEM
 from penstock.sinks.resume.logged_run import RunHead, keep_head, newest_head
@@ -391,6 +391,28 @@ def test_a_reader_of_any_process_cancels_the_run_for_all():
             assert mine[4:] == [END] if canceller is here else "enough" in mine[4]["error"]["detail"]
             await asyncio.sleep(3)
             assert provider.opened == 0
+
+    virtual_time.run(main())
+
+
+def test_readers_of_two_processes_may_cancel_at_once():
+    class Distant(MemoryLog):
+        """A log whose answers take a while."""
+
+        async def claim(self, stream: str) -> LogState:
+            state = await super().claim(stream)
+            await asyncio.sleep(0.1)
+            return state
+
+    async def main() -> None:
+        log = Distant()
+        processes = [StreamRuns(log=log) for _ in range(3)]
+        processes[0].start(Provider(20).events(), id="chat")
+        await asyncio.sleep(2.5)
+        await asyncio.gather(*[(await found(each)).cancel("enough") for each in processes[1:]])
+        shown = await objects(await found(processes[0]))
+        assert shown[:-1] == notices(1, 3)
+        assert shown[-1]["error"]["detail"] == "enough"
 
     virtual_time.run(main())
 

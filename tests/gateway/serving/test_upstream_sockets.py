@@ -100,13 +100,13 @@ def check(fault: SocketFault, has: Got, *, is_chat: bool) -> None:
 
 
 def endless_text(of: Connection) -> None:
-    of.head("connection: close")
+    of.head()
     while True:
         of.send(TEXT)
 
 
 def endless_call(of: Connection) -> None:
-    of.head("connection: close")
+    of.head()
     of.send(body_of(text_chunks(['<tool_call>{"name": "f", "arguments": {"a": "'], None), done=False)[-1])
     endless_text(of)
 

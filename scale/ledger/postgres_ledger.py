@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
 from ...events.errors import UsageError, how_to_install, without_credentials
 from ...sinks.acting.ledger import KEPT, LEASE, Change, LedgerEntry, LedgerUnavailableError, as_of
@@ -21,13 +21,13 @@ _LOCK: Final = 0x50656E6C
 """The advisory lock under which the tables are made: "Penl"."""
 _TABLES: Final = (
     "create table if not exists penstock_ledger (version integer not null)",
-    f"insert into penstock_ledger select {_VERSION} where not exists (select from penstock_ledger)",  # noqa: S608 - a number of ours
     """create table if not exists penstock_calls (
         key text primary key, tool text not null, digest text not null, state text not null, owner text not null,
         until double precision not null, outcome text not null, changed double precision not null
     )""",
     "create index if not exists penstock_calls_by_change on penstock_calls (changed)",
 )
+_FIRST: Final = "insert into penstock_ledger select %s where not exists (select from penstock_ledger)"
 _PATIENCE: Final = 10.0
 """Seconds for the answer to one question, with the connection that it may need."""
 _SYNCHRONOUS: Final = """select set_config('synchronous_commit', 'on', false)
@@ -168,6 +168,7 @@ async def _prepare(connection: _Connection) -> None:
             await connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
             for statement in _TABLES:  # to_regclass would not see here what another worker has made meanwhile
                 await connection.execute(statement)
+            await connection.execute(_FIRST, (_VERSION,))
         ((version,),) = await (await connection.execute("select version from penstock_ledger")).fetchall()
     if version != _VERSION:
         message = (
@@ -182,5 +183,5 @@ async def _now(connection: _Connection) -> float:
     return float(now)
 
 
-async def _entries(connection: _Connection, query: str, *values: object) -> list[LedgerEntry]:
+async def _entries(connection: _Connection, query: LiteralString, *values: object) -> list[LedgerEntry]:
     return [LedgerEntry(*row) for row in await (await connection.execute(query, values)).fetchall()]

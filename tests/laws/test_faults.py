@@ -280,6 +280,7 @@ def test_an_event_that_comes_twice_keeps_the_grammar_and_gives_no_call_two_fates
         told(sdk.by_wire([body]))
 
 
+@pytest.mark.laws
 @looped("sdk, name", STREAMS)
 def test_events_in_a_wrong_order_keep_the_grammar_and_give_no_call_two_fates(sdk: Sdk, name: str):
     frames = [frame for frame in frames_of(sdk.body_of(name)) if b"[DONE]" not in frame]  # behind which nothing is read

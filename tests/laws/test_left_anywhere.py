@@ -221,6 +221,7 @@ def said(api: str, frames: list[bytes]) -> int:
     return sum(len(chunk.content) + len(chunk.reasoning) for chunk in chunks)
 
 
+@pytest.mark.laws
 @every_api
 def test_an_answer_without_an_end_takes_no_more_memory_the_longer_it_is(api: str):
     events = drive(endless_text(api), decode_wire(api, turn_id="t"), api_tool_call(turn_id="t"))

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
-from certificates import certificate
 from chat_client import Run, acollected, collected, plain
 from depth import is_deep, some_of
 from every_sdk import OLLAMA, SDKS, WITH_CALLS, Sdk, nothing_left
 from further_sdks import ASYNC_CLIENTS, FRAMES, FURTHER_SDKS, FurtherSdk
 from looped import looped
 from operator_contract import wrong_answers, wrong_segments
+from own_certificate import own_pem
 from socket_faults import FAULTS, Connection, FaultServer, SocketFault
 
 from penstock.events import AnswerEnd, PenstockError, ProviderError, ToolInvocation, UsageError
@@ -133,7 +133,7 @@ def test_whatever_a_socket_does_the_answer_is_whole_or_a_typed_error_and_nothing
 
 def cut_over_tls(of: Connection) -> None:
     """Send a half of a body that ends with the connection, and end that without a farewell of TLS."""
-    of.head("connection: close")
+    of.head()
     of.send(of.body[: len(of.body) // 2])
 
 
@@ -154,7 +154,7 @@ def test_the_end_of_a_connection_over_tls_is_no_end_of_an_answer(asked: Asked, p
 
 @pytest.fixture(scope="module")
 def pem(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return certificate(tmp_path_factory.mktemp("tls"))
+    return own_pem(tmp_path_factory.mktemp("tls"))
 
 
 def whole_of(asked: Asked) -> Run:

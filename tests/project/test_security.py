@@ -80,7 +80,9 @@ def test_each_limit_is_the_one_in_the_code(limit: Limit):
 @looped("limit", limits, lambda limit: limit.what)
 def test_each_limit_has_its_test(limit: Limit):
     code = ast.parse((ROOT / limit.test).read_text(encoding="utf-8"))
-    assert limit.function in {node.name for node in ast.walk(code) if isinstance(node, ast.FunctionDef)}
+    assert limit.function in {
+        node.name for node in ast.walk(code) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    }
 
 
 def test_every_limit_of_a_call_is_in_the_table():

@@ -57,6 +57,7 @@ def at_most(monkeypatch: pytest.MonkeyPatch, longest: int) -> None:
     monkeypatch.setattr(sys.modules[WireMachine.__module__], "LONGEST_EVENT", longest)
 
 
+@pytest.mark.laws
 def test_every_cutting_gives_the_same_error_at_the_same_byte(monkeypatch: pytest.MonkeyPatch):
     at_most(monkeypatch, SMALL)
 

@@ -13,7 +13,8 @@ from penstock.sources.sdk_sources import from_gemini
 
 def client(url: str) -> Any:
     genai = pytest.importorskip("google.genai", reason="needs google-genai, the extra `gemini`")
-    return genai.Client(api_key="none", http_options=genai.types.HttpOptions(base_url=url))
+    once = genai.types.HttpRetryOptions(attempts=1)  # as the clients of the other SDKs here
+    return genai.Client(api_key="none", http_options=genai.types.HttpOptions(base_url=url, retry_options=once))
 
 
 def vertex_client(url: str) -> Any:

@@ -1,4 +1,4 @@
-"""Prints what `pip install "penstock[all]"` brings, one `name==version` a line, as it is installed here."""
+"""Prints what an installation with the extra `all` brings, one `name==version` a line, as it is installed here."""
 
 from __future__ import annotations
 

@@ -28,3 +28,11 @@ def own_certificate(folder: Path) -> None:
     (folder / "cert.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
     pem, form = serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8
     (folder / "key.pem").write_bytes(key.private_bytes(pem, form, serialization.NoEncryption()))
+
+
+def own_pem(folder: Path) -> Path:
+    """Return a file with such a key and its certificate, which a client may trust, too."""
+    own_certificate(folder)
+    path = folder / "server.pem"
+    path.write_bytes((folder / "key.pem").read_bytes() + (folder / "cert.pem").read_bytes())
+    return path

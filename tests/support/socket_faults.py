@@ -32,7 +32,7 @@ class Connection:
             self._own.sendall(piece)
 
     def head(self, *fields: str, status: str = "200 OK", content_type: str | None = None) -> None:
-        given = (f"content-type: {content_type or self.content_type}", *fields)
+        given = ("connection: close", f"content-type: {content_type or self.content_type}", *fields)
         self.send("\r\n".join((f"HTTP/1.1 {status}", *given, "", "")).encode())
 
     def chunked(self, *pieces: bytes, end: bytes = b"0\r\n\r\n") -> None:
@@ -122,7 +122,7 @@ class FaultServer:
             connection = Connection(own, self.body, self.content_type)
             if path in self._lists:
                 listed = self._lists[path]
-                connection.head(f"content-length: {len(listed)}", "connection: close", content_type="application/json")
+                connection.head(f"content-length: {len(listed)}", content_type="application/json")
                 connection.send(listed)
             elif path:
                 self.play(connection)
@@ -205,7 +205,7 @@ def _with_trailers(of: Connection) -> None:
 
 
 def _until_the_close(of: Connection) -> None:
-    of.head("connection: close")
+    of.head()
     of.send(of.body)
 
 
@@ -262,7 +262,7 @@ def _endless_head(of: Connection) -> None:
 
 def _instead(body: bytes, content_type: str) -> Callable[[Connection], None]:
     def play(of: Connection) -> None:
-        of.head("connection: close", f"content-length: {len(body)}", content_type=content_type)
+        of.head(f"content-length: {len(body)}", content_type=content_type)
         of.send(body)
 
     return play

@@ -69,6 +69,7 @@ ROWS = {**FAULTS, "it stalls": SocketFault(stall, "lost"), "it says nothing": So
 WAYS = [(api, stream) for api in PATHS for stream in (True, False)]
 
 
+@pytest.mark.laws
 @looped("fault", ROWS.values(), ROWS)
 def test_each_client_has_the_whole_answer_or_an_error(
     fault: SocketFault, faulty: FaultServer, behind: tuple[str, Gateway]
@@ -99,13 +100,13 @@ def check(fault: SocketFault, has: Got, *, is_chat: bool) -> None:
 
 
 def endless_text(of: Connection) -> None:
-    of.head("connection: close")
+    of.head()
     while True:
         of.send(TEXT)
 
 
 def endless_call(of: Connection) -> None:
-    of.head("connection: close")
+    of.head()
     of.send(body_of(text_chunks(['<tool_call>{"name": "f", "arguments": {"a": "'], None), done=False)[-1])
     endless_text(of)
 
@@ -128,6 +129,7 @@ def test_an_answer_without_an_end_is_an_error_at_a_bound(play: Any, faulty: Faul
             assert gateway._answers.open_streams == 0
 
 
+@pytest.mark.laws
 @looped("length", lambda: some_of(range(1, 2000, 37), 8))
 def test_a_client_that_leaves_at_any_byte_leaves_nothing_open(length: int):
     """It sends a part of a request, or reads a part of the answer, and resets its connection."""

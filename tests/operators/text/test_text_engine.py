@@ -539,6 +539,16 @@ def test_a_token_before_code_that_is_no_call_is_nobodys_text(dialect: str, text:
         assert "".join(event.raw for event in events if isinstance(event, SegmentEvent)) == whole
 
 
+def test_an_attribute_beside_an_arguments_name_is_an_argument_which_may_come_once():
+    def outcomes(parameters: str) -> list[Any]:
+        text = f'<minimax:tool_call><invoke name="f">{parameters}</invoke></minimax:tool_call>'
+        events = answered([text], parse_text("minimax_m2"), to_invocations())
+        return [getattr(each, "arguments", None) or getattr(each, "reason", None) for each in events]
+
+    assert {"string": "false", "n": "1"} in outcomes('<parameter name="n" string="false">1</parameter>')
+    assert "malformed" in outcomes('<parameter name="n" string="false" string="true">1</parameter>')
+
+
 MUTANTS = {
     "text of a block goes on in whatever segment is open": ("native", ("operators/text/block_text.py", "block.outside.give(_SAID[slot.item.role], text, upto)", "block.outside.give(block.answer.open_type, text, upto)")),
     "the closer of a block's text that something native ended is lost": ("once_did", ("operators/text/outside_text.py", "            self._source_buffer.before = raw\n", "            pass\n")),

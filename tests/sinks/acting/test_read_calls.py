@@ -909,7 +909,7 @@ MUTANTS = {
     "a tool begins to read with invalid arguments": ("invalid_arguments", ("sinks/acting/read_calls.py", "        if errors is not None:\n            call.is", "        if False:\n            call.is")),
     "a tool begins to read although its call was cut": ("may_not_change", ("sinks/acting/read_calls.py", "        call.is_held = True\n", "")),
     "a text that is read ends before the seal": (["told_why", "tests/laws/test_read_while_written.py cut_anywhere"], ("sinks/acting/read_calls.py", "        call.ending = cut_reason(end)\n", "        call.ending = cut_reason(end)\n        call.text.end()\n")),
-    "a tool has a result although its call was cut": ("told_why", ("sinks/acting/read_calls.py", '            emit(status("failed", str(call.cut)))\n            return\n', "            acting.answer(result)\n            self._work.emit(result)\n            return\n")),
+    "a tool has a result although its call was cut": ("told_why", ("sinks/acting/read_calls.py", '            self._emit(call, StatusMaker(request, is_open=True)("failed", str(call.cut)))\n            return\n', "            self._acting.answer(result)\n            return\n")),
     "a call that repeats an id is read at once": ("repeated_runs_once", ("sinks/acting/read_calls.py", ' and "repeats" not in start.metadata', "")),
     "a text that comes first waits without a limit": ("behind_a_limit", ("sinks/acting/open_call.py", "self.opening is None and self._length > most", "False")),
     "an argument behind the text is ignored": (["may_not_change", "tests/laws/test_read_while_written.py is_the_argument"], ("sinks/acting/read_calls.py", "errors is not None or not is_same", "errors is not None")),

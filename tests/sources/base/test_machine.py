@@ -19,7 +19,7 @@ from penstock.events.chunk_response import TokenUsage
 from penstock.operators import to_segments
 from penstock.pipeline.strategies import api_tool_call
 from penstock.sources import decode_wire, from_wire
-from penstock.sources.base.machine import merged
+from penstock.sources.base.machine import Texts, merged
 from penstock.sources.recognition.apis import APIS
 
 STREAMS = Path(__file__).parents[2] / "streams"
@@ -174,6 +174,15 @@ def test_a_text_and_what_ends_it_stay_in_order() -> None:
         ChunkResponse(content=each, choice=choice, usage=usage) for choice, each in ((0, "a"), (1, "b"), (0, "c"))
     ]
     assert merged(told_tokens) == told_tokens
+
+
+def test_what_guards_a_text_passes_through_it_and_an_interruption_ends_it():
+    machine, noticed = Texts(), ChunkResponse(notices=(Notice("slow", "it waits"),))
+    assert machine.feed(noticed) == [noticed]
+    assert machine.feed("a\ud83d") == [ChunkResponse(content="a")]
+    interrupted = ChunkResponse(interrupted="too slow")
+    assert machine.feed(interrupted) == [ChunkResponse(content="\ufffd"), interrupted]
+    assert machine.stopped
 
 
 MUTANTS = {

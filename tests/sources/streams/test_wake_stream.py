@@ -14,11 +14,11 @@ import httpx2
 import openai
 import pytest
 from body_server import BodyServer
-from certificates import certificate
 from chat_client import create
 from dispose_scene import Scene
 from every_sdk import CHAT, GEMINI, OLLAMA, SDKS, Sdk, nothing_left
 from mistral_stream import mistral_body
+from own_certificate import own_pem
 
 from penstock.events import ProviderError
 from penstock.sources.from_stream import any_exception, check_any_stream
@@ -203,7 +203,7 @@ def test_a_body_without_a_stated_end_just_ends():
 
 
 def test_over_tls_a_reader_is_woken_by_an_end_without_a_farewell(tmp_path: Path):
-    pem = certificate(tmp_path)
+    pem = own_pem(tmp_path)
     trust = ssl.create_default_context(cafile=pem)
     with stalling(HEAD + first_event(CHAT), pem) as stall:
         http = httpx2.Client(verify=trust)

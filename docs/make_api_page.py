@@ -1,4 +1,4 @@
-"""Makes the whole of api-pipeline.md, api-scale.md, api-sinks.md and api-sources.md: every public name of these folders.
+"""Makes the whole of the pages api-*.md: every public name of these folders.
 
 griffe reads the files, so nothing on the pages depends on what is installed beside Penstock.
 """
@@ -152,7 +152,7 @@ def _members(kind: griffe.Class) -> Iterator[str]:
     if any(about for _, about in said):
         yield "\n".join(f"- `{name}`: {about}" for name, about in said if about)
     for each in public:
-        if isinstance(each, griffe.Function):
+        if isinstance(each, griffe.Function) and each.docstring:  # what has none is told by the protocol that it keeps
             yield f"#### {kind.name}.{each.name}"
             yield from _told(each)
 

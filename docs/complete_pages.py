@@ -8,6 +8,7 @@ from typing import Any
 
 PAGES = {
     "api-pipeline.md": "make_api_page.py",
+    "api-scale.md": "make_api_page.py",
     "api-sinks.md": "make_api_page.py",
     "api-sources.md": "make_api_page.py",
     "dialect-catalogue.md": "make_dialects_page.py",

@@ -1,4 +1,4 @@
-"""Makes the whole of api-pipeline.md, api-sinks.md and api-sources.md: every public name of these folders.
+"""Makes the whole of the pages api-*.md: every public name of these folders.
 
 griffe reads the files, so nothing on the pages depends on what is installed beside Penstock.
 """
@@ -27,6 +27,16 @@ SECTIONS: dict[str, dict[str, tuple[str, ...]]] = {
             *("STRATEGIES", "strategy_named", "api_tool_call", "pass_through", "TextStrategy"),
             *("auto", "harmony", "hermes", "json_answer", "pythonic", "qwen3_coder", "sentinel", "tool_call"),
         ),
+    },
+    "scale": {
+        "The log": (
+            *("StreamLog", "open_log", "MemoryLog", "SqliteLog", "RedisLog", "JetStreamLog", "Retention"),
+            *("stream_name", "LogItem", "LogState", "LogWriter"),
+        ),
+        "What a log raises": ("FencedError", "ClosedError", "LogGapError", "LogUnavailableError"),
+        "The buffer": ("Buffer", "BufferOptions", "from_log"),
+        "The ledger": ("Ledger", "SqliteLedger", "PostgresLedger", "LedgerEntry", "call_key", "LedgerUnavailableError"),
+        "Reading in bulk": ("read_dataset", "BatchResult"),
     },
     "sinks": {
         "To collect and to call": ("collect", "acollect", "callbacks", "each_event"),
@@ -142,7 +152,7 @@ def _members(kind: griffe.Class) -> Iterator[str]:
     if any(about for _, about in said):
         yield "\n".join(f"- `{name}`: {about}" for name, about in said if about)
     for each in public:
-        if isinstance(each, griffe.Function):
+        if isinstance(each, griffe.Function) and each.docstring:  # what has none is told by the protocol that it keeps
             yield f"#### {kind.name}.{each.name}"
             yield from _told(each)
 

@@ -17,9 +17,13 @@ from ...sinks.collect import Collected, Collector
 from ...sources.base.machine import Machine
 from ...sources.from_stream import decoder_factory
 from ...sources.recordings.from_recording import items_of, recording_in
+from ...sources.recordings.read_recording import TimedItem
 
-_PIECE = 256 * 1024
-"""The bytes that are decoded at once: their deltas become one event a segment."""
+_FIRST, _PIECE = 2048, 256 * 1024
+"""The bytes that are decoded at once, whose deltas become one event a segment.
+
+The first piece is short: once something was understood, the machine of the API is asked directly.
+"""
 UNREADABLE = "unreadable"
 """The status of a record that could not be read, beside those of an answer."""
 
@@ -107,11 +111,13 @@ class RecordReader:
         if isinstance(content, str):
             return (content,), self._new_text_machine(turn_id=turn_id), None
         try:
-            recording, api = recording_in(content, self._api)
+            recording, api = recording_in(content, self._api, is_split=False)
         except ValueError as error:  # a wrong line of stored chunks
             raise UsageError(str(error)) from error
-        cut = _PIECE if recording.meta.form == "wire" else None
-        recorded = items_of(recording, api, chunk_size=cut, **{**self._options, "turn_id": turn_id})
+        if recording.meta.form == "wire":
+            body = b"".join(each.item for each in recording.items)
+            recording = recording._replace(items=[TimedItem(0.0, piece) for piece in _pieces(body)])
+        recorded = items_of(recording, api, **{**self._options, "turn_id": turn_id})
         return recorded.untimed(), recorded.new_machine(), recorded.api
 
     def _chain(self, turn_id: str, *, is_text: bool) -> StageChain[Any, Any]:
@@ -135,6 +141,12 @@ class RecordReader:
     @cached_property
     def _new_text_machine(self) -> Any:
         return decoder_factory(None, **self._options)
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    yield body[:_FIRST]
+    for start in range(_FIRST, len(body), _PIECE):
+        yield body[start : start + _PIECE]
 
 
 def _events(flow: Flow, items: Iterable[Any]) -> Iterator[Any]:

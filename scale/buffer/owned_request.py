@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import Final, NamedTuple
 
 import httpx2
@@ -24,6 +25,8 @@ _KEPT_HEADERS: Final = frozenset(
     ("content-encoding", "content-type", "location", "request-id", "retry-after", "retry-after-ms", "x-request-id")
 ) | {"x-should-retry"}
 """Headers of a response that a client needs and that tell nothing of the account."""
+_FIRST: Final = 1.0
+"""Seconds for which a client waits until the log has the head: two buffers may have been asked at the same time."""
 HIDDEN: Final = b"***"
 
 
@@ -97,9 +100,12 @@ class OwnedRequest:
         response = await self._ask()
         try:
             headers, pieces = read_response(response)
-            self.head = Answered(response.status_code, headers)
             said = [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
             self._put(Head(response.status_code, [each for each in said if each[0] in _KEPT_HEADERS]))
+            with suppress(TimeoutError, LogUnavailableError):  # a client need not wait for a log that is away
+                async with asyncio.timeout(_FIRST):
+                    await self.writer.flush()
+            self.head = Answered(response.status_code, headers)
             self.answered.set()
             if response.is_success:
                 async for piece in pieces:

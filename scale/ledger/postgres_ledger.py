@@ -73,6 +73,7 @@ class PostgresLedger:
 
     @property
     def lease(self) -> float:
+        """Seconds after which a call that nobody has renewed counts as unknown."""
         return self._lease
 
     async def change(self, key: str, change: Change) -> LedgerEntry | None:

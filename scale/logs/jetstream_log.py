@@ -20,7 +20,6 @@ from ...sinks.log.patience import patiently
 from ...sinks.log.stream_log import (
     KEPT,
     FencedError,
-    LogGapError,
     LogItem,
     LogState,
     LogUnavailableError,
@@ -30,12 +29,11 @@ from ...sinks.log.stream_log import (
 )
 from .jetstream_commits import Commits
 from .jetstream_feed import Feed
+from .jetstream_pages import JetStreamPages
 from .jetstream_stream import (
     CLOSED,
     FORGOTTEN,
     OPEN,
-    Entry,
-    Joined,
     Place,
     Refused,
     check_configuration,
@@ -57,14 +55,10 @@ _EXPECTED: Final = "Nats-Expected-Last-Subject-Sequence"
 _CLOSED: Final = "Penstock-Closed"
 """A header of the messages of streams that take nothing, which is read without what is in them."""
 _NO_MESSAGE, _NO_STREAM, _OTHER_STREAM = 10037, 10059, 10058
-_TRIES: Final = 100
-"""How often somebody else may have been faster."""
+_CONTEST: Final = 30.0
+"""Seconds for which somebody else may be faster each time."""
 _PLACES: Final = 50_000
 """Streams that are written here and of which it is kept where they are; of others it is looked up."""
-_PAGE: Final = 4 * 1024 * 1024
-"""Bytes that are read at once."""
-_NEAR: Final = 1000
-"""Items that are rather read and left out than searched."""
 _LOOK_AGAIN: Final = 10.0
 """Seconds after which a reader that was told nothing looks itself: what a server tells may get lost."""
 _PAUSE: Final = 0.5
@@ -116,10 +110,12 @@ class JetStreamLog:
         self._feeds: dict[str, Feed] = {}
         self._link = self._linked(url, tls)
         self._commits = Commits(self._link.connected)
+        self._pages = JetStreamPages(self._link.connected, name)
 
     async def claim(self, stream: str) -> LogState:
         checked_name(stream)
-        for _ in range(_TRIES):
+        until = monotonic() + _CONTEST
+        while monotonic() < until:
             last, _time = await self._last(stream)
             if last is None or last.status == FORGOTTEN:
                 claim = encoded(0, 0, OPEN, 0)
@@ -130,14 +126,15 @@ class JetStreamLog:
             if seq is not None:
                 place = place_of(entry, seq)
                 self._keep(stream, place)
-                return LogState(seq, await self._first(stream, place), place.last, place.is_closed, 0.0)
+                return LogState(seq, await self._pages.first(stream, place), place.last, place.is_closed, 0.0)
         raise _busy()
 
     async def append(self, stream: str, items: Sequence[bytes], fence: int, *, after: int) -> int:
         place = self._places.get(checked_name(stream))
         if place is None or place.fence != fence or place.last != after:
             place = await self._claimed(stream, fence)
-        for _ in range(_TRIES):
+        until = monotonic() + _CONTEST
+        while monotonic() < until:
             new = new_items(items, after, last=place.last, is_closed=place.is_closed)
             if not new and (items or place.is_closed):
                 return place.last
@@ -152,7 +149,8 @@ class JetStreamLog:
 
     async def close(self, stream: str, fence: int) -> None:
         checked_name(stream)
-        for _ in range(_TRIES):
+        until = monotonic() + _CONTEST
+        while monotonic() < until:
             place = await self._claimed(stream, fence)
             if place.is_closed:
                 return
@@ -166,13 +164,13 @@ class JetStreamLog:
         if place is None or place.status == FORGOTTEN:
             return None
         idle = max(0.0, await self._time() - written)
-        return LogState(place.fence, await self._first(stream, place), place.last, place.is_closed, idle)
+        return LogState(place.fence, await self._pages.first(stream, place), place.last, place.is_closed, idle)
 
     async def read(self, stream: str, after: int = 0, *, most: int = 1000) -> list[LogItem]:
         place, _ = await self._last(checked_name(stream))
         if place is None or place.status == FORGOTTEN or after >= place.last:
             return []
-        found, _ = await self._between(stream, place, after, most, 0)
+        found, _ = await self._pages.between(stream, place, after, most, 0)
         return found
 
     async def follow(self, stream: str, after: int = 0) -> AsyncGenerator[list[LogItem], None]:
@@ -193,7 +191,7 @@ class JetStreamLog:
                 born = place.born
                 items, next_seq = feed.items_behind(after)
                 if not items:
-                    items, next_seq = await patiently(partial(self._between, stream, place, after, 1000, seq))
+                    items, next_seq = await patiently(partial(self._pages.between, stream, place, after, 1000, seq))
                 seq = next_seq
                 if items:
                     after = items[-1].number
@@ -275,59 +273,6 @@ class JetStreamLog:
     def _set_clock(self, fields: Mapping[str, Any]) -> None:
         self._clock_read = monotonic()
         self._clock = _seconds(fields["ts"]) - self._clock_read
-
-    async def _first(self, stream: str, place: Place) -> int:
-        page = await self._page(stream, place.born, 1)
-        return page[0][1].first if page else place.last + 1
-
-    async def _between(self, stream: str, place: Place, after: int, most: int, seq: int) -> tuple[list[LogItem], int]:
-        """Return items behind number `after`, at most so many, and from which message on the next ones are.
-
-        `seq` is that of the first message to look at, if it is known.
-        """
-        found: list[LogItem] = []
-        at = seq or await self._begin(stream, place, after)
-        joined = Joined(after, at)
-        while joined.number < place.last:
-            page = await self._page(stream, at, most - len(found))
-            for own, entry in page:
-                if own > place.born and entry.born != place.born:
-                    return found, at  # forgotten, and begun anew
-                if joined.lacks(entry):
-                    if found:
-                        return found, joined.seq
-                    raise LogGapError(after, entry.first)
-                found += joined.items(own, entry)
-                if len(found) >= most:
-                    return found[:most], own  # it may have more
-                at = own + 1
-            if not page:
-                break
-        return found, joined.seq
-
-    async def _begin(self, stream: str, place: Place, after: int) -> int:
-        """Return the number of a message from which on there are few items in front of those behind `after`."""
-        low, low_after, high = place.born, 0, place.seq
-        if after > _NEAR and (page := await self._page(stream, low, 1)):
-            low, low_after = page[0][0], page[0][1].after
-        while after - low_after > _NEAR and high - low > 1:
-            middle = (low + high) // 2
-            page = await self._page(stream, middle, 1)
-            if page and page[0][0] < high and page[0][1].after <= after and page[0][1].part <= 1:
-                low, low_after = page[0][0], page[0][1].after
-            else:
-                high = middle
-        return low
-
-    async def _page(self, stream: str, seq: int, most: int) -> list[tuple[int, Entry]]:
-        """Return the messages of a stream from a number on, at most so many, with their numbers."""
-        request = {"seq": seq, "next_by_subj": self._subject(stream), "batch": most, "max_bytes": _PAGE}
-        try:
-            connection = await self._link.connected()
-            found = await connection.ask_for_many(f"$JS.API.DIRECT.GET.{self._name}", msgspec.json.encode(request))
-        except Refused as refused:
-            raise LogUnavailableError(str(refused)) from refused
-        return [(int(each.headers["Nats-Sequence"]), decoded(each.data)) for each in found]
 
     async def _publish(
         self, stream: str, messages: Sequence[bytes], expected: int | None, status: int = OPEN

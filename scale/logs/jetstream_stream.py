@@ -231,7 +231,7 @@ def check_configuration(found: dict[str, Any], wanted: dict[str, Any]) -> None:
         others.append(f"max_msg_size is {found['max_msg_size']} and must be {_SMALLEST} or more")
     if others:
         message = (
-            f"JetStream's stream {name} is set up otherwise: {'; '.join(others)}. Give all processes one retention=, "
+            f"JetStream's stream {name} is set up otherwise: {'; '.join(others)}; give all processes one retention=, "
             f"change it with nats stream edit {name}, or give the log another name="
         )
         raise UsageError(message)

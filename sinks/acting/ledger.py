@@ -114,12 +114,14 @@ Change: TypeAlias = Callable[["LedgerEntry | None", float], "LedgerEntry | None"
 class Ledger(Protocol):
     """The entries of calls by their keys, for any number of workers.
 
-    `lease`: seconds for which a worker that starts a call is taken to live. All of it raises `LedgerUnavailableError`
-    where a file or a server does not answer, and `UsageError` for one of another version.
+    All of it raises `LedgerUnavailableError` where a file or a server does not answer, and `UsageError` for one of
+    another version.
     """
 
     @property
-    def lease(self) -> float: ...
+    def lease(self) -> float:
+        """Seconds for which a worker that starts a call is taken to live."""
+        ...
 
     async def change(self, key: str, change: Change) -> LedgerEntry | None:
         """Put what `change` makes of the entry of a key in its place, and return it, once it is safe on the disk.

@@ -104,9 +104,11 @@ class LogWriter:
         """Wait until all is in the log. The error with which writing has ended, if it has."""
         self._is_closing = True
         self._hurry.set()
-        while self._task is not None:
-            await asyncio.shield(self._task)
-        self._is_closing = False
+        try:
+            while self._task is not None:
+                await asyncio.shield(self._task)
+        finally:  # who waits may give up
+            self._is_closing = False
         if self._error is not None:
             raise self._error
 

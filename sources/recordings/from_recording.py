@@ -297,13 +297,15 @@ def recorded_items(
 
 
 def recording_in(
-    content: bytes, api: str | None = None, interaction: int | None = None
+    content: bytes, api: str | None = None, interaction: int | None = None, *, is_split: bool = True
 ) -> tuple[StreamRecording, str | None]:
     """Return what a file holds, as a recording, and its API, if it has one; without times for a body or stored chunks.
 
+    `is_split`: whether a body is split into its events, or one item.
+
     `UsageError` for what is no stream, `ValueError` for a wrong line of stored chunks.
     """
-    recording = _recording_in(content, api, interaction)
+    recording = _recording_in(content, api, interaction, is_split=is_split)
     meta, items, _ = recording
     named = (api or meta.api) if meta.form in ("wire", "items") else None
     if meta.form == "wire":
@@ -331,13 +333,13 @@ def items_of(
     return RecordedItems(items, new_machine, api, ends_at, recording.error)
 
 
-def _recording_in(content: bytes, api: str | None, interaction: int | None) -> StreamRecording:
+def _recording_in(content: bytes, api: str | None, interaction: int | None, *, is_split: bool) -> StreamRecording:
     """Return what a file holds, as a recording, which for a body or stored chunks has no times."""
     held = recorded_content(content, interaction, may_be_events=api is None)
     if isinstance(held, StreamRecording):
         return held
     if isinstance(held, bytes):
-        return _untimed("wire", events_of_body(held))
+        return _untimed("wire", events_of_body(held) if is_split else [held])
     if not all(isinstance(each, ChunkResponse) for each in held):
         raise UsageError(NOT_CHUNKS)
     return _untimed("chunks", held)

@@ -507,6 +507,12 @@ def test_arguments_that_contradict_each_other_fail_their_call_with_the_texts() -
     assert ends(events)["c"]["metadata"]["error"]["texts"] == texts
 
 
+def test_a_second_name_fails_the_call_that_was_shown_with_both_names() -> None:
+    events = run(call(ToolCallDelta(0, "c", "f", "{")), call(ToolCallDelta(0, name="g", arguments_delta="}")), CALLS)
+    assert told(events)[-1] == "E c failed (contradiction)"
+    assert ends(events)["c"]["metadata"]["error"]["texts"] == {"name": "f", "then": "g"}
+
+
 @pytest.mark.parametrize("options", [{"eager": True}, {}])
 def test_a_contradiction_that_comes_after_the_end_is_a_notice(options: dict[str, Any]) -> None:
     first = call(ToolCallDelta(0, "c", "f", "{}"), ToolCallDelta(1, "d", "g", "{}"))

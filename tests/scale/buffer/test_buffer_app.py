@@ -177,11 +177,9 @@ async def test_a_buffer_that_drains_refuses_what_is_new_and_finishes_what_is_not
     ):
         asked = asyncio.create_task(ask(http))
         await until(lambda: provider.got)
-        assert (await http.get("/penstock/health")).json() == {
-            "status": "ok",
-            "open_streams": 1,
-            "log_lag_seconds": 0.0,
-        }
+        health = (await http.get("/penstock/health")).json()
+        assert (health["status"], health["open_streams"]) == ("ok", 1)
+        assert 0 <= health["log_lag_seconds"] < 60
         running.buffer.drain()
         health = await http.get("/penstock/health")
         assert (health.status_code, health.json()["status"]) == (503, "draining")

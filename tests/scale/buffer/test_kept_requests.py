@@ -10,7 +10,7 @@ from buffers import BODY, KEY, NAME, PATH, Answer, ask, buffer, client, fake, in
 from log_backends import BACKENDS
 from looped import looped
 
-from penstock.scale import FencedError, LogUnavailableError, MemoryLog, Retention, stream_name
+from penstock.scale import FencedError, LogState, LogUnavailableError, MemoryLog, Retention, stream_name
 from penstock.scale.buffer.kept_answer import Asked, End, Frames, Head, Part, frame, settle
 from penstock.sinks.log.stream_log import KEPT
 
@@ -33,6 +33,13 @@ async def closed(log: MemoryLog, name: str = NAME) -> None:
         return state is not None and state.is_closed
 
     await until(is_closed)
+
+
+async def bytes_kept(log: MemoryLog, body: bytes) -> None:
+    async def are_kept() -> bool:
+        return body_in(await parts(log)) == body
+
+    await until(are_kept)
 
 
 @in_loop
@@ -77,6 +84,7 @@ async def test_a_client_may_leave_and_whoever_asks_again_gets_all_of_the_same_an
         async with at_first.stream("POST", PATH, content=BODY, headers={"x-penstock-stream": NAME}) as response:
             assert await anext(response.aiter_bytes()) == PIECES[0]
         again = [asyncio.create_task(ask(each)) for each in (at_first, at_second, at_second)]
+        await bytes_kept(log, PIECES[0])
         said = await where(at_second)
         assert (said["state"], said["owner"], said["status"], said["bytes"]) == ("open", "b1", 200, len(PIECES[0]))
         go.set()
@@ -102,6 +110,39 @@ async def test_requests_for_one_stream_at_the_same_time_are_asked_once():
         go.set()
         assert [await each for each in asked] == [(200, WHOLE, True)] * 5
         assert len(provider.got) == 1
+
+
+class Racing(MemoryLog):
+    """A log in which two look for a stream before either claims it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._both = asyncio.Barrier(2)
+
+    async def state(self, stream: str) -> LogState | None:
+        state = await super().state(stream)
+        if state is None and stream == NAME:
+            await self._both.wait()
+        return state
+
+
+@in_loop
+async def test_two_buffers_that_are_asked_at_the_same_moment_send_one_answer():
+    log, go = Racing(), asyncio.Event()
+    async with (
+        fake(Answer((b"1",), begin=go), Answer((b"2",), begin=go)) as (url, provider),
+        buffer(url, log, name="b1") as first,
+        buffer(url, log, name="b2") as second,
+        client(first.url) as at_first,
+        client(second.url) as at_second,
+    ):
+        asked = [asyncio.create_task(ask(each)) for each in (at_first, at_second)]
+        await until(lambda: provider.got)
+        go.set()
+        one, other = [await each for each in asked]
+        assert one == other
+        assert one in [(200, b"1", True), (200, b"2", True)]
+        assert body_in(await parts(log)) == one[1]
 
 
 @in_loop

@@ -24,7 +24,7 @@ from penstock.scale import (
     StreamLog,
     stream_name,
 )
-from penstock.scale.logs import jetstream_log
+from penstock.scale.logs import jetstream_log, jetstream_pages
 from penstock.scale.logs.jetstream_feed import Feed
 from penstock.scale.logs.jetstream_stream import Answered
 from penstock.sinks.log.patience import patiently
@@ -175,6 +175,32 @@ async def listens(log: JetStreamLog) -> Feed:
     return feeds[0]
 
 
+def test_of_many_appends_at_once_only_the_fenced_ones_are_refused():
+    async def main() -> None:
+        async with logs(2) as (log, elsewhere):
+            streams = [stream_name("batch", number) for number in range(60)]
+            states = await asyncio.gather(*map(log.claim, streams))
+            fenced = {*streams[7:60:13]}
+            for stream in fenced:
+                await elsewhere.claim(stream)
+
+            async def write(stream: str, fence: int) -> bool:
+                try:
+                    for number in range(3):
+                        await log.append(stream, [b"%d" % number, stream.encode()], fence, after=2 * number)
+                except FencedError:
+                    return False
+                return True
+
+            written = await asyncio.gather(*map(write, streams, [state.fence for state in states]))
+            assert {stream for stream, is_written in zip(streams, written, strict=True) if not is_written} == fenced
+            for stream in streams:
+                items = [item for number in range(3) for item in (b"%d" % number, stream.encode())]
+                assert await elsewhere.read(stream) == ([] if stream in fenced else numbered(*items))
+
+    run(main())
+
+
 def test_what_a_server_told_in_vain_is_fetched():
     async def main() -> None:
         async with logs(2) as (log, elsewhere):
@@ -281,7 +307,7 @@ def test_signs_of_life_take_no_room():
 
 
 def test_the_end_of_a_long_stream_is_found_without_reading_all_of_it(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(jetstream_log, "_NEAR", 10)
+    monkeypatch.setattr(jetstream_pages, "_NEAR", 10)
 
     async def main() -> None:
         async with logs() as (log,):
@@ -289,14 +315,14 @@ def test_the_end_of_a_long_stream_is_found_without_reading_all_of_it(monkeypatch
             for number in range(0, 600, 2):
                 await log.append(A, [b"%d" % number, b"%d" % (number + 1)], state.fence, after=number)
                 await log.append("other", [b"x"], other.fence, after=number // 2)
-            page, read = log._page, []
+            page, read = log._pages.page, []
 
             async def counted(stream: str, seq: int, most: int) -> Any:
                 found = await page(stream, seq, most)
                 read.append(len(found))
                 return found
 
-            log._page = counted  # type: ignore[method-assign]
+            log._pages.page = counted  # type: ignore[method-assign]
             for after in (0, 9, 10, 11, 333, 592, 599):
                 read.clear()
                 found = await log.read(A, after, most=7)

@@ -126,6 +126,21 @@ def test_a_server_that_is_no_log_is_told_with_what_to_do(tmp_path: Path, setting
     assert "other" not in str(error)
 
 
+def test_the_configuration_of_the_docs_is_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    page = (Path(__file__).parents[3] / "docs/log.md").read_text(encoding="utf-8")
+    found = re.search(r"```text\nlisten: .*\n((?:.*\n)*?)```", page)
+    assert found is not None
+    monkeypatch.setenv("PENSTOCK_NATS_PASSWORD", "secret")
+    with running_nats(tmp_path / "nats", found[1].replace("/var/lib/nats", "%s")) as server:
+
+        async def main() -> None:
+            async with aclosing(JetStreamLog(f"nats://penstock:secret@127.0.0.1:{server.port}")) as log:
+                assert await log.append(A, [b"one"], (await log.claim(A)).fence, after=0) == 1
+
+        run(main())
+        assert "refuses the credentials" in str(told(JetStreamLog(server.url)))
+
+
 def test_an_old_server_is_told():
     for version in ((2, 12), (2, 15), (3, 0)):
         check_server(version, 1024 * 1024)

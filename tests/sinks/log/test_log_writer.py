@@ -167,3 +167,21 @@ def test_who_gives_faster_than_the_log_takes_waits():
         assert writer.last == 100
 
     virtual_time.run(main())
+
+
+def test_who_gives_up_waiting_for_all_to_be_written_changes_nothing_for_what_follows():
+    async def main() -> None:
+        log = Watched(3)
+        writer = await LogWriter.claimed(log, "s", every=5)
+        writer.put(b"one")
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.1):
+                await writer.flush()
+        await asyncio.sleep(1)
+        for each in (b"two", b"three"):
+            writer.put(each)
+            await asyncio.sleep(1)
+        await writer.close()
+        assert [items for _, items in log.appended] == [[b"one"], [b"two", b"three"]]
+
+    virtual_time.run(main())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 from ...sinks.log.patience import patiently
 from ...sinks.log.stream_log import LogItem
@@ -26,6 +26,25 @@ class Seen(NamedTuple):
     last: int
     is_closed: bool
     items: list[LogItem]
+
+
+class Page(Protocol):
+    """What one question finds of a stream."""
+
+    @property
+    def items(self) -> list[LogItem]: ...
+
+
+async def read_on(look: Callable[[int, int], Awaitable[Page | None]], after: int, most: int) -> list[LogItem]:
+    """Return the items behind a number, at most so many, where one question may find fewer than there are."""
+    items: list[LogItem] = []
+    while len(items) < most:
+        found = await look(after, most - len(items))
+        if found is None or not found.items:
+            break
+        items += found.items
+        after = items[-1].number
+    return items
 
 
 @dataclass

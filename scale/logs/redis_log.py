@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
+from functools import partial
 from typing import Any, Final, NamedTuple
 
 from ...events.errors import PenstockError, UsageError, how_to_install, shown_url, without_credentials
@@ -18,7 +19,7 @@ from ...sinks.log.stream_log import (
     checked_name,
     new_items,
 )
-from .log_readers import LogReaders, Seen
+from .log_readers import LogReaders, Seen, read_on
 from .redis_scripts import APPEND, CLAIM, CLOSE, EXPIRE, LOOK, NOT_OPEN, OPENED, Script
 
 try:
@@ -132,14 +133,7 @@ class RedisLog:
         return None if found is None else found.state
 
     async def read(self, stream: str, after: int = 0, *, most: int = 1000) -> list[LogItem]:
-        items: list[LogItem] = []
-        while len(items) < most:
-            found = await self._look(stream, after, most - len(items))
-            if found is None or not found.items:
-                break
-            items += found.items
-            after = items[-1].number
-        return items
+        return await read_on(partial(self._look, stream), after, most)
 
     async def follow(self, stream: str, after: int = 0) -> AsyncGenerator[list[LogItem], None]:
         checked_name(stream)

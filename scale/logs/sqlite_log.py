@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from ...events.errors import PenstockError, UsageError
 from ...sinks.log.stream_log import KEPT, LogItem, LogState, Retention, checked_name
-from .log_readers import LogReaders, Seen
+from .log_readers import LogReaders, Seen, read_on
 from .sqlite_file import Change, Found, Look, SqliteFile
 
 _POLL: Final = 0.015
@@ -75,14 +75,7 @@ class SqliteLog:
         return None if found is None else found.state
 
     async def read(self, stream: str, after: int = 0, *, most: int = 1000) -> list[LogItem]:
-        items: list[LogItem] = []
-        while len(items) < most:
-            found = await self._look(stream, after, most - len(items))
-            if found is None or not found.items:
-                break
-            items += found.items
-            after = items[-1].number
-        return items
+        return await read_on(partial(self._look, stream), after, most)
 
     async def follow(self, stream: str, after: int = 0) -> AsyncGenerator[list[LogItem], None]:
         checked_name(stream)

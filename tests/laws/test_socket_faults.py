@@ -119,6 +119,8 @@ def ways_of(asked: Asked, number: int) -> list[str]:
 @pytest.mark.laws
 @looped("asked", EVERY, [asked.api for asked in EVERY])
 def test_whatever_a_socket_does_the_answer_is_whole_or_a_typed_error_and_nothing_stays_open(asked: Asked):
+    if asked.api == BOTOCORE[0]:
+        pytest.importorskip("botocore")
     whole = whole_of(asked)
     is_further = asked.api in {each.api for each in FURTHER_SDKS}
     for number, (name, fault) in enumerate(some_of(FAULTS.items(), 12 if is_further else len(FAULTS))):
@@ -142,6 +144,8 @@ def test_the_end_of_a_connection_over_tls_is_no_end_of_an_answer(asked: Asked, p
     server_side = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server_side.load_cert_chain(pem)
     ask = by_wire(asked.api, verify=ssl.create_default_context(cafile=str(pem)))
+    if asked.api == BOTOCORE[0]:
+        pytest.importorskip("botocore")
     whole = whole_of(asked)
     for play in (FAULTS["a length"].play, FAULTS["cut in the middle"].play, cut_over_tls):
         with nothing_left(), FaultServer(play, asked.body, asked.content_type, tls=server_side) as server:

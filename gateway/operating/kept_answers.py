@@ -15,6 +15,7 @@ import msgspec
 from msgspec.structs import replace
 
 from ...events.errors import PenstockError, UsageError
+from ...scale.logs.sqlite_file import write_ahead
 from ...sinks.log.stream_log import LARGEST_ITEM, StreamLog, stream_name
 from ..neutral import Call, Message, NeutralRequest, Reasoning, RequestError
 from ..typed_body import arguments_of
@@ -106,11 +107,12 @@ class OwnStore:
 
 
 _TABLE = """
-pragma journal_mode = wal;
 pragma synchronous = normal;
 create table if not exists kept (name blob primary key, value blob not null, used integer not null);
 create index if not exists kept_by_use on kept (used);
 """
+_BUSY: Final = 1.0
+"""Seconds to wait for another process that writes."""
 _NOW = "(select coalesce(max(used), 0) + 1 from kept)"
 
 
@@ -125,7 +127,8 @@ class DiskStore:
         self._most = most
         try:
             Path(path).touch(mode=0o600)  # it holds what people say, in whatever folder
-            self._database = sqlite3.connect(path, timeout=1.0, isolation_level=None, check_same_thread=False)
+            self._database = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
+            write_ahead(self._database, _BUSY)
             self._database.executescript(_TABLE)
             self._size = self._version = 0
             self._measure()

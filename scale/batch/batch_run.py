@@ -51,7 +51,9 @@ class BatchArguments(NamedTuple):
             "api": self.api,
             **self.columns._asdict(),
             "parts": part_size(),
-            "input": _OF_A_DATASET if given is None else _digest(given.files),
+            "input": _OF_A_DATASET
+            if given is None
+            else _digest([(os.fsencode(name), *of) for name, *of in given.files]),
         }
 
 

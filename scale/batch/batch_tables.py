@@ -12,7 +12,9 @@ import msgspec
 from pydantic_core import to_jsonable_python
 
 from ...events.chunk_response import TokenUsage
+from ...events.errors import UsageError
 from ...events.json_form import whole_characters
+from ...sources.streams.bounded_read import reason_of
 from .arrow import Schema, Table, compute, pa, parquet
 from .record_reader import Reading
 
@@ -83,6 +85,7 @@ SCHEMAS: Final[dict[str, Schema]] = {
 """The columns of each table. The order is that in which the files of a part are written."""
 
 _LARGEST: Final = 2**63
+_LARGEST_COUNT: Final = 2**31
 _LAST: Final = "records"
 """The table whose file says that the part is whole."""
 
@@ -136,6 +139,9 @@ def _record(reading: Reading) -> tuple[Any, ...]:
     error = reading.error
     of_end = ("finish_reason", "finish_reason_raw", "model", "response_id")
     answers = [{name: getattr(each, name) for name in _OF_ANSWER} for each in collected.ends]
+    for each in answers:
+        if abs(each["choice"]) >= _LARGEST_COUNT:  # of stored chunks, whose numbers nothing bounds
+            each["choice"] = None
     return (
         record.turn_id,
         record.source,
@@ -191,9 +197,13 @@ def write_part(out: Path, number: int, tables: dict[str, Table]) -> Counts:
                 file.flush()
                 os.fsync(file.fileno())
             made.replace(path)
-        except BaseException:
+        except BaseException as error:
             made.unlink(missing_ok=True)
-            raise
+            if not isinstance(error, OSError):
+                raise
+            how = "what was read is kept, and the same call goes on behind it"
+            message = f"{path} cannot be written: {reason_of(error)}; {how}"
+            raise UsageError(message) from error
     return _counts(tables[_LAST], {name: table.num_rows for name, table in tables.items()})
 
 

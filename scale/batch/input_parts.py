@@ -29,8 +29,7 @@ def part_size() -> str:
 _BUFFER: Final = 1024 * 1024
 """The bytes of a column that are read at once; without it, and with `pre_buffer`, all of a row group."""
 _SOON: Final = 4096
-_LONGEST_FIRST: Final = 1024 * 1024
-"""The bytes of a file that show what it is: the first of all, and if it may be a table its first line."""
+"""The bytes of a file that show what it is, with the rest of its first line, for that may be the row of a table."""
 SUFFIXES: Final = (".jsonl", ".ndjson", ".json", ".sse", ".body", ".bin", ".txt", ".yaml", ".yml", ".parquet")
 """The files of a folder that are read."""
 _TIMES: Final = ("index.json", ".timing.json")
@@ -49,6 +48,13 @@ class Columns(NamedTuple):
         """The columns of which one has the content: the one that is named, else these, in this order."""
         named = self.body or self.text
         return ("body", "text") if named is None else (named,)
+
+    def may_hold(self, value: object) -> bool:
+        """Return whether a first line with this value in such a column is the row of a table.
+
+        It may be a bad row. A column that nobody has named may as well be a field of a provider's own lines.
+        """
+        return bool(self.body or self.text) or value is None or isinstance(value, str)
 
     def is_body(self, name: str) -> bool:
         return name == (self.body or "body") and self.text is None
@@ -140,15 +146,15 @@ def parts_of(given: Input, columns: Columns) -> Iterator[Part]:
     names: list[str] = []
     size = 0
     for name, length, _ in given.files:
-        path = given.folder / name
+        path, shown = given.folder / name, _shown(name)
         try:
-            rows = _rows(path, name, length, columns, is_all=given.is_file)
-        except (OSError, UsageError, pa.ArrowException) as error:
+            rows = _rows(path, shown, length, columns, is_all=given.is_file)
+        except (OSError, UsageError, UnicodeError, pa.ArrowException) as error:  # a name that Arrow takes for text
             why = _why(path, error)
             if given.is_file:
                 message = f"{path} cannot be read: {why}"
                 raise UsageError(message) from error
-            rows = iter((Part(_bad(name, why), length),))
+            rows = iter((Part(_bad(shown, why), length),))
         if names and (rows is not None or size + length > PART_BYTES or len(names) == PART_RECORDS):
             yield Part(tuple(names), size)
             names, size = [], 0
@@ -159,6 +165,11 @@ def parts_of(given: Input, columns: Columns) -> Iterator[Part]:
             yield from rows
     if names:
         yield Part(tuple(names), size)
+
+
+def _shown(name: str) -> str:
+    """Return a file's name as text; bytes that are none, which file systems allow, are escaped."""
+    return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def _why(path: Path, error: Exception) -> UsageError:
@@ -180,10 +191,10 @@ def _rows(path: Path, name: str, size: int, columns: Columns, *, is_all: bool) -
             return _rows_of_parquet(path, name, size, columns)
         if is_recording(beginning):
             return None
-        beginning += file.readline(_LONGEST_FIRST)
+        beginning += file.readline(LONGEST)
     found = (_fields_of(line) for line in beginning.lstrip(b"\xef\xbb\xbf").splitlines())
     fields = next((each for each in found if isinstance(each, dict)), dict[str, Any]())
-    if any(isinstance(fields.get(each), str) for each in columns.of_content):
+    if any(each in fields and columns.may_hold(fields[each]) for each in columns.of_content):
         return _rows_of_lines(path, name)
     if is_all and fields and columns != Columns():
         raise UsageError(_no_column(columns.of_content, [*fields]))
@@ -306,7 +317,8 @@ def records_of(part: Part, folder: Path, columns: Columns) -> Iterator[Record]:
         yield content
     elif not isinstance(content, Rows):
         for name in content:
-            yield Record(name, name, None, None, _content_of(folder / name))
+            shown = _shown(name)
+            yield Record(shown, shown, None, None, _content_of(folder / name))
     else:
         is_arrow = content.table is not None
         rows: Iterable[Any] = content.table.to_pylist() if is_arrow else map(_fields_of, content.lines)

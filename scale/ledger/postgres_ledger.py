@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, LiteralString, TypeAlias, TypeVar
 
 from ...events.errors import UsageError, how_to_install, without_credentials
-from ...sinks.acting.ledger import KEPT, LEASE, Change, LedgerEntry, LedgerUnavailableError, as_of
+from ...sinks.acting.ledger import KEPT, LEASE, Change, LedgerEntry, LedgerUnavailableError, as_of, check_times
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -27,7 +27,7 @@ _TABLES: Final = (
     )""",
     "create index if not exists penstock_calls_by_change on penstock_calls (changed)",
 )
-_MARK: Final = "insert into penstock_ledger select %s where not exists (select from penstock_ledger)"
+_FIRST: Final = "insert into penstock_ledger select %s where not exists (select from penstock_ledger)"
 _PATIENCE: Final = 10.0
 """Seconds for the answer to one question, with the connection that it may need."""
 _SYNCHRONOUS: Final = """select set_config('synchronous_commit', 'on', false)
@@ -53,10 +53,12 @@ class PostgresLedger:
 
     What it says is committed: on the disk of the server, and of its standbys where `synchronous_commit` says so. Where
     that is off, it is turned on for these changes. It has one connection, of one event loop, and makes the tables at
-    its first use. `UsageError`, then, for tables of another version. It needs `pip install ".[postgres]"`.
+    its first use. `UsageError`, then, for tables of another version, and at once for times that are
+    not above 0. It needs `pip install ".[postgres]"`.
     """
 
     def __init__(self, conninfo: str = "", *, lease: float = LEASE, keep: float = KEPT) -> None:
+        check_times(lease=lease, keep=keep)
         try:
             import psycopg  # noqa: PLC0415 - of an extra
         except ImportError as error:
@@ -169,7 +171,7 @@ async def _prepare(connection: _Connection) -> None:
             await connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
             for statement in _TABLES:  # to_regclass would not see here what another worker has made meanwhile
                 await connection.execute(statement)
-            await connection.execute(_MARK, (_VERSION,))
+            await connection.execute(_FIRST, (_VERSION,))
         ((version,),) = await (await connection.execute("select version from penstock_ledger")).fetchall()
     if version != _VERSION:
         message = (

@@ -14,7 +14,8 @@ from time import time
 from typing import Final, TypeVar
 
 from ...events.errors import UsageError
-from ...sinks.acting.ledger import KEPT, LEASE, Change, LedgerEntry, LedgerUnavailableError, as_of
+from ...sinks.acting.ledger import KEPT, LEASE, Change, LedgerEntry, LedgerUnavailableError, as_of, check_times
+from ..logs.sqlite_file import write_ahead
 
 T = TypeVar("T")
 
@@ -47,10 +48,11 @@ class SqliteLedger:
 
     What it says is on the disk: each change is written with `synchronous=FULL`. The file belongs on a disk of this
     machine, because SQLite's locks do not hold on network drives. `UsageError`, at the first use, for a file that is no
-    ledger of this version.
+    ledger of this version; at once for times that are not above 0.
     """
 
     def __init__(self, path: str | PathLike[str], *, lease: float = LEASE, keep: float = KEPT) -> None:
+        check_times(lease=lease, keep=keep)
         self._rows = LedgerRows(path, keep)
         self._lease = lease
         self._thread: ThreadPoolExecutor | None = None
@@ -93,6 +95,8 @@ class LedgerRows:
         self._keep = keep
         self._now = now
         self._database: sqlite3.Connection | None = None
+        self._file: tuple[int, int] | None = None
+        """The device and the number of the file that is open."""
         self._forgot = float("-inf")
         """When old rows were looked for the last time."""
 
@@ -132,6 +136,8 @@ class LedgerRows:
 
     def _asked(self, ask: Callable[[sqlite3.Connection], T]) -> T:
         try:
+            if self._database is not None and not self._is_there():
+                self.close()  # SQLite would write into a file that nobody else sees
             if self._database is None:
                 self._database = self._opened()
             return ask(self._database)
@@ -141,8 +147,13 @@ class LedgerRows:
             message = f"the ledger {self.path} cannot be used: {error}"
             raise LedgerUnavailableError(message) from error
 
+    def _is_there(self) -> bool:
+        """Return whether the file that is open is still the one that others open, and was not removed or replaced."""
+        return _file_at(self.path) == self._file
+
     def _opened(self) -> sqlite3.Connection:
         Path(self.path).touch(mode=0o600)  # it holds what tools answer, in whatever folder
+        self._file = _file_at(self.path)
         database = sqlite3.connect(self.path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
         try:
             _prepare(database, self.path)
@@ -150,6 +161,14 @@ class LedgerRows:
             database.close()
             raise
         return database
+
+
+def _file_at(path: str) -> tuple[int, int] | None:
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 def _prepare(database: sqlite3.Connection, path: str) -> None:
@@ -170,8 +189,7 @@ def _prepare(database: sqlite3.Connection, path: str) -> None:
         )
         raise UsageError(message)
     database.execute("commit")
-    ((mode,),) = database.execute("pragma journal_mode = wal")
-    if mode != "wal":
+    if (mode := write_ahead(database, _BUSY)) != "wal":
         message = f"the journal mode is {mode}, not wal"
         raise sqlite3.OperationalError(message)
 

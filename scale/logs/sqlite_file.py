@@ -354,7 +354,7 @@ def _check(connection: sqlite3.Connection, path: Path) -> None:
         message = f"{path} is a log of version {version}, this library has version {_VERSION}; name another file"
         raise UsageError(message)
     with _told():
-        _write_ahead(connection)
+        write_ahead(connection, _PATIENCE)
         connection.execute("pragma synchronous = full")
         connection.execute("pragma journal_size_limit = 67108864")
 
@@ -365,18 +365,21 @@ def _kind(connection: sqlite3.Connection) -> tuple[int, int, int]:
     return kind, version, tables
 
 
-def _write_ahead(connection: sqlite3.Connection) -> None:
-    """Turn on the write-ahead log, which does not wait for another process by itself."""
-    until = time.monotonic() + _PATIENCE
+def write_ahead(connection: sqlite3.Connection, patience: float) -> str:
+    """Turn on the write-ahead log, and return the journal mode then.
+
+    SQLite does not wait here for another process that does the same, so this does, for `patience` seconds.
+    """
+    until = time.monotonic() + patience
     while True:
         try:
-            connection.execute("pragma journal_mode = wal")
+            mode: str = connection.execute("pragma journal_mode = wal").fetchone()[0]
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
             time.sleep(0.01)
         else:
-            return
+            return mode
 
 
 @contextmanager

@@ -23,11 +23,11 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from hashlib import sha256
-from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Final, Literal, NamedTuple, Protocol, TypeAlias, cast
 
 from pydantic_core import to_jsonable_python
 
-from ...events.errors import PenstockError
+from ...events.errors import PenstockError, UsageError
 from ...events.tool_invocation import ToolInvocation, ToolResult
 from ..log.stream_log import stream_name
 
@@ -66,6 +66,14 @@ def call_key(turn_id: str | None, call_id: str) -> CallKey:
     '1499884a42055eca6cf0e041495131fb4090115a'
     """
     return CallKey(stream_name(turn_id, call_id))
+
+
+def check_times(**seconds: object) -> None:
+    """Raise a `UsageError` for times that are not a number above 0; one may be without an end."""
+    for name, value in seconds.items():
+        if type(value) not in (int, float) or not cast("float", value) > 0:  # a NaN is not above it either
+            message = f"{name}= must be a number of seconds above 0, got {value!r:.80}"
+            raise UsageError(message)
 
 
 def call_digest(tool: str, arguments: Mapping[str, Any]) -> str:

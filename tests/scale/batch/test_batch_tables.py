@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from penstock import SegmentEnd, SegmentStart, ToolInvocation
 from penstock.events.answer_end import AnswerEnd
 from penstock.events.chunk_response import TokenUsage
+from penstock.events.errors import UsageError
 from penstock.scale.batch.arrow import parquet
 from penstock.scale.batch.batch_tables import SCHEMAS, part_counts, part_path, tables_of, write_part
 from penstock.scale.batch.record_reader import Reading, Record
@@ -46,9 +51,29 @@ def test_each_value_is_there_or_told_and_nothing_raises():
     assert record["error"] == "https://***@example.org \ufffd"
 
 
+def test_the_number_of_an_answer_that_no_column_holds_is_null():
+    numbers = (0, 2**31 - 1, 2**31, 2**70, -(2**31))
+    (record,) = tables_of([reading("t", *(AnswerEnd(choice=number) for number in numbers))])["records"].to_pylist()
+    assert [each["choice"] for each in record["answers"]] == [0, 2**31 - 1, None, None, None]
+
+
 def test_the_schema_is_that_of_the_page_with_rows_and_without():
     for readings in ([], [ODD], [ODD, reading("t")]):
         assert {name: table.schema for name, table in tables_of(readings).items()} == SCHEMAS
+
+
+def test_a_disk_that_is_full_is_told_with_the_file_and_leaves_nothing_half(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for name in SCHEMAS:
+        (tmp_path / name).mkdir()
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError, match=r"part-00000003.parquet cannot be written: No space left.* goes on behind it"):
+        write_part(tmp_path, 3, tables_of([ODD]))
+    assert not [*tmp_path.glob("*/*"), *tmp_path.glob("*/.*")]
 
 
 def test_a_part_is_whole_once_the_file_of_its_records_is_there(tmp_path: Path):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from looped import looped
 
 from penstock.events import UsageError
+from penstock.scale import read_dataset
 from penstock.scale.batch import input_parts
 from penstock.scale.batch.arrow import pa, parquet
 from penstock.scale.batch.batch_engines import ahead
@@ -97,6 +99,42 @@ def test_a_column_is_a_body_or_a_text_as_its_name_or_an_option_says(
         (part,) = parts(tmp_path / name, columns)
         (record,) = records_of(part, tmp_path, columns)
         assert record.content == content, name
+
+
+@looped(
+    "first, columns, is_table",
+    [
+        ({"id": 1, "text": "x" * 2_000_000}, Columns(), True),
+        ({"text": None}, Columns(), True),
+        ({"text": None}, Columns(text="text"), True),
+        ({"text": {"a": 1}}, Columns(text="text"), True),
+        ({"body": {"a": 1}}, Columns(body="body"), True),
+        ({"text": {"a": 1}}, Columns(), False),
+        ({"type": "x"}, Columns(), False),
+    ],
+)
+def test_a_bad_or_long_first_row_does_not_make_one_record_of_all(
+    tmp_path: Path, first: dict[str, object], columns: Columns, is_table: bool
+):
+    name = columns.of_content[-1]
+    (tmp_path / "a.jsonl").write_text(json.dumps(first) + "\n" + json.dumps({name: "good"}) + "\n")
+    found = [name for part in named(tmp_path, columns) for name in part]
+    assert found == (["a.jsonl:0", "a.jsonl:1"] if is_table else ["a.jsonl"])
+
+
+@pytest.mark.skipif(sys.platform in ("darwin", "win32"), reason="names of files are Unicode there")
+def test_a_name_that_is_no_text_is_escaped(tmp_path: Path):
+    for name, content in ((b"\xff\xfe.txt", "x"), (b"\xff.jsonl", '{"text": "x"}'), (b"\xff.parquet", "PAR1")):
+        (tmp_path / os.fsdecode(name)).write_text(content)
+    folder = parts(tmp_path)
+    records = [record for part in folder for record in records_of(part, tmp_path, Columns())]
+    assert [(each.turn_id, each.source) for each in records] == [
+        ("\\xff.jsonl:0", "\\xff.jsonl"),
+        ("\\xff.parquet", "\\xff.parquet"),
+        ("\\xff\\xfe.txt", "\\xff\\xfe.txt"),
+    ]
+    assert [each.content for each in records[::2]] == ["x", "x"]
+    assert read_dataset(tmp_path, tmp_path / "out", workers=1).statuses == {"complete": 2, "unreadable": 1}
 
 
 def test_a_line_that_is_too_long_is_a_bad_record_and_the_next_ones_keep_their_numbers(

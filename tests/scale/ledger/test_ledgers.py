@@ -8,13 +8,16 @@ import stat
 from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 from ledger_backends import BACKENDS, AnyLedger, at, new_address, opened
+from looped import looped
 
 from penstock.events import UsageError
 from penstock.scale import LedgerEntry, LedgerUnavailableError, PostgresLedger, SqliteLedger
+from penstock.scale.ledger.sqlite_ledger import LedgerRows
 from penstock.sinks.acting.ledger import deny, finish, intend, lose, release, renew, start
 
 KEY, OTHER = "a" * 40, "b" * 40
@@ -171,7 +174,7 @@ def test_what_is_older_than_is_kept_is_forgotten_but_no_call_that_runs(address: 
         async with opened(address) as ledger:
             for key, change in ((KEY, INTEND), (OTHER, start(intend(OTHER, "t", "d"), "d", "me", 30.0, again=False))):
                 await ledger.change(key, change)
-        async with opened(address, keep=-1.0) as ledger:  # it looks at its first change, and then once an hour
+        async with opened(address, keep=1e-9) as ledger:  # it looks at its first change, and then once an hour
             await ledger.change("c" * 40, lambda entry, now: entry)
             assert await ledger.entry(KEY) is None
             found = await ledger.entry(OTHER)
@@ -227,6 +230,15 @@ def test_a_ledger_of_another_version_is_refused_and_left_as_it_is(address: str):
     ask(question)
 
 
+@pytest.mark.parametrize("ledger", [SqliteLedger, PostgresLedger])
+@looped("times", [{"lease": 0}, {"lease": -1.0}, {"keep": 0}, {"keep": float("nan")}, {"lease": "30"}, {"keep": True}])
+def test_a_time_that_is_not_above_zero_is_refused(ledger: Callable[..., AnyLedger], times: dict[str, Any]):
+    (name,) = times
+    with pytest.raises(UsageError, match=f"{name}= must be a number of seconds above 0"):
+        ledger("calls.sqlite", **times)
+    ledger("calls.sqlite", **{name: float("inf")})
+
+
 def test_a_file_that_is_something_else_is_refused(tmp_path: Path):
     file = tmp_path / "other.sqlite"
     with closing(sqlite3.connect(file)) as database:
@@ -239,6 +251,29 @@ def test_a_file_that_is_something_else_is_refused(tmp_path: Path):
         with pytest.raises(LedgerUnavailableError, match="cannot be used"):
             asyncio.run(SqliteLedger(path).change(KEY, INTEND))
     assert text.read_text().startswith("no database at all")
+
+
+def test_a_file_that_was_removed_or_replaced_is_left_for_the_one_that_others_open(tmp_path: Path):
+    file = tmp_path / "calls.sqlite"
+    one, other, third = (LedgerRows(file, keep=60) for _ in range(3))
+    owners: list[str] = []
+
+    def starts(rows: LedgerRows, owner: str) -> None:
+        entry = rows.change(KEY, started(owner))
+        assert entry is not None
+        owners.append(entry.owner)
+
+    starts(one, "before")
+    for left in tmp_path.iterdir():
+        left.unlink()
+    starts(one, "one")
+    starts(other, "other")
+    file.rename(tmp_path / "away.sqlite")
+    starts(third, "third")
+    starts(one, "one")
+    assert owners == ["before", "one", "one", "third", "third"]
+    for rows in (one, other, third):
+        rows.close()
 
 
 def test_the_file_is_for_nobody_else_to_read_and_is_written_through(tmp_path: Path):

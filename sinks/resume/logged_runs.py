@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from contextlib import suppress
+from random import uniform
 from secrets import token_urlsafe
 from typing import Any, Final, TypeAlias
 
-from ..log.stream_log import LogState, StreamLog, stream_name
+import msgspec
+
+from ..log.stream_log import FencedError, LogState, StreamLog, stream_name
 from ..web.protocols import FramePump, UiProtocol
 from .kept_stream import FrameBuffer, KeptStream, Lifetime
 from .logged_run import VERSION, LogFrames, LostStreamError, RunHead, RunWriter, keep_head, newest_head
@@ -240,10 +244,21 @@ class LoggedRuns:
 
     async def _end(self, head: RunHead, error: LostStreamError) -> None:
         """End a run that is not written here; the process that writes it is refused from now on."""
-        state = await self._log.claim(head.run)
-        if not state.is_closed:
-            await self._log.append(head.run, self._last_frames(head, error), state.fence, after=state.last)
-            await self._log.close(head.run, state.fence)
+        frames = self._last_frames(head, error)
+        while not (state := await self._log.claim(head.run)).is_closed:
+            newest = await self._log.read(head.run, state.last - 1) if state.last else []
+            with suppress(FencedError):  # another process ends it in this moment, or goes on with it
+                if not (newest and _form(newest[-1].data) == _form(frames[-1])):  # else it was ended, and not closed
+                    await self._log.append(head.run, frames, state.fence, after=state.last)
+                await self._log.close(head.run, state.fence)
+                return
+            await asyncio.sleep(uniform(0.1, 0.5))  # noqa: S311 - so that two do not claim from each other for ever
+
+
+def _form(frame: bytes) -> tuple[object, set[str]]:
+    """Return what two frames that end a run for an error have in common, whatever the error is."""
+    value: dict[str, Any] = msgspec.json.decode(frame)
+    return value.get("type"), {*value}
 
 
 def new_head(protocol: UiProtocol, options: dict[str, Any], asked: Any, *, replays: bool) -> RunHead:

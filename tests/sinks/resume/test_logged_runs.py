@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 import pytest
@@ -17,7 +17,7 @@ from away_log import Away
 from sse_stream import EVENTS, one_by_one
 
 from penstock.events import Notice, UsageError
-from penstock.scale import MemoryLog, Retention
+from penstock.scale import LogState, MemoryLog, Retention
 from penstock.sinks import StreamRuns
 from penstock.sinks.log.stream_log import LARGEST_ITEM
 from penstock.sinks.resume.logged_run import RunHead, keep_head, newest_head
@@ -391,6 +391,37 @@ def test_a_reader_of_any_process_cancels_the_run_for_all():
             assert mine[4:] == [END] if canceller is here else "enough" in mine[4]["error"]["detail"]
             await asyncio.sleep(3)
             assert provider.opened == 0
+
+    virtual_time.run(main())
+
+
+def test_readers_of_two_processes_may_cancel_at_once():
+    class Distant(MemoryLog):
+        """A log whose answers take a while."""
+
+        async def claim(self, stream: str) -> LogState:
+            state = await super().claim(stream)
+            await asyncio.sleep(0.1)
+            return state
+
+        async def append(self, stream: str, items: Sequence[bytes], fence: int, *, after: int) -> int:
+            last = await super().append(stream, items, fence, after=after)
+            await asyncio.sleep(0.1)
+            return last
+
+    async def main() -> None:
+        for pause in (0, 0.05, 0.12):  # the second one comes when the first has claimed, and when it has appended
+            log = Distant()
+            processes = [StreamRuns(log=log) for _ in range(3)]
+            processes[0].start(Provider(20).events(), id="chat")
+            await asyncio.sleep(2.5)
+            one, other = [await found(each) for each in processes[1:]]
+            first = asyncio.ensure_future(one.cancel("enough"))
+            await asyncio.sleep(pause)
+            await asyncio.gather(first, other.cancel("enough"))
+            shown = await objects(await found(processes[0]))
+            assert shown[:-1] == notices(1, 3)
+            assert shown[-1]["error"]["detail"] == "enough"
 
     virtual_time.run(main())
 

@@ -221,7 +221,7 @@ live-streams: $(READY) ## find how many live streams one core carries; LIVE=--he
 load: $(READY) ## measure a server under load, beside one without the library; LOAD=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python benchmarks/load.py $(LOAD)
 
-chaos: $(READY) ## kill processes in the middle of their work, 300 times in each scenario; CHAOS=--help lists the options
+chaos: $(READY) ## kill processes in the middle of their work, hundreds of times, and count what was lost or doubled; CHAOS=--help lists the options
 	$(COMPILE_ONCE) $(RUN)/python tests/support/chaos.py $(CHAOS)
 
 soak: $(READY) ## let 2,000 guarded streams run through a log for 20 minutes: nothing may grow; SOAK=--help lists the options

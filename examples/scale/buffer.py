@@ -11,6 +11,7 @@ log is one of Redis or JetStream, and this file is `penstock buffer`. Needs: pip
 
 import asyncio
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from penstock.scale import BufferOptions, open_log
@@ -24,13 +25,16 @@ PORT, PACE = int(os.environ.get("PORT", "8000")), float(os.environ.get("PACE", "
 
 async def main(upstream: str) -> None:
     log = open_log(LOG)
-    await run_buffer(upstream, log, BufferOptions(), say=print, port=PORT)
-    await log.aclose()
+    try:
+        await run_buffer(upstream, log, BufferOptions(), say=print, port=PORT)
+    finally:
+        await log.aclose()
 
 
 if __name__ == "__main__":
-    if os.environ.get("OPENAI_API_KEY"):
-        asyncio.run(main("https://api.openai.com"))
-    else:
-        with ReplayServer({"recorded": RECORDED.read_bytes()}, pace=PACE) as provider:
-            asyncio.run(main(provider.url))
+    with suppress(KeyboardInterrupt):
+        if os.environ.get("OPENAI_API_KEY"):
+            asyncio.run(main("https://api.openai.com"))
+        else:
+            with ReplayServer({"recorded": RECORDED.read_bytes()}, pace=PACE) as provider:
+                asyncio.run(main(provider.url))

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, M
 from functools import partial
 from typing import Any, Final
 from uuid import uuid4
+from weakref import WeakValueDictionary
 
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
@@ -53,6 +54,8 @@ class Answers:
         self._runs = None if log is None else StreamRuns(log=log)
         self._store = _store(recorder, log)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._deciding: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        """Held by who looks whether an answer is kept, until it is: the same request may come twice at once."""
 
     @property
     def open_streams(self) -> int:
@@ -126,18 +129,20 @@ class Answers:
         async def again(_: object) -> _Stream:
             return self._stream(answer)
 
-        run = await runs.find(answer.kept, again, describe_error=in_stream)
         headers: dict[str, str] = {}
-        if run is None:
-            stream = self._stream(answer)
-            try:
-                await stream.begin(self._keep_alive)
-                how: dict[str, Any] = {"describe_error": in_stream, "replays": True, **options}
-                run = runs.start(stream, id=answer.kept, protocol=api, **how)
-            except BaseException:
-                await stream.aclose()
-                raise
-            headers = stream.headers
+        lock = self._deciding.setdefault(answer.kept, asyncio.Lock())
+        async with lock:
+            run = await runs.find(answer.kept, again, describe_error=in_stream)
+            if run is None:
+                stream = self._stream(answer)
+                try:
+                    await stream.begin(self._keep_alive)
+                    how: dict[str, Any] = {"describe_error": in_stream, "replays": True, **options}
+                    run = runs.start(stream, id=answer.kept, protocol=api, **how)
+                except BaseException:
+                    await stream.aclose()
+                    raise
+                headers = stream.headers
         frames = run.sse(answer.after, heartbeat=self._keep_alive)
         return _Streamed(frames, {**sse_headers(api), **headers})
 

@@ -20,8 +20,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from ...events.errors import ProviderError, UsageError
-from ...sinks.log.stream_log import stream_name
+from ...events.errors import ProviderError, UsageError, without_credentials
+from ...sinks.log.stream_log import LogUnavailableError, stream_name
 from ...sinks.resume.stream_runs import event_number
 from ...sources.base.served_hosts import ServedHosts
 from ..neutral import Api, RequestError
@@ -140,6 +140,9 @@ class Gateway:
         except BusyError as busy:
             error = busy_error(api, str(busy))
             notes["error"] = busy
+        except LogUnavailableError as away:
+            error = busy_error(api, "the log is away; ask again later")
+            notes["error"] = f"the log is away: {without_credentials(str(away))}"
         except RequestError as wrong:
             error = api_error(api, wrong.status, str(wrong), code=wrong.code)
             notes["error"] = wrong

@@ -13,6 +13,7 @@ from types import FrameType
 import uvicorn
 
 from ...events.errors import ProviderError, shown_url
+from ...sinks.log.patience import check_log
 from ...sources.base.request import listen
 from ..chat_template import ChatTemplate
 from ..operating.listening import check_serving
@@ -38,13 +39,16 @@ async def run_gateway(
     SIGTERM lets the answers that are on their way end within `grace` seconds, and refuses new requests. What is then
     not at its end, and at once what SIGINT or a second signal finds, ends with an error that says why.
 
-    `UsageError` for a host that other machines can reach without a key, and for a port that is taken.
+    `UsageError` for a host that other machines can reach without a key, for a port that is taken, and for a log that
+    refuses this user.
     """
     check_serving(host, options.key, grace)
     gateway = Gateway(upstreams, options)
     with listen(host, port) as listening:
         for line in await _introduction(gateway.models, listening.getsockname()[1], host):
             say(line)
+        if options.log is not None:
+            await check_log(options.log, say)
         config = uvicorn.Config(
             gateway.app(),
             log_config=None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ...events.answer_end import AnswerEnd
 from ...events.errors import PenstockError, ProviderError, UsageError, without_credentials
@@ -117,7 +117,7 @@ class RecordReader:
         if recording.meta.form == "wire":
             body = b"".join(each.item for each in recording.items)
             recording = recording._replace(items=[TimedItem(0.0, piece) for piece in _pieces(body)])
-        recorded = items_of(recording, api, **cast("dict[str, Any]", {**self._options, "turn_id": turn_id}))
+        recorded = items_of(recording, api, turn_id=turn_id, **self._options)
         return recorded.untimed(), recorded.new_machine(), recorded.api
 
     def _chain(self, turn_id: str, *, is_text: bool) -> StageChain[Any, Any]:
@@ -136,7 +136,8 @@ class RecordReader:
 
     @cached_property
     def _options(self) -> dict[str, Any]:
-        return {**self._pipeline.parts().machine_options, "choices": "all", "merge": True, "keep_message": False}
+        of_pipeline = {name: each for name, each in self._pipeline.parts().machine_options.items() if name != "turn_id"}
+        return {**of_pipeline, "choices": "all", "merge": True, "keep_message": False}
 
     @cached_property
     def _new_text_machine(self) -> Any:

@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ...events.errors import UsageError, without_credentials
 from ...gateway.operating.listening import while_there
+from ...sinks.log.patience import ASKING
 from ...sinks.log.stream_log import LogGapError, LogUnavailableError, StreamLog, checked_name
 from ...sinks.parts.event_words import printable
 from ...sources.base.request import is_this_machine
@@ -41,8 +42,6 @@ _CLIENT_LEFT: Final = 499
 _LONGEST_STOP: Final = 5.0
 """Seconds that streams have to end in the log when the process stops."""
 _LONGEST_PATH: Final = 500
-_ASKING: Final = 2.0
-"""Seconds that the log has to answer a question about its health."""
 
 
 class Buffer:
@@ -177,9 +176,9 @@ class Buffer:
         """Return how the buffer is, without a key: for a balancer, and for what adds buffers."""
         status = "draining" if self.is_draining else "ok"
         try:
-            async with asyncio.timeout(_ASKING):
+            async with asyncio.timeout(ASKING):
                 await self._log.state("health")
-        except (LogUnavailableError, TimeoutError):
+        except (LogUnavailableError, UsageError, TimeoutError):  # a user that it refuses has no log either
             status = "log_away"
         state = {
             "status": status,

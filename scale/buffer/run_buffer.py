@@ -15,6 +15,7 @@ import uvicorn
 
 from ...events.errors import shown_url
 from ...gateway.operating.listening import check_serving
+from ...sinks.log.patience import check_log
 from ...sinks.log.stream_log import StreamLog
 from ...sources.base.request import listen
 from .buffer_app import Buffer, BufferOptions
@@ -41,7 +42,8 @@ async def run_buffer(
 
     - `options`: without a name, that of this machine with the port.
 
-    `UsageError` for a host that other machines can reach without a key, and for a port that is taken.
+    `UsageError` for a host that other machines can reach without a key, for a port that is taken, and for a log that
+    refuses this user.
     """
     check_serving(host, options.key, grace)
     with listen(host, port) as listening:
@@ -50,6 +52,7 @@ async def run_buffer(
         buffer = Buffer(upstream, log, options)
         shown = f"[{host}]" if ":" in host else host
         say(f"on http://{shown}:{at} until Ctrl-C, in front of {shown_url(upstream)}, as {options.name}")
+        await check_log(log, say)
         config = uvicorn.Config(
             buffer.app(),
             log_config=None,

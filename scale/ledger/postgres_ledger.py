@@ -27,7 +27,7 @@ _TABLES: Final = (
     )""",
     "create index if not exists penstock_calls_by_change on penstock_calls (changed)",
 )
-_MARK: Final = "insert into penstock_ledger select %s where not exists (select from penstock_ledger)"
+_FIRST: Final = "insert into penstock_ledger select %s where not exists (select from penstock_ledger)"
 _PATIENCE: Final = 10.0
 """Seconds for the answer to one question, with the connection that it may need."""
 _SYNCHRONOUS: Final = """select set_config('synchronous_commit', 'on', false)
@@ -171,7 +171,7 @@ async def _prepare(connection: _Connection) -> None:
             await connection.execute("select pg_advisory_xact_lock(%s)", (_LOCK,))
             for statement in _TABLES:  # to_regclass would not see here what another worker has made meanwhile
                 await connection.execute(statement)
-            await connection.execute(_MARK, (_VERSION,))
+            await connection.execute(_FIRST, (_VERSION,))
         ((version,),) = await (await connection.execute("select version from penstock_ledger")).fetchall()
     if version != _VERSION:
         message = (

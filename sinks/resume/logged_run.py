@@ -11,6 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Hashable
 from contextlib import suppress
+from functools import partial
 from random import uniform
 from typing import Any, Final, cast
 
@@ -18,6 +19,7 @@ import msgspec
 
 from ...events.errors import PenstockError
 from ..log.log_writer import LogWriter
+from ..log.patience import patiently
 from ..log.stream_log import (
     LARGEST_ITEM,
     FencedError,
@@ -63,7 +65,10 @@ async def newest_head(log: StreamLog, run_id: Hashable) -> RunHead | None:
     state = await log.state(index)
     if state is None or state.last == 0:
         return None
-    data = (await log.read(index, state.last - 1))[-1].data
+    items = await log.read(index, state.last - 1)
+    if not items:  # it was forgotten in this moment
+        return None
+    data = items[-1].data
     try:
         version = msgspec.json.decode(data)["version"]
         if version == VERSION:
@@ -101,6 +106,8 @@ class RunWriter:
       others come, `pump` is called once more, since what it reads may not have been there.
     - `last_frames`: returns the frames that end the stream for an error, in its protocol.
     - `beat`: seconds without a frame after which the log is told that the writer is alive.
+    - `opened`: what has the frames if that is open already; it is closed though the stream is never begun.
+    - `has_failed`: whether it has ended before the stream did, for an error that is not another writer.
     """
 
     def __init__(
@@ -112,15 +119,17 @@ class RunWriter:
         pump: Callable[[], Awaitable[FramePump]],
         last_frames: Callable[[Exception], list[bytes]],
         beat: float,
+        opened: FramePump | None = None,
     ) -> None:
         self._log = log
         self._stream = stream
         self._begin = begin
         self._new_pump = pump
-        self._pump: FramePump | None = None
+        self._pump = opened
         self._writer: LogWriter | None = None
         self._last_frames = last_frames
         self._beat = beat
+        self.has_failed = False
         self.task = asyncio.get_running_loop().create_task(self._run())
 
     @property
@@ -146,7 +155,7 @@ class RunWriter:
 
     async def _run(self) -> None:
         try:
-            state = await self._begin()
+            state = await patiently(self._begin)
             writer = self._writer = LogWriter(self._log, self._stream, state, every=EVERY)
             if not state.is_closed:
                 await first_of(self._write(writer, state), self._keep_alive(writer))
@@ -154,6 +163,7 @@ class RunWriter:
         except FencedError:
             _LOGGER.info("another process goes on with a stream")
         except Exception as error:  # noqa: BLE001 - its readers wait for a process that goes on with it
+            self.has_failed = True
             log_error("a stream could not be written into the log", error)
         finally:
             await self._close_pump()
@@ -205,7 +215,7 @@ class RunWriter:
         after = 0
         while after < state.last:
             before = state.first - 1
-            items = await self._log.read(self._stream, max(after, before))
+            items = await patiently(partial(self._log.read, self._stream, max(after, before)))
             shown = [None] * (before - after) + [each.data for each in items]
             for data in shown:
                 if not await _is_next(pump, data):

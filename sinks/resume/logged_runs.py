@@ -21,6 +21,7 @@ class LoggedStreams:
     """A run of a log as the readers of this process share it: they follow it together as far as their places allow.
 
     - `follow`: opens the stream behind a number. `state`: where the stream was when it was found.
+    - `again`: with what this process could go on with the run; None if it cannot.
     """
 
     def __init__(
@@ -28,10 +29,12 @@ class LoggedStreams:
         follow: Callable[[LoggedStreams, int], KeptStream],
         cancel: Callable[[str], Awaitable[object]],
         state: LogState | None,
+        again: Again | None,
     ) -> None:
         self._follow = follow
         self._cancel = cancel
         self.state = state
+        self.again = again
         self.followed: list[KeptStream] = []
 
     @property
@@ -87,7 +90,10 @@ class LoggedRuns:
         self._writers: dict[str, RunWriter] = {}
         self._replayed: set[str] = set()
         """Those of the runs written here with which another process could go on."""
+        self._beginning: dict[Hashable, RunHead] = {}
+        """What ids mean from now on, though the log does not have it yet."""
         self._read: dict[str, LoggedStreams] = {}
+        self._breaking: set[asyncio.Task[None]] = set()
 
     def __len__(self) -> int:
         return len(self._writers)
@@ -103,16 +109,24 @@ class LoggedRuns:
         async def begin() -> LogState:
             state = await self._log.claim(head.run)
             await keep_head(self._log, run_id, head)
+            begun()
             return state
 
         async def once() -> FramePump:
             return pump
 
-        self._write(head, begin, once)
+        def begun(_: object = None) -> None:
+            if self._beginning.get(run_id) is head:
+                del self._beginning[run_id]
+
+        self._beginning[run_id] = head
+        self._write(head, begin, once, pump).task.add_done_callback(begun)
         return self._streams(head, None, None)
 
     async def find(self, run_id: Hashable, again: Again | None) -> tuple[RunHead, LoggedStreams] | None:
         """Return the run that an id means, and what reads it; None if there is none."""
+        if (head := self._beginning.get(run_id)) is not None:
+            return head, self._streams(head, None, again)
         head = await newest_head(self._log, run_id)
         state = None if head is None else await self._log.state(head.run)
         if head is None or state is None:
@@ -133,15 +147,16 @@ class LoggedRuns:
     def _streams(self, head: RunHead, state: LogState | None, again: Again | None) -> LoggedStreams:
         if (streams := self._read.get(head.run)) is not None:
             streams.state = state or streams.state
+            streams.again = again or streams.again  # one who has started the run has none
             return streams
 
         async def cancel(reason: str) -> None:
             await self._cancel(head, reason)
 
-        async def orphaned() -> None:
-            await self._go_on(head, again)
-
         def follow(streams: LoggedStreams, after: int) -> KeptStream:
+            async def orphaned() -> None:
+                await self._go_on(head, streams.again)
+
             frames = self._kept(after)
             pump = LogFrames(
                 self._log,
@@ -159,11 +174,15 @@ class LoggedRuns:
             if not streams.followed and self._read.get(head.run) is streams:
                 del self._read[head.run]
 
-        self._read[head.run] = streams = LoggedStreams(follow, cancel, state)
+        self._read[head.run] = streams = LoggedStreams(follow, cancel, state, again)
         return streams
 
     def _write(
-        self, head: RunHead, begin: Callable[[], Awaitable[LogState]], pump: Callable[[], Awaitable[FramePump]]
+        self,
+        head: RunHead,
+        begin: Callable[[], Awaitable[LogState]],
+        pump: Callable[[], Awaitable[FramePump]],
+        opened: FramePump | None = None,
     ) -> RunWriter:
         writer = RunWriter(
             self._log,
@@ -172,6 +191,7 @@ class LoggedRuns:
             pump=pump,
             last_frames=lambda error: self._last_frames(head, error),
             beat=self._lease / 3,
+            opened=opened,
         )
         self._writers[head.run] = writer
         if head.replays:
@@ -181,9 +201,19 @@ class LoggedRuns:
             if self._writers.get(head.run) is writer:
                 del self._writers[head.run]
                 self._replayed.discard(head.run)
+            if writer.has_failed:
+                self._break_off(head)
 
         writer.task.add_done_callback(done)
         return writer
+
+    def _break_off(self, head: RunHead) -> None:
+        """Let the readers come back of a run that failed, where nobody here can go on with it: they would wait."""
+        streams = self._read.get(head.run)
+        if streams is not None and streams.again is None:
+            task = asyncio.ensure_future(streams.aclose())
+            self._breaking.add(task)
+            task.add_done_callback(self._breaking.discard)
 
     async def _go_on(self, head: RunHead, again: Again | None) -> None:
         """Go on with a run that nobody writes; one that cannot be had again ends."""

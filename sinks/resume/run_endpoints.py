@@ -19,6 +19,7 @@ from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
 
 from ...events.errors import UsageError
+from ..log.stream_log import LogUnavailableError
 from ..remote_readers import JSON_LINES_HEADERS, NOT_JSON, sse_headers
 from ..running.event_pump import close_stream
 from ..web.protocols import protocol_row
@@ -26,6 +27,8 @@ from .stream_runs import StreamRun, StreamRuns, event_number
 
 _INVALID = 1007
 """The standard's code of closing for invalid data; those from 4000 are HTTP's statuses + 4000."""
+_AWAY = "the log is away; ask again later"
+_LATER = {"retry-after": "1"}
 
 
 class RunEndpoints:
@@ -87,7 +90,10 @@ class RunEndpoints:
     async def delete(self, request: Request) -> Response:
         run = await self._find(self._key(request.path_params["run_id"], request))
         if run is not None:
-            await run.cancel("cancelled by the reader")
+            try:
+                await run.cancel("cancelled by the reader")
+            except LogUnavailableError as error:
+                raise HTTPException(503, _AWAY, _LATER) from error
         return Response(status_code=204)
 
     async def converse(self, websocket: WebSocket) -> None:
@@ -140,7 +146,10 @@ class RunEndpoints:
 
     async def _find(self, key: Hashable) -> StreamRun | None:
         how = {name: self._how[name] for name in ("select", "describe_error")}
-        return await self._runs.find(key, self._events if self._replays else None, **how)
+        try:
+            return await self._runs.find(key, self._events if self._replays else None, **how)
+        except LogUnavailableError as error:
+            raise HTTPException(503, _AWAY, _LATER) from error
 
     async def _to_resume(self, name: str, connection: HTTPConnection[Any]) -> tuple[StreamRun | None, int]:
         """Return the run of an id, None if nothing of it is to come, and the number of the reader's last event."""

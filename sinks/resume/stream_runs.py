@@ -119,9 +119,10 @@ def gap_frames(
     """
     if protocol_row(protocol).goes_on_after_gap:
         return [msgspec.json.encode({"type": "STREAM_GAP", "after": after, "next": oldest})], True
-    return error_frames(
-        protocol, options, StreamGapError(f"the events from {after + 1} to {oldest - 1} are no longer kept")
-    ), False
+    gap = f"the events from {after + 1} to {oldest - 1} are no longer kept"
+    if after >= oldest:
+        gap = f"the stream has no event {after}; read it from the beginning"
+    return error_frames(protocol, options, StreamGapError(gap)), False
 
 
 def error_frames(protocol: UiProtocol, options: Mapping[str, Any], error: Exception) -> list[bytes]:

@@ -78,6 +78,7 @@ def killed_callers(address: str, folder: Path, kills: int, seed: int = 38) -> Su
                 _await_lines(folder / "effects", len(lines(folder / "effects")) + random.randrange(1, 12))
             os.kill(running.pop(random.randrange(len(running))), signal.SIGKILL)
             first = max(0, max((json.loads(line)[0] for line in lines(folder / "results")), default=0) - 2 * AT_ONCE)
+        _await_lines(folder / "results", 1)
         for each in running:
             os.kill(each, signal.SIGKILL)
         kills += len(running)

@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 import openai
 import pytest
+from away_log import Away
 from looped import looped
 from scripted_upstream import ScriptedUpstream, body_of, gateway, text_chunks
 from starlette.responses import JSONResponse
@@ -165,6 +166,36 @@ def test_without_a_log_a_named_stream_is_refused(path: str, headers: dict[str, s
         response = httpx2.post(url + path, json=BODIES[path], headers={**NAME, **headers})
     assert response.status_code == 400
     assert told in response.text
+
+
+def test_while_the_log_is_away_a_named_stream_is_refused_and_the_client_comes_again():
+    log = Away()
+    log.is_away = True
+    for path, status in (("/v1/chat/completions", 503), ("/v1/responses", 503), ("/v1/messages", 529)):
+        upstream = ScriptedUpstream(body_of(text_chunks(WORDS)))
+        with gateway(upstream, log=log) as url:
+            response = httpx2.post(url + path, json=BODIES[path], headers=NAME)
+        assert (response.status_code, response.headers["retry-after"]) == (status, "1")
+        assert "the log is away" in response.json()["error"]["message"]
+        assert upstream.requests == []
+
+
+def test_the_same_request_twice_at_once_is_asked_once(tmp_path: Path):
+    path = "/v1/chat/completions"
+    upstream = ScriptedUpstream([None, *body_of(text_chunks(WORDS))])
+
+    async def twice(url: str) -> list[str]:
+        async with httpx2.AsyncClient(timeout=20) as client:
+            both = [asyncio.create_task(client.post(url + path, json=BODIES[path], headers=NAME)) for _ in range(2)]
+            while (await client.get(f"{url}/health")).json()["open_streams"] == 0:
+                pass
+            upstream.go()
+            return [each.text for each in await asyncio.gather(*both)]
+
+    with sharing(upstream, tmp_path / "log") as url:
+        one, other = asyncio.run(twice(url))
+    assert events(one) == events(other)
+    assert len(upstream.requests) == 1
 
 
 def test_an_event_that_is_no_number_is_refused(tmp_path: Path):

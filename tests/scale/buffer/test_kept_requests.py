@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
 from pathlib import Path
 
+from away_log import Away
 from buffers import BODY, KEY, NAME, PATH, Answer, ask, buffer, client, fake, in_loop, until, where
 from log_backends import BACKENDS
 from looped import looped
 
-from penstock.scale import FencedError, LogState, LogUnavailableError, MemoryLog, Retention, stream_name
+from penstock.scale import FencedError, LogState, MemoryLog, Retention, stream_name
 from penstock.scale.buffer.kept_answer import Asked, End, Frames, Head, Part, frame, settle
 from penstock.sinks.log.stream_log import KEPT
 
@@ -341,28 +341,6 @@ async def test_a_buffer_that_starts_again_ends_what_it_had_left_open_and_nothing
     async with fake(Answer(PIECES)) as (url, _), buffer(url, log, name="b1"):
         await closed(log, names["own"])
     assert sorted(await log.open_streams()) == sorted((names["other"], names["foreign"]))
-
-
-class Away(MemoryLog):
-    """A log that cannot be reached while `is_away`."""
-
-    is_away = False
-
-    def _check(self) -> None:
-        if self.is_away:
-            raise LogUnavailableError
-
-    async def claim(self, stream: str):
-        self._check()
-        return await super().claim(stream)
-
-    async def append(self, stream: str, items: Sequence[bytes], fence: int, *, after: int) -> int:
-        self._check()
-        return await super().append(stream, items, fence, after=after)
-
-    async def state(self, stream: str):
-        self._check()
-        return await super().state(stream)
 
 
 @in_loop

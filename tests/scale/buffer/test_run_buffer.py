@@ -13,17 +13,29 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from away_log import Away
 from buffers import KEY, NAME, Answer, ask, client, fake, in_loop, until, where
 from cli_command import ENVIRONMENT, Penstock, command, penstock
+from valkey_server import ValkeyServer
 
 from penstock import AnswerEnd, Pipeline
-from penstock.scale import SqliteLog, from_log, stream_name
+from penstock.scale import LogState, SqliteLog, from_log, stream_name
+from penstock.sinks.log.patience import check_log
 
 __all__ = ["penstock"]  # the fixture
 
 PIECES = [b'data: {"choices":[{"index":0,"delta":{"content":"%d "}}]}\n\n' % number for number in range(4)]
 END = b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
 no_sigterm = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM that a process could handle")
+
+
+class Silent(Away):
+    """A log that does not answer while `is_away`."""
+
+    async def state(self, stream: str) -> LogState | None:
+        if self.is_away:
+            await asyncio.Event().wait()
+        return await super().state(stream)
 
 
 @asynccontextmanager
@@ -148,6 +160,32 @@ async def test_ctrl_c_ends_all_at_once_in_order(tmp_path: Path):
         assert await text_in(log) == ("0 ", ["interrupted"])
     with pytest.raises(httpx2.ConnectError):
         httpx2.get(address)
+
+
+def test_a_log_that_refuses_the_user_is_told_at_the_start(tmp_path: Path, penstock: Penstock):
+    server = ValkeyServer(tmp_path, "--requirepass", "right-secret")
+    server.start(password="right-secret")
+    try:
+        for command_name in ("buffer", "gateway"):
+            log = f"redis://:wrong-secret@127.0.0.1:{server.port}"
+            code, out, err = penstock(command_name, "--upstream", "http://127.0.0.1:1", "--port", "0", "--log", log)
+            assert code == 2
+            assert "look at the user and the password of the URL" in err
+            assert "wrong-secret" not in out + err
+    finally:
+        server.stop()
+
+
+@in_loop
+async def test_a_log_that_is_away_is_told_at_the_start():
+    for log, why in ((Away(), "has gone"), (Silent(), "no answer in 2 seconds")):
+        said: list[str] = []
+        log.is_away = True
+        await check_log(log, said.append)
+        assert said == [f"the log is away, and what has to be kept is refused until it answers: {why}"]
+        log.is_away = False
+        await check_log(log, said.append)
+        assert len(said) == 1
 
 
 def test_what_it_cannot_do_is_told_in_one_line(penstock: Penstock):

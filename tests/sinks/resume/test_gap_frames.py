@@ -45,3 +45,9 @@ def _theirs(monkeypatch: pytest.MonkeyPatch):
 )
 def test_a_gap_is_told(protocol: Any, options: Any, frames: list[bytes]):
     assert gap_frames(protocol, options, after=3, oldest=9) == (frames, protocol != "theirs")
+
+
+def test_an_event_that_the_stream_never_had_is_told_as_that():
+    theirs: Any = "theirs"
+    said = b'{"type":"oops","said":"the stream has no event 99; read it from the beginning"}'
+    assert gap_frames(theirs, {}, after=99, oldest=1) == ([said], False)

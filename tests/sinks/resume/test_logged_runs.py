@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 import virtual_time
+from away_log import Away
 from sse_stream import EVENTS, one_by_one
 
 from penstock.events import Notice, UsageError
@@ -262,6 +263,65 @@ def test_a_silent_process_is_not_gone():
         here.start(events(), id="chat")
         await asyncio.sleep(1)
         assert await objects(await found(there)) == [*notices(1, 2), END]
+
+    virtual_time.run(main())
+
+
+def test_a_run_that_is_started_while_the_log_is_away_is_written_when_it_is_there():
+    async def main() -> None:
+        log, provider = Away(), Provider(3)
+        log.is_away = True
+        run = StreamRuns(log=log).start(provider.events(), id="chat")
+        reader = asyncio.ensure_future(objects(run))
+        await asyncio.sleep(30)
+        log.is_away = False
+        assert await reader == [*notices(1, 3), END]
+        assert await objects(await found(StreamRuns(log=log))) == [*notices(1, 3), END]
+
+    virtual_time.run(main())
+
+
+def test_a_run_is_found_here_as_soon_as_it_is_started():
+    async def main() -> None:
+        log, provider = MemoryLog(), Provider(3)
+        runs = StreamRuns(log=log)
+        runs.start(provider.events(), id="chat")
+        assert await objects(await found(runs)) == [*notices(1, 3), END]
+        second = runs.start(Provider(2).events(), id="chat")
+        assert await objects(await found(runs)) == [*notices(1, 2), END] == await objects(second)
+
+    virtual_time.run(main())
+
+
+def test_readers_break_off_where_the_log_stays_away_and_nobody_here_can_go_on():
+    async def main() -> None:
+        for is_begun in (False, True):
+            log, provider = Away(), Provider(200)
+            runs = StreamRuns(log=log)
+            log.is_away = not is_begun
+            reader = asyncio.ensure_future(objects(runs.start(provider.events(), id="chat", replays=True)))
+            await asyncio.sleep(2.5)
+            log.is_away = True
+            shown = await reader
+            assert shown == (notices(1, 3) if is_begun else [])
+            assert (len(runs), provider.opened) == (0, 0)
+
+    virtual_time.run(main())
+
+
+def test_who_comes_back_goes_on_with_a_run_that_was_started_here_and_is_written_by_nobody():
+    async def main() -> None:
+        log, provider = MemoryLog(), Provider(20)
+        runs = StreamRuns(log=log, lease=3)
+        early = asyncio.ensure_future(
+            objects(runs.start(provider.events(), id="chat", asked={"id": "chat"}, replays=True))
+        )
+        await asyncio.sleep(4.5)
+        kill(runs)
+        late = asyncio.ensure_future(objects(await found(runs, provider.again), 2))
+        assert await late == [*notices(3, 20), END]
+        assert await early == [*notices(1, 20), END]
+        assert provider.asked == 2
 
     virtual_time.run(main())
 

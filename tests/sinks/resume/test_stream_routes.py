@@ -13,6 +13,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 from app_server import serving
+from away_log import Away
 from fastapi import APIRouter, FastAPI
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
@@ -373,6 +374,16 @@ def test_with_a_log_another_process_asks_the_same_again_where_one_is_gone():
     assert [each["data"]["detail"] for each in shown if each["type"] == "data-notice"] == ["0", "1", "2"]
     assert [each["type"] for each in shown][-1] == "finish"
     assert provider.asked == [{"id": "b", "events": 3, "free": 1}] * 2
+
+
+def test_while_the_log_is_away_a_reader_is_told_to_come_later():
+    log = Away()
+    log.is_away = True
+    with serving(starlette(stream_routes("/chat", Provider().start, runs=StreamRuns(log=log)))) as address:
+        for method in ("GET", "DELETE"):
+            response = httpx.request(method, f"http://{address}/chat/b/stream")
+            assert (response.status_code, response.headers["retry-after"]) == (503, "1")
+            assert response.text == "the log is away; ask again later"
 
 
 @pytest.mark.parametrize("body", [b"[" * 200_000, b'{"id": "\xff"}', b"{"])

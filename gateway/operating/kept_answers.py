@@ -15,8 +15,8 @@ import msgspec
 from msgspec.structs import replace
 
 from ...events.errors import PenstockError, UsageError
-from ...scale.logs.sqlite_file import write_ahead
 from ...sinks.log.stream_log import LARGEST_ITEM, StreamLog, stream_name
+from ...sinks.log.write_ahead import write_ahead
 from ..neutral import Call, Message, NeutralRequest, Reasoning, RequestError
 from ..typed_body import arguments_of
 

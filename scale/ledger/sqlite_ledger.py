@@ -15,7 +15,7 @@ from typing import Final, TypeVar
 
 from ...events.errors import UsageError
 from ...sinks.acting.ledger import KEPT, LEASE, Change, LedgerEntry, LedgerUnavailableError, as_of, check_times
-from ..logs.sqlite_file import write_ahead
+from ...sinks.log.write_ahead import write_ahead
 
 T = TypeVar("T")
 

@@ -28,6 +28,7 @@ from ...sinks.log.stream_log import (
     Retention,
     new_items,
 )
+from ...sinks.log.write_ahead import write_ahead
 
 _APPLICATION: Final = 0x50_65_4C_6F
 """Says that a file of SQLite is a log: "PeLo"."""
@@ -363,23 +364,6 @@ def _kind(connection: sqlite3.Connection) -> tuple[int, int, int]:
     asked = ("pragma application_id", "pragma user_version", "select count(*) from sqlite_master")
     kind, version, tables = (connection.execute(each).fetchone()[0] for each in asked)
     return kind, version, tables
-
-
-def write_ahead(connection: sqlite3.Connection, patience: float) -> str:
-    """Turn on the write-ahead log, and return the journal mode then.
-
-    SQLite does not wait here for another process that does the same, so this does, for `patience` seconds.
-    """
-    until = time.monotonic() + patience
-    while True:
-        try:
-            mode: str = connection.execute("pragma journal_mode = wal").fetchone()[0]
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > until:
-                raise
-            time.sleep(0.01)
-        else:
-            return mode
 
 
 @contextmanager

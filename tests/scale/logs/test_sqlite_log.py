@@ -10,16 +10,11 @@ import subprocess
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
-from uuid import uuid4
 
 import pytest
-from looped import looped
 
 from penstock.events import UsageError
-from penstock.gateway.operating.kept_answers import DiskStore
 from penstock.scale import LogItem, LogUnavailableError, Retention, SqliteLog, stream_name
-from penstock.scale.ledger.sqlite_ledger import LedgerRows
 from penstock.scale.logs import log_readers, sqlite_file
 
 A, B = stream_name("a"), stream_name("b")
@@ -199,40 +194,6 @@ def test_many_processes_may_make_the_file_at_once(tmp_path: Path):
         process.stdin.write("\n")
         process.stdin.flush()
     assert [process.communicate(timeout=60)[0] for process in processes] == ["opened\n"] * 6
-
-
-class BusyOnce(sqlite3.Connection):
-    """A connection that meets another process when it turns on the write-ahead log."""
-
-    was_busy = False
-
-    def execute(self, sql: str, parameters: Any = (), /) -> sqlite3.Cursor:
-        if "journal_mode" in sql and not self.was_busy:
-            self.was_busy = True
-            error = sqlite3.OperationalError("database is locked")
-            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
-            raise error
-        return super().execute(sql, parameters)
-
-
-@looped("opened", [SqliteLog, lambda path: LedgerRows(path, keep=60).entry("a"), DiskStore])
-def test_each_file_that_processes_share_waits_for_another_that_opens_it_at_the_same_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Callable[[Path], object]
-):
-    made: list[BusyOnce] = []
-
-    def connected(*args: Any, **options: Any) -> BusyOnce:
-        made.append(connect(*args, **options, factory=BusyOnce))
-        return made[-1]
-
-    connect = sqlite3.connect
-    with monkeypatch.context() as patched:
-        patched.setattr(sqlite3, "connect", connected)
-        opened(tmp_path / f"{uuid4()}.sqlite")
-    assert made
-    for each in made:
-        assert each.was_busy
-        each.close()
 
 
 def test_appends_that_wait_are_written_in_one_transaction(tmp_path: Path):

@@ -250,7 +250,7 @@ class ChatLane(MultiChoiceMachine[ChatChoice]):
             return None
         filtered = given.content_filter_results
         is_new = filtered and self._extras.get(f"{choice.number}:content_filter_results") != filtered
-        if is_new or (given.message is not None and given.finish_reason is not None):  # it may have what no delta had
+        if is_new or given.message is not None:  # it may have what no delta had
             return None
         if self.response_id is None or chunk.model != self.model:
             self.identify(chunk.id, chunk.model)

@@ -10,7 +10,18 @@ import pytest
 from depth import stride
 from hypothesis import given
 from hypothesis import strategies as st
-from lanes import APIS, STREAMS, assert_both_ways, assert_mutated, assert_recut, lane_counts, own_streams
+from lanes import (
+    APIS,
+    STREAMS,
+    assert_both_ways,
+    assert_mutated,
+    assert_recut,
+    generally,
+    lane_counts,
+    machine,
+    own_streams,
+    read_in_lane,
+)
 from looped import looped
 
 from penstock.sources.base.machine import json_value
@@ -69,6 +80,15 @@ def test_what_json_loads_refuses_is_refused_with_its_own_error(text: str) -> Non
         return f"{caught.type} {caught.value}" if caught.type is not RecursionError else "deep"
 
     assert error_of(json_value) == error_of(json.loads)
+
+
+def test_a_message_beside_an_empty_delta_is_read_alike_both_ways() -> None:
+    choice = {"index": 0, "delta": {}, "message": {"role": "assistant", "content": "Hi"}, "finish_reason": None}
+    chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": [choice]}
+    fast, general = machine("openai-chat"), machine("openai-chat")
+    outcome, _ = read_in_lane(fast, json.dumps(chunk))
+    assert repr(outcome) == repr(generally(general, json.dumps(chunk)))
+    assert "content='Hi'" in repr(outcome)
 
 
 MUTANTS = {

@@ -203,15 +203,6 @@ def test_a_message_beside_deltas_is_a_repetition():
     assert text_of(events) == "Hello"
 
 
-def test_a_message_beside_an_empty_delta_is_the_text():
-    def of(**choice: Any) -> dict[str, Any]:
-        choices = [{"index": 0, "delta": {}, "finish_reason": None, **choice}]
-        return {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices}
-
-    events = in_every_way(of(message={"content": "Hel"}), of(message={"content": "Hello"}), of(finish_reason="stop"))
-    assert text_of(events) == "Hello"
-
-
 # Completions of a prompt
 
 

@@ -54,11 +54,15 @@ class LoggedStreams:
         return 1 if self.state is None else self.state.first
 
     def at(self, after: int) -> KeptStream:
-        """Return the stream to read behind a number."""
+        """Return the stream to read behind a number.
+
+        It may still come: a run that two processes have begun at once goes on in one, which may be behind the other.
+        """
         for each in self.followed:
             if not each.is_left and each.frames.first - 1 <= after <= each.frames.last:
                 return each
-        stream = self._follow(self, after if after <= self.last else self._oldest - 1)
+        is_known = after <= self.last or not self.has_ended
+        stream = self._follow(self, after if is_known else self._oldest - 1)
         self.followed.append(stream)
         return stream
 

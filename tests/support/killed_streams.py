@@ -67,7 +67,9 @@ class StreamSummary:
         elif journal.end == "error":
             self.found["interrupted and told so"] += 1
             detail = journal.lines[-1]["detail"]
-            if not any(words in detail for words in ("connection lost", "is not what was shown", "is gone")):
+            if not any(
+                words in detail for words in ("connection lost", "is not what was shown", "is gone", "owner_lost")
+            ):
                 self.faults.append(f"stream {path.stem} ended with {detail!r}")
         else:
             self.faults.append(f"stream {path.stem} has no end: {journal.lines[-1:]}")

@@ -457,6 +457,17 @@ def test_a_reader_that_comes_too_late_for_what_the_log_keeps_is_told_of_the_gap(
     virtual_time.run(main())
 
 
+def test_a_reader_that_is_ahead_of_the_log_waits_for_what_it_has_not():
+    async def main() -> None:
+        log = MemoryLog()
+        here, there = StreamRuns(log=log), StreamRuns(log=log)
+        here.start(Provider(9).events(), id="chat")
+        await asyncio.sleep(2.5)
+        assert await objects(await found(there), 5) == [*notices(6, 9), END]
+
+    virtual_time.run(main())
+
+
 def test_a_process_that_keeps_little_reads_again_what_the_log_has():
     async def main() -> None:
         log = MemoryLog()

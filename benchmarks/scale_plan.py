@@ -41,7 +41,7 @@ class Costs(NamedTuple):
     held: float
 
 
-COSTS = Costs(buffer=60, replica=120, redis=25, jetstream=60, read=10, held=200)
+COSTS = Costs(buffer=105, replica=168, redis=15, jetstream=15, read=15, held=180)
 
 
 class Mean(NamedTuple):

@@ -13,7 +13,7 @@ from ...events.errors import ProviderError, UsageError, shown_url
 from ...events.tool_invocation import Notice
 from ...pipeline.async_run import AsyncRun
 from ...pipeline.pipeline import Pipeline
-from ...sinks.log.stream_log import stream_name
+from ...sinks.log.stream_log import STREAM_HEADER, stream_name
 from ...sinks.parts.event_words import printable
 from ...sources.streams.bounded_read import too_long
 from ..neutral import NeutralRequest
@@ -24,8 +24,6 @@ from .answer_guards import AnswerGuards
 from .upstream import Upstream, source_of
 
 _LOGGER: Final = logging.getLogger("penstock.gateway")
-STREAM: Final = "x-penstock-stream"
-"""The header with the name of a stream that is kept."""
 
 
 class Way(NamedTuple):
@@ -116,7 +114,7 @@ class AnswerRun:
     async def _of(self, upstream: Upstream) -> AsyncGenerator[Any, None]:
         """Yield what the client gets of the answer of one upstream."""
         way = self._way = await self._answer.way(upstream)
-        headers = {**way.headers, **({STREAM: self._kept_as(way)} if self._answer.kept else {})}
+        headers = {**way.headers, **({STREAM_HEADER: self._kept_as(way)} if self._answer.kept else {})}
         if len(self._answer.upstreams) == 1:
             self._note(upstream)
 

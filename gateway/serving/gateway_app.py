@@ -21,7 +21,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from ...events.errors import ProviderError, UsageError, without_credentials
-from ...sinks.log.stream_log import LogUnavailableError, stream_name
+from ...sinks.log.stream_log import STREAM_HEADER, LogUnavailableError, stream_name
 from ...sinks.resume.stream_runs import event_number
 from ...sources.base.served_hosts import ServedHosts
 from ..neutral import Api, RequestError
@@ -32,7 +32,7 @@ from ..operating.request_turns import STOPPING, BusyError, Turns
 from ..read_request import read_request
 from .answer_guards import AnswerGuards
 from .answer_response import Answers
-from .answer_run import STREAM, Answer
+from .answer_run import Answer
 from .api_errors import ApiError, api_error, busy_error, told
 from .served_model import GatewayOptions, ServedModel
 from .upstream import Upstream
@@ -131,7 +131,7 @@ class Gateway:
             came = ClientRequest(request.url.path, body)
             there = served.upstreams_there()
             answer = Answer(asked, there, way, served.guards, came, notes, owner, is_codex=is_codex)
-            if (name := request.headers.get(STREAM)) is not None:
+            if (name := request.headers.get(STREAM_HEADER)) is not None:
                 answer = answer._replace(kept=self._kept_as(request.url.path, owner, name, body), after=_after(request))
             return await self._answers.response(answer)
         except _RefusedError as refused:
@@ -154,8 +154,8 @@ class Gateway:
     def _kept_as(self, path: str, owner: str, name: str, body: bytes) -> str:
         """Return the name under which an answer is kept: another client and another request have another."""
         if self._options.log is None:
-            detail = f"this gateway keeps no streams; start it with --log, or leave out {STREAM}"
-            raise RequestError(detail, field=STREAM)
+            detail = f"this gateway keeps no streams; start it with --log, or leave out {STREAM_HEADER}"
+            raise RequestError(detail, field=STREAM_HEADER)
         return stream_name("answer", owner, path, name, body)
 
     def _told(self, api: Api, error: ProviderError) -> ApiError:

@@ -22,13 +22,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from ...events.errors import UsageError, without_credentials
 from ...gateway.operating.listening import while_there
 from ...sinks.log.patience import ASKING
-from ...sinks.log.stream_log import LogGapError, LogUnavailableError, StreamLog, checked_name
+from ...sinks.log.stream_log import STREAM_HEADER, LogGapError, LogUnavailableError, StreamLog, checked_name
 from ...sinks.parts.event_words import printable
 from ...sources.base.request import is_this_machine
 from ...sources.streams.bounded_read import LONGEST_BODY
 from .buffer_metrics import METRICS
 from .kept_answer import find
-from .kept_requests import FINAL, LATER, STREAM_HEADER, BufferOptions, KeptRequests, RefusedError, begin, refusal
+from .kept_requests import FINAL, LATER, BufferOptions, KeptRequests, RefusedError, begin, refusal
 from .provider import Provider, end_to_end, has_body
 
 __all__ = ["Buffer", "BufferOptions"]

@@ -18,14 +18,13 @@ from starlette.types import Send
 
 from ...events.errors import UsageError, without_credentials
 from ...sinks.log.log_writer import LogWriter
-from ...sinks.log.stream_log import FencedError, LogGapError, LogState, LogUnavailableError, StreamLog
+from ...sinks.log.stream_log import STREAM_HEADER, FencedError, LogGapError, LogState, LogUnavailableError, StreamLog
 from .buffer_metrics import BufferMetrics
 from .kept_answer import LEASE, Asked, End, Found, Head, find, frame, parts_of, settle
 from .owned_request import OwnedRequest
 from .provider import Headers, Provider
 
 _LOGGER: Final = logging.getLogger("penstock.buffer")
-STREAM_HEADER: Final = "x-penstock-stream"
 _KEYS: Final = ("authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie")
 _KEY_PARAMETERS: Final = ("key", "api_key", "access_token")
 _SHORTEST_KEY: Final = 8

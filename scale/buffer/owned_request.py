@@ -65,7 +65,7 @@ class OwnedRequest:
     async def run(self) -> End:
         """Return how it ended; the log has it then, if it can be reached."""
         self._reading = reading = asyncio.create_task(self._read())
-        beating = asyncio.create_task(self._keep_alive())
+        beating = asyncio.create_task(self.writer.keep_alive(self._beat))
         if self._reason is not None:
             reading.cancel()
         try:
@@ -145,11 +145,6 @@ class OwnedRequest:
         self.is_kept = False
         if self.body.is_closed:
             self.cancel("log_lost")
-
-    async def _keep_alive(self) -> None:
-        while True:
-            await asyncio.sleep(self._beat)
-            await self.writer.beat()
 
     def _end_of(self, reading: asyncio.Task[None], beating: asyncio.Task[None]) -> End:
         lost = None if beating.cancelled() else beating.exception()

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
-from typing import Final, Self
+from typing import Final, NoReturn, Self
 
 from .patience import PATIENCE, patiently
 from .stream_log import LogState, StreamLog
@@ -27,7 +26,6 @@ class LogWriter:
 
     - `joined`: whether what is written together is joined to one item, as the bytes of a response may be.
     - `patience`: seconds for which a log that does not answer is asked again.
-    - `told`: called with the items that have just come into the log.
     - `last`: the number of the last item that is in the log. `size`: the bytes that wait.
     """
 
@@ -41,14 +39,12 @@ class LogWriter:
         most: int = 64 * 1024,
         joined: bool = False,
         patience: float = PATIENCE,
-        told: Callable[[list[bytes]], object] | None = None,
     ) -> None:
         self._log = log
         self._stream = stream
         self._fence = state.fence
         self._every, self._most, self._joined, self._patience = every, most, joined, patience
         self._now = asyncio.get_running_loop().time
-        self._told = told
         self.last = state.last
         self.size = 0
         self._waiting: list[bytes] = []
@@ -79,6 +75,14 @@ class LogWriter:
             await asyncio.shield(self._task)
         if self._error is not None:
             raise self._error
+
+    async def keep_alive(self, beat: float) -> NoReturn:
+        """Beat after so many seconds in which nothing was written, until the error with which writing has ended."""
+        while True:
+            last = self.last
+            await asyncio.sleep(beat)
+            if self.last == last:
+                await self.beat()
 
     def put(self, item: bytes) -> None:
         """Take an item to write. The error with which writing has ended, if it has."""
@@ -127,8 +131,6 @@ class LogWriter:
                 self.size -= size
                 self._since = self._next = self._now()
                 self._next += self._every
-                if self._told is not None:
-                    self._told(taken)
                 self._wake()
         except Exception as error:  # noqa: BLE001 - raised to whoever writes on
             self._error = error

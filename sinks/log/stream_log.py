@@ -14,6 +14,8 @@ from ...events.errors import PenstockError, UsageError
 
 LARGEST_ITEM: Final = 4 * 1024 * 1024
 """The most bytes of one item."""
+STREAM_HEADER: Final = "x-penstock-stream"
+"""The header of a request that names the stream in which its answer is kept."""
 _NAME: Final = re.compile("[A-Za-z0-9_-]{1,64}")
 
 

@@ -107,6 +107,7 @@ class RunWriter:
     - `last_frames`: returns the frames that end the stream for an error, in its protocol.
     - `beat`: seconds without a frame after which the log is told that the writer is alive.
     - `opened`: what has the frames if that is open already; it is closed though the stream is never begun.
+    - `is_replayed`: whether another process could go on with the run.
     - `has_failed`: whether it has ended before the stream did, for an error that is not another writer.
     """
 
@@ -120,6 +121,7 @@ class RunWriter:
         last_frames: Callable[[Exception], list[bytes]],
         beat: float,
         opened: FramePump | None = None,
+        is_replayed: bool = False,
     ) -> None:
         self._log = log
         self._stream = stream
@@ -129,6 +131,7 @@ class RunWriter:
         self._writer: LogWriter | None = None
         self._last_frames = last_frames
         self._beat = beat
+        self.is_replayed = is_replayed
         self.has_failed = False
         self.task = asyncio.get_running_loop().create_task(self._run())
 
@@ -158,7 +161,7 @@ class RunWriter:
             state = await patiently(self._begin)
             writer = self._writer = LogWriter(self._log, self._stream, state, every=EVERY)
             if not state.is_closed:
-                await first_of(self._write(writer, state), self._keep_alive(writer))
+                await first_of(self._write(writer, state), writer.keep_alive(self._beat))
                 await writer.close()
         except FencedError:
             _LOGGER.info("another process goes on with a stream")
@@ -202,13 +205,6 @@ class RunWriter:
                 return
             await writer.room()
             writer.put(frame)
-
-    async def _keep_alive(self, writer: LogWriter) -> None:
-        while True:
-            last = writer.last
-            await asyncio.sleep(self._beat)
-            if writer.last == last:
-                await writer.beat()
 
     async def _came_again(self, pump: FramePump, state: LogState) -> bool:
         """Take as many frames as the stream has; return whether they are the same, as far as they are kept."""

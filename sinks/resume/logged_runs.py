@@ -96,8 +96,6 @@ class LoggedRuns:
         self._kept = kept
         self._last_frames = last_frames
         self._writers: dict[str, RunWriter] = {}
-        self._replayed: set[str] = set()
-        """Those of the runs written here with which another process could go on."""
         self._beginning: dict[Hashable, RunHead] = {}
         """What ids mean from now on, though the log does not have it yet."""
         self._read: dict[str, LoggedStreams] = {}
@@ -143,11 +141,10 @@ class LoggedRuns:
 
     async def aclose(self) -> None:
         """Leave the runs with which others can go on, and end the others as interrupted."""
-        writers = [*self._writers.items()]
         await asyncio.gather(
             *(
-                each.aclose() if run in self._replayed else each.cancel("the server that read the stream ends")
-                for run, each in writers
+                each.aclose() if each.is_replayed else each.cancel("the server that read the stream ends")
+                for each in [*self._writers.values()]
             )
         )
         await asyncio.gather(*(each.aclose() for each in [*self._read.values()]))
@@ -200,15 +197,13 @@ class LoggedRuns:
             last_frames=lambda error: self._last_frames(head, error),
             beat=self._lease / 3,
             opened=opened,
+            is_replayed=head.replays,
         )
         self._writers[head.run] = writer
-        if head.replays:
-            self._replayed.add(head.run)
 
         def done(_: object) -> None:
             if self._writers.get(head.run) is writer:
                 del self._writers[head.run]
-                self._replayed.discard(head.run)
             if writer.has_failed:
                 self._break_off(head)
 
